@@ -1,4 +1,4 @@
-"""Decides which messages of another site may enter: accepted topics, but no system topics."""
+"""Decides which messages of another site may enter, or pass: never those of system topics."""
 
 # Law: the owner of another site controls the topics that the site may write here, and nothing else.
 
@@ -38,7 +38,10 @@ class Query(Protocol):
 
 
 class Neighbour(Selecting, Protocol):
-    """A site and its rights here. If `accepts` is None, the site may write the topics that it receives."""
+    """A site and its rights here.
+
+    If `accepts` is None, the site may write the topics that it receives. With `one_way` it may write nothing.
+    """
 
     @property
     def one_way(self) -> bool: ...

@@ -52,7 +52,7 @@ def leg_of(route: Route, is_letter: bool = False) -> bytes:
 
 
 def inside(route: Route) -> Route:
-    """Return the part of the route within this site. An envelope of another site has earlier hops there."""
+    """Return the part of the route within this site. Earlier hops are those of other sites."""
     if not route or "/" not in route[0].node:  # usual case
         return route
     return tuple([hop for hop in route if "/" not in hop.node])

@@ -41,7 +41,7 @@ class RetryProbes(Generic[K]):
         return key in self._trials and self._trials[key].tried != number
 
     def record_refusal(self, key: K, number: int, now: float) -> None:
-        """Record a temporary refusal."""
+        """Record a temporary refusal. During a pause or retry, only that of the retried message counts."""
         trial = self._trials.get(key)
         if trial is None:
             self._trials[key] = Trial(now + SHORTEST, SHORTEST)
@@ -50,7 +50,10 @@ class RetryProbes(Generic[K]):
             self._trials[key] = Trial(now + length, length)
 
     def record_arrival(self, key: K, number: int) -> bool:
-        """Record an arrival or a final answer. Return whether waiting messages may leave now."""
+        """Record an arrival or a final answer. Return whether waiting messages may leave now.
+
+        They may leave if `number` was being retried.
+        """
         if key not in self._trials or self._trials[key].tried != number:
             return False
         del self._trials[key]

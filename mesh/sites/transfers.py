@@ -60,7 +60,7 @@ class SiteTransfer:
 
     @property
     def low(self) -> int:
-        """The lowest unanswered number."""
+        """The lowest unanswered number, or else the next number."""
         return next(iter(self._open), self.sent + 1)
 
     def apply_answer(self, domain: str, first: int, last: int, is_ok: bool) -> None:
