@@ -30,7 +30,7 @@ IDLE = 600.0  # s of silence after which a leg is not waited for
 
 
 class LegsFull(Exception):
-    """A number was not accepted, because there is no room to record it.
+    """A number was not accepted, because there is no room to record it or an earlier one comes first.
 
     The sender may retry.
     """
@@ -38,10 +38,7 @@ class LegsFull(Exception):
 
 @dataclass(slots=True)
 class _Leg:
-    """A source of messages of the stream.
-
-    Below `low` its sender has all answers.
-    """
+    """A source of messages of the stream. Below `low` its sender has all answers."""
 
     low: int
     used: float = 0.0

@@ -72,10 +72,7 @@ class Outbox:
 
     @property
     def open(self) -> bool:
-        """Whether another envelope may be sent.
-
-        The last one may exceed the bytes of the window.
-        """
+        """Whether another envelope may be sent. The last one may exceed the bytes of the window."""
         return self._bytes < self.window[0] and self._count < self.window[1]
 
     @property
@@ -91,7 +88,7 @@ class Outbox:
         return {domain: stream.next - 1 for domain, stream in self._streams.items()}
 
     def low(self, domain: str) -> int:
-        """Return the lowest number of the domain without a final answer."""
+        """Return the lowest number of the domain without a final answer, or else the next number."""
         return self._stream(domain).low
 
     def add(self, envelope: Envelope) -> Envelope:
@@ -108,7 +105,7 @@ class Outbox:
         return numbered
 
     def note_answer(self, domain: str, first: int, last: int, final: bool) -> list[tuple[int, int]]:
-        """Record an answer to first..last. Return the numbers that had none of this kind before.
+        """Record an answer to first..last. Return the ranges that had none of this kind before.
 
         With `final` False (FORWARD_WARNING) the window opens, but the envelope stays until the final answer.
         An answer to numbers that were never sent, or answered before, changes nothing.
@@ -199,8 +196,7 @@ def room_of(envelope: Envelope) -> int:
     """Return the bytes of the window that an envelope takes, fewer than its size for one large content.
 
     Otherwise a camera that publishes large pictures would have a window of few messages, and would wait for
-    answers. Messages addressed to a queue count in full, because their backlog at a node is limited by a
-    whole window.
+    answers. Direct messages count in full: the backlog of a queue at a node is limited by a whole window.
     """
     size = len(envelope.body)
     return size // LARGE_SHARE if size > ENVELOPE_BYTES and envelope.count == 1 and not envelope.to else size

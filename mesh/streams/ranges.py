@@ -17,10 +17,7 @@ MOST_PACKED = 1_000_000  # ranges that `unpack` admits: 16 MB
 
 
 class Ranges:
-    """A set of positive integers as sorted, disjoint, inclusive ranges.
-
-    `len()` counts ranges.
-    """
+    """A set of positive integers as sorted, disjoint, inclusive ranges. `len()` counts ranges."""
 
     __slots__ = ("_firsts", "_lasts")
 
@@ -137,10 +134,7 @@ class Ranges:
         return self._lasts[0]
 
     def remove(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Remove first..last.
-
-        Return the parts of it that were in the set, in order.
-        """
+        """Remove first..last, and return the parts of it that were in the set, in order."""
         firsts, lasts = self._firsts, self._lasts
         start, stop = bisect_left(lasts, first), bisect_right(firsts, last)
         if start >= stop:
@@ -154,10 +148,7 @@ class Ranges:
         return taken
 
     def remove_all(self, runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Remove ascending ranges.
-
-        Return the parts of them that were in the set, in order.
-        """
+        """Remove ascending ranges, and return the parts of them that were in the set, in order."""
         if len(runs) < MANY:
             return [part for first, last in runs for part in self.remove(first, last)]
         if runs == [*self]:
