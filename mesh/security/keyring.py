@@ -28,7 +28,10 @@ class MeshKeys:
 
 
 def node_file(state: Path, cluster: str, passwd: str) -> MeshFile | None:
-    """Return the keys of this user's nodes in the mesh, or None if it has no keys. Raises: KeysRefused."""
+    """Return the keys of this user's nodes in the mesh, or None if there are none.
+
+    Raises: KeysRefused, if the keys are not those of a node, or if a `passwd` is set without keys.
+    """
     file = read_mesh(state, cluster)
     if file is None:
         if passwd:
