@@ -43,7 +43,10 @@ class AddressConsumer(Generic[T]):
         self.out[self.given] = message
 
     def settle(self, ranges: Sequence[int]) -> Iterator[T]:
-        """Yield the outstanding messages in tag ranges (first, last, …). Raises: RemoteError (FORGED_ACK)."""
+        """Yield the outstanding messages in tag ranges (first, last, …), and remove them.
+
+        Raises: RemoteError, FORGED_ACK for tags never used, MALFORMED for a range without an end.
+        """
         if len(ranges) % 2:
             raise RemoteError(
                 f"the settled ranges have an odd number of ends, {len(ranges)}", code="MALFORMED"

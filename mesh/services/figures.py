@@ -45,7 +45,7 @@ class OutcomeCounts(Struct):
         return self.sent + self.requests + self.replies + self.failures
 
     def take_percentiles(self) -> tuple[float | None, float | None]:
-        """Return p50 and p99, in s, of the replies since the last call."""
+        """Return p50 and p99, in s, of the replies since the last call; None without any."""
         found = quantile(self.recent, 0.5), quantile(self.recent, 0.99)
         self.recent.clear()
         self.told = self.total
@@ -87,7 +87,7 @@ class ServiceFigures:
     def count_replies(
         self, address: str, node: str, e: Envelope, places: Sequence[int], seconds: float, now: float
     ) -> None:
-        """Count the replies in this envelope, with their latency."""
+        """Count the replies in this envelope, with their latency. Refusals count as failures."""
         refusals = codes(e, places)
         n = len(places) - len(refusals)
         bucket = _bucket(seconds)
