@@ -48,7 +48,6 @@ class Link:
 
     @property
     def state(self) -> LinkState:
-        """The state: logged in, polling or not allowed."""
         return self._state
 
     @property
@@ -113,10 +112,7 @@ class Link:
         return word
 
     def wanted(self, now: float) -> tuple[LinkAction, ...]:
-        """Record that this node needs the login.
-
-        Repetition changes nothing.
-        """
+        """Record that this node needs the login. Repetition changes nothing."""
         self._is_wanted = True
         return self._step(LinkEvent.WANTED, now)
 
@@ -169,10 +165,7 @@ class Link:
         return self._step(LinkEvent.ADDRESS, now)
 
     def restarted(self, now: float) -> tuple[LinkAction, ...]:
-        """Record that the peer has a higher boot.
-
-        Call before `hello` if one message says both.
-        """
+        """Record that the peer has a higher boot. Call before `hello` if one message says both."""
         return self._step(LinkEvent.RESTARTED, now)
 
     def reached(self, now: float) -> tuple[LinkAction, ...]:
@@ -204,10 +197,7 @@ class Link:
         self._state, self._since, self._not_before = state, now, now
 
     def _is_for_caller(self, action: LinkAction, now: float) -> bool:
-        """Carry out the link's own part of an action.
-
-        Return whether the caller has a part, too.
-        """
+        """Carry out the link's own part of an action, and return whether the caller has a part, too."""
         match action:
             case LinkAction.DIAL:
                 return self._dial(now)
