@@ -36,7 +36,7 @@ class _Given(Collector):
 
 
 def exposed(families: Sequence[Family], with_process: bool = False) -> bytes:
-    """Return the text of all metrics, with control characters in names escaped.
+    """Return the text of all metrics that have samples, with control characters in labels escaped.
 
     With `with_process`, add the metrics of this process that the library provides, such as its memory.
     """
