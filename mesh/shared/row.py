@@ -29,10 +29,7 @@ Rank = tuple[int, bytes, bytes]
 
 
 class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
-    """A named row.
-
-    A field added later goes to the end with a default.
-    """
+    """A named row. A field added later goes to the end with a default."""
 
     kind: KindName
     name: Annotated[str, Meta(max_length=255)]
