@@ -24,7 +24,7 @@ class Marker(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, content: bytes) -> "Marker":
-        """Parse `{"heron-1a2b3c4d-7": [[1, 340], [342, 350]]}`. Raises: ValueError, with the position."""
+        """Parse `{"heron-1a2b3c4d-7": [[1, 340], [342, 350]]}`. Raises: ValueError."""
         found = _decoder.decode(content)
         for run, ranges in found.items():
             for first, last in ranges:
@@ -51,7 +51,7 @@ class Marker(msgspec.Struct, frozen=True):
         return Marker({**self.ranges, **joined})
 
     def only(self, runs: Collection[str]) -> "Marker":
-        """Return a marker without boots that have no segments left, which would accumulate forever."""
+        """Return a marker without boots that are not in `runs`: these would accumulate forever."""
         return Marker({run: ranges for run, ranges in self.ranges.items() if run in runs})
 
 

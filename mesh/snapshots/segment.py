@@ -29,10 +29,7 @@ class SegmentName(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def parse(cls, text: str) -> "SegmentName | None":
-        """Parse the result of `str()`.
-
-        Return None for names of other files.
-        """
+        """Parse the result of `str()`. Return None for names of other files."""
         found = _NAME.fullmatch(text)
         if found is None:
             return None
