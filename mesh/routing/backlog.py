@@ -90,7 +90,6 @@ class Backlog(EnvelopeSlices):
         return self._less(self._row.popleft())
 
     def remove(self, portion: EnvelopeSlice) -> EnvelopeSlice:
-        """Remove and return a slice, wherever it waits in memory."""
         if self.away is not None and self.away.remove(portion):
             return self._less(portion)
         return super().remove(portion)
@@ -168,7 +167,6 @@ class Backlog(EnvelopeSlices):
                 paging.count_in_memory(portion.parcel, +1)
 
     def _ready(self, portions: list[EnvelopeSlice]) -> None:
-        """Merge the slices into `_row` by number, and drop `away` if it is empty."""
         self._row = deque(sorted((*self._row, *portions), key=lambda portion: portion.number))
         if not self.away:
             self.away = None

@@ -204,7 +204,6 @@ class DecisionTable:
         return bool(held) and (bool(self._doubtful) or held >= self._oldest())
 
     def is_unsettled(self, entry: PendingForward) -> bool:
-        """Return whether the entry may still be rerouted."""
         ruling = entry.ruling
         return self.is_open and ruling is not None and (ruling in self._doubtful or _is_stale(entry, ruling))
 

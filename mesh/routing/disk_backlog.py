@@ -61,12 +61,10 @@ class DiskBacklog:
         self._paging.page_out(parcel)
 
     def keep_in_memory(self, portion: EnvelopeSlice) -> None:
-        """Keep the slice in memory, behind the others."""
         self.behind.append(portion)
         self.bytes += portion.size
 
     def remove(self, portion: EnvelopeSlice) -> bool:
-        """Remove the slice if it is among those in memory, and return whether it was."""
         if portion not in self.behind:
             return False
         self.behind.remove(portion)
@@ -74,7 +72,6 @@ class DiskBacklog:
         return True
 
     def lose(self, gone: Collection[EnvelopeSlice]) -> None:
-        """Remove the slices in `gone` that wait in memory."""
         lost = [portion for portion in self.behind if portion in gone]
         if lost:
             self.behind = deque(portion for portion in self.behind if portion not in gone)
@@ -107,7 +104,6 @@ class DiskBacklog:
         return self.void
 
     def void_came(self) -> list[EnvelopeSlice]:
-        """Remove and return the expired slices after they were read."""
         void, self.void = self.void, []
         self.bytes -= sum(portion.size for portion in void)
         return void

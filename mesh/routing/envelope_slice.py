@@ -29,7 +29,6 @@ class EnvelopeSlice(Struct, eq=False):
 
     @property
     def every(self) -> Sequence[int]:
-        """The indices of all messages of the slice."""
         return range(self.parcel.envelope.count) if self.indices is None else self.indices
 
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
@@ -56,7 +55,6 @@ class EnvelopeSlice(Struct, eq=False):
         return bool(self.parcel.envelope.flags & INITIAL)
 
     def take_gap(self) -> int:
-        """Return the gap before the slice, and reset it."""
         gap, self.gap = self.gap, 0
         return gap
 

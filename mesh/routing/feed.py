@@ -188,7 +188,6 @@ class Feed:
             self._ends_in_gap(self)
 
     def take_gap(self) -> int:
-        """Return the gap behind all slices, and reset it."""
         gap, self.gap = self.gap, 0
         return gap
 
@@ -200,7 +199,6 @@ class Feed:
         self._requeue_all(())
 
     def leave(self, now: float) -> None:
-        """Record that the connection is closed."""
         self.connected = False
         self.gone_since = now
 
@@ -221,7 +219,6 @@ class Feed:
         self.gap += gap
 
     def close(self) -> None:
-        """Close the feed and drop all slices."""
         self.closed = True
         self.clear()
 
@@ -254,7 +251,6 @@ class Feed:
 
     @property
     def waiting_bytes(self) -> int:
-        """The bytes in flight or waiting."""
         return self._flight.bytes + self._backlog.bytes
 
     @property
@@ -296,7 +292,6 @@ class Feed:
         return portion.is_persistent
 
     def _finds_room(self, portion: EnvelopeSlice, now: float) -> bool:
-        """Return whether the slice may wait, after dropping older ones if the policy says so."""
         if portion.is_persistent or portion.is_first:
             return self._backlog.has_place
         # Transient slices may wait longer than publishers do: dropping them is worse.
@@ -367,7 +362,6 @@ class Feed:
             self._leave_out(portion, void)
 
     def _leave_gap(self, gap: int) -> None:
-        """Attach the gap to the first waiting slice, or to the end."""
         if gap and not self._backlog.leave_gap(gap):
             self.gap += gap
 

@@ -17,7 +17,6 @@ class Flight(EnvelopeSlices):
 
     @property
     def has_room(self) -> bool:
-        """Whether another slice may be sent."""
         credit = self._credit
         is_few = not credit.messages or self.messages < credit.messages
         return self.bytes < credit.bytes and len(self._row) < credit.items and is_few

@@ -74,7 +74,6 @@ class ForwardTable:
         return takewhile(lambda entry: entry.envelope.first < e.first, lane.values())
 
     def holds(self, stream: bytes, domain: str) -> bool:
-        """Return whether the table has entries of the stream in the domain."""
         return (stream, domain) in self._lanes
 
     def add(self, envelope: Envelope, origin: Origin, now: float) -> PendingForward:
@@ -200,7 +199,6 @@ class ForwardTable:
         return final
 
     def remove(self, entry: PendingForward) -> None:
-        """Remove an entry that is not this node's task any longer."""
         if entry.is_done:
             return
         entry.is_done = True

@@ -54,7 +54,6 @@ class HeldBodies:
         return replace(item, sizes=piece.sizes, props=piece.props, body=piece.body, flags=item.flags & ~HELD)
 
     def forget_old(self, now: float) -> None:
-        """Drop the bodies that have been held for LIFE."""
         for (stream, domain), lane in list(self._lanes.items()):
             for first in [first for first, (since, _) in lane.items() if now - since >= LIFE]:
                 self._drop(stream, domain, first)

@@ -72,7 +72,6 @@ class HopQueue:
         return chain(self.flight, self.aside, self.waiting, self.late or ())
 
     def insert(self, entry: PendingForward) -> None:
-        """Insert an entry in its place, which is usually the end."""
         if self.waiting and next(reversed(self.waiting)).serial > entry.serial:
             self.late = self.late or LateEntries()
             self.late.add(entry)
@@ -88,7 +87,6 @@ class HopQueue:
         return late if oldest is None or late.serial < oldest.serial else oldest
 
     def drop(self, entry: PendingForward) -> None:
-        """Remove an entry that waits or is deferred."""
         if entry in self.waiting:
             del self.waiting[entry]
         elif entry in self.aside:
@@ -101,7 +99,6 @@ class HopQueue:
         self.flight_bytes -= entry.size
 
     def requeue(self, entry: PendingForward) -> None:
-        """Let a deferred entry wait again."""
         del self.aside[entry]
         self.insert(entry)
 

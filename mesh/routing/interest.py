@@ -47,7 +47,6 @@ class PeerInterest:
     topics: dict[str, set[str]] = field(default_factory=dict)  # domain: keys known to be covered
 
     def change(self, add: tuple[Query, ...] = (), remove: tuple[Query, ...] = ()) -> Interest:
-        """Apply a change, and return the message about it for the peer."""
         self.version += 1
         if remove:
             self.topics.clear()
@@ -79,7 +78,6 @@ class Interests:
         return list(self._wants)
 
     def matching(self, key: str, domain: str, xml: str = "") -> list[Query]:
-        """Return the queries for messages of this key, domain and XML."""
         found = [query for query in self._trie.match(key, domain, xml) if query.domain in ("", domain)]
         return sorted(found, key=lambda query: (query.text, query.domain, query.kind))
 

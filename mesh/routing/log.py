@@ -113,12 +113,10 @@ class Log:
         return lane
 
     def find_stream(self, stream: bytes, domain: str) -> StreamLog | None:
-        """Return the state of a stream in a domain, or None if it is unknown."""
         return self._lanes.get(stream, {}).get(domain)
 
     @property
     def has_taken(self) -> bool:
-        """Whether any stream is known."""
         return bool(self._lanes)
 
     def forget_idle(self, before: float) -> None:
@@ -131,7 +129,6 @@ class Log:
         self._forget_domains(stream, list(self._lanes.get(stream, ())))
 
     def _forget_domains(self, stream: bytes, domains: list[str]) -> None:
-        """Forget the stream in each of `domains` where nothing waits, and delete its row."""
         lanes = self._lanes.get(stream, {})
         for domain in domains:
             if not lanes[domain].waiting:
@@ -300,7 +297,6 @@ class Log:
     def restore(
         self, streams: dict[bytes, bytes], retained: Iterable[bytes], next_position: int, now: float
     ) -> None:
-        """Restore the state from the store at start."""
         self.restore_streams(streams, now)
         rows = sorted(map(RetainedValue.unpack, retained), key=lambda last: last.stamp)
         values = [last for last in rows if not last.envelope.flags & ERASED]
@@ -315,7 +311,6 @@ class Log:
         self.passed = next_position - 1  # owed messages are handed on before new ones
 
     def restore_streams(self, streams: dict[bytes, bytes], now: float) -> None:
-        """Restore the streams of one store from its rows."""
         for key, state in streams.items():
             self.lane(key[:16], key[16:].decode(), now).origin = OriginStream.unpack(state)
 

@@ -51,15 +51,14 @@ class PeerFeed(Feed):
             self._asked_until[master] = max(place, self._asked_until.get(master, 0))
 
     def unasked(self, query: Query) -> None:
-        """Remove a query."""
         del self.queries[query]
         self.wanted_bytes -= weight(query)
         self.since.pop(query, None)
 
     def is_due(self, parcel: StoredEnvelope) -> bool:
-        """Return whether a query of the peer starts before the envelope's position in the master's log.
+        """Return whether a query for the envelope starts before its position in the master's log.
 
-        Transient envelopes are always due. A repeated envelope may be older than each query.
+        Transient envelopes are always due. A repeated envelope may be older than the queries.
         """
         master, place, envelope = parcel.master, parcel.position, parcel.envelope
         if not place or place > self._asked_until.get(master, 0):

@@ -37,7 +37,6 @@ class Recent:
         return run is None or (envelope.first > run[-1].last and envelope.sent >= run[-1].sent)
 
     def add(self, envelope: Envelope) -> None:
-        """Add an envelope that `follows` has accepted."""
         self._runs.setdefault((envelope.stream, envelope.domain), []).append(envelope)
         keys = envelope.keys
         each = OVERHEAD + len(envelope.xml) if envelope.xml else OVERHEAD

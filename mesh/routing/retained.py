@@ -60,7 +60,6 @@ class Retained:
 
     @property
     def evicted(self) -> int:
-        """The number of values evicted since the start."""
         self._settle()
         return self._evictions
 
@@ -160,7 +159,6 @@ class Retained:
         return evicted
 
     def get(self, key: str, domain: str) -> RetainedValue | None:
-        """Return the retained value of a topic, or None."""
         self._settle()
         return self._topics_of(key).get((key, domain))
 
@@ -205,12 +203,10 @@ class Retained:
         return found
 
     def domains(self, key: str) -> list[str]:
-        """Return the domains in which the key has a value."""
         self._settle()
         return list(self._domains.get(key, ()))
 
     def remove(self, key: str, domain: str) -> None:
-        """Remove the topic, if it is present."""
         self._settle()
         if (key, domain) in self._topics_of(key):
             self._forget_topic((key, domain))

@@ -67,7 +67,6 @@ class RetainedValueRows:
                 self.forget_topic(row)
 
     def forget_topic(self, row: bytes) -> None:
-        """Forget a topic that no longer exists."""
         for known in (self._newest, self._before, self._ending, self._passed_over):
             known.pop(row, None)
 

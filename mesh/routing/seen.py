@@ -33,7 +33,6 @@ class Seen:
         return True
 
     def add(self, e: Envelope) -> None:
-        """Mark all messages of the envelope as handed on."""
         ranges = self._ranges_of(e)
         for first, last in e.ranges():
             self._add(ranges, first, last)

@@ -87,7 +87,6 @@ class StoreHandle:
         return bool(self._later or self._drops or self._rewrites)
 
     def take_later(self) -> list[Op]:
-        """Return and clear all operations for the next commit."""
         ops: list[Op] = [*self._later.values(), *self._rewrites.values()]
         if self._drops:
             ops.append(Drop(tuple(self._drops)))

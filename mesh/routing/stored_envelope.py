@@ -36,7 +36,6 @@ class StoredEnvelope(Struct, eq=False):
     lacks: int = 0  # bytes of its envelope that are not in memory
 
     def owe(self, owed: OwedShares) -> None:
-        """Set the sinks that wait for the envelope."""
         self.owed = len(owed)
         self.shares = shares(owed, self.envelope)
 
@@ -59,7 +58,6 @@ class StoredEnvelope(Struct, eq=False):
 
     @property
     def is_here(self) -> bool:
-        """Whether the envelope is in memory."""
         return bool(self.envelope.stream)
 
     def give_away(self) -> None:

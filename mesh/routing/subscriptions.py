@@ -47,7 +47,6 @@ class SubscriptionIndex(Generic[T]):
         return self._trie.visits_with(query)
 
     def match(self, key: str, domain: str, xml: str = "") -> tuple[T, ...]:
-        """Return the sinks of messages of this key, domain and XML."""
         place = self._place(domain, xml)
         found = self._known_in(place).get(key)
         if found is None:

@@ -52,7 +52,6 @@ class Unsettled:
         return settled
 
     def take_all(self) -> list[EnvelopeSlice]:
-        """Remove and return all unsettled slices."""
         portions = [portion for row in self._rows.values() for portion in row]
         self._rows.clear()
         self._trusted.clear()
