@@ -79,7 +79,6 @@ def terms_of(said: Mapping[str, Any]) -> QueueTerms:
 
 
 def packed(terms: QueueTerms) -> bytes:
-    """Return the terms as they are stored and sent to other nodes."""
     return pack(plain(terms))
 
 

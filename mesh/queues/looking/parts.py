@@ -31,7 +31,6 @@ NONE: Mapping[str, QueuePart | None] = {}
 
 
 def part_of(row: QueueRow) -> QueuePart:
-    """Return the part that a node reports in its row."""
     return QueuePart(
         node=row.node,
         ready=row.ready,

@@ -108,7 +108,6 @@ def _busy(part: LocalQueue, takers: Collection[QueueConsumer]) -> str:
 def _elsewhere(
     terms: QueueTerms, others: Mapping[str, QueueReport], closed: Collection[str]
 ) -> tuple[str, bool]:
-    """Return what other nodes can do for the messages, and whether they move there."""
     if terms.scope == "node":
         return "the queue exists only at this node", False
     if not others:

@@ -169,7 +169,6 @@ class PagedLots:
             yield from self._pages[at].after(position)
 
     def _place(self, position: int) -> int:
-        """Return the index of the page that would have this position."""
         return bisect_left(self._pages, position, key=lambda page: page.last)
 
     def take_positions(self, lots: int, size: int) -> tuple[int, ...]:

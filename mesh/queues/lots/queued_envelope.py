@@ -113,7 +113,6 @@ class QueuedEnvelope:
 
     @property
     def size(self) -> int:
-        """The size of the envelope in bytes."""
         return self.parcel.size
 
     @property
@@ -151,11 +150,9 @@ class QueuedEnvelope:
         return list(here)
 
     def first(self, n: int) -> Runs:
-        """Return the first `n` ready messages."""
         return first_of(list(self.ready), n)
 
     def take_ready(self, n: int) -> Runs:
-        """Remove and return the first `n` ready messages."""
         taken = list(self.ready)
         if n >= count(taken):
             self.ready = Ranges()
@@ -212,7 +209,6 @@ class QueuedEnvelope:
                 self.tries[number] = self.tries.get(number, 0) + 1
 
     def failures(self, number: int) -> int:
-        """Return the number of failed deliveries of a message."""
         return self.tries.get(number, 0) % PERHAPS
 
     def may_have_been_given(self, runs: Runs) -> None:
@@ -256,7 +252,6 @@ class QueuedEnvelope:
         self.late = [*self._late_but(first, last), (first, last, said, delay)]
 
     def wait_no_more(self, first: int, last: int) -> None:
-        """End the delay of the messages `first` to `last`."""
         self.late = list(self._late_but(first, last))
 
     def _late_but(self, first: int, last: int) -> Iterator[LateRun]:

@@ -102,8 +102,6 @@ END: LotKey = (2**64, b"", 0)  # behind all envelopes
 
 
 class _Deal:
-    """Moves, and the messages assigned to them."""
-
     def __init__(
         self, moves: Sequence[Move], takers: Mapping[NodeUuid, Matching], wants: Mapping[NodeUuid, int]
     ) -> None:

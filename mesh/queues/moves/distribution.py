@@ -93,7 +93,6 @@ class Distributing:
             self._turns[ordered] = (ordered.index(self._me) + 1) % len(ordered)
 
     def _turn(self, nodes: tuple[NodeUuid, ...], n: int) -> int:
-        """Return the index of the node that gets the first of `n` messages, and advance the turn."""
         turn = self._turns.get(nodes, 0)
         if len(self._turns) >= REMEMBERED:
             self._turns.clear()

@@ -129,7 +129,6 @@ class Policies:
         busy: Collection[NodeUuid],
         now: float,
     ) -> list[Move]:
-        """Return the moves that the policy of the queue decides."""
         it = self._known.get(terms.policy) or self._found(terms.policy)
         found = it(terms, mine, others, busy, now)
         if isinstance(it, GuardedPolicy) and it.fault and it.name not in self._told:

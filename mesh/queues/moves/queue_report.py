@@ -146,7 +146,6 @@ class Matching:
         return self.takes_all or bool(self._selectors)
 
     def takes(self, key: str, priority: int, headers: Headers) -> bool:
-        """Return whether the set includes the message."""
         return self.takes_all or any(each.wants(key, priority, headers) for each in self._selectors)
 
 

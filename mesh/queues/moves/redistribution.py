@@ -127,18 +127,15 @@ class RefusingNodes:
         self._shut: dict[NodeUuid, tuple[float, float]] = {}  # until when, and for how long
 
     def close_node(self, node: NodeUuid, now: float) -> None:
-        """Close a node after a refusal."""
         until, length = self._shut.get(node, (now, SHUT / 2))
         if until <= now:
             length = min(LONGEST, 2 * length)
             self._shut[node] = now + length, length
 
     def open_node(self, node: NodeUuid) -> None:
-        """Open a node that accepted messages."""
         self._shut.pop(node, None)
 
     def closed_nodes(self, now: float) -> set[NodeUuid]:
-        """Return the nodes to which no messages move now."""
         return {node for node, (until, _) in self._shut.items() if until > now} if self._shut else set()
 
 

@@ -57,7 +57,6 @@ class Outgoing(Generic[T]):
         return number
 
     def restored(self, number: int, piece: T) -> None:
-        """Add a piece that was moving before the restart."""
         self.going[number] = piece
 
     def leaves(self, number: int) -> bool:
@@ -74,7 +73,6 @@ class Outgoing(Generic[T]):
         return piece
 
     def close_number(self, number: int) -> None:
-        """Close a number whose outcome is on disk."""
         self._ending.discard(number)
 
 
@@ -155,7 +153,6 @@ class IncomingPieces:
             self._low = low
 
     def pack(self) -> bytes:
-        """Return the state as it is stored."""
         return pack([self._low, self._taken.pack(), self._known_from])
 
     @classmethod

@@ -261,7 +261,6 @@ class LocalQueue:
     # --- in memory --------------------------------------------------------------------------------------
 
     def _back(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Make messages ready and let all consumers search that place again."""
         lot.add_ready(runs)
         if not lot.ready:
             return
@@ -371,7 +370,6 @@ class LocalQueue:
         self.groups.out(lot.group, taker, n)
 
     def _returned(self, run: DeliveryRun) -> None:
-        """Record that the consumer no longer has the messages of `run`."""
         self.out -= run.n
         if run.lot.given is not None and run.lot.returned(run.runs):
             self.changed[run.lot] = None
@@ -521,13 +519,11 @@ class LocalQueue:
         return joined(n for n in numbers_of(runs) if lot.failures(n) < most)
 
     def _dies(self, lot: QueuedEnvelope, runs: Runs, code: str, text: str) -> None:
-        """Mark messages as dead. They leave the queue in `buried`."""
         self.dying += count(runs)
         self.died += count(runs)
         self.dead.append(DeadMessages(lot, runs, code, text))
 
     def buried(self, dead: DeadMessages) -> None:
-        """Finish messages whose dead letter is stored."""
         self.dying -= count(dead.runs)
         self.done(dead.lot, dead.runs)
 

@@ -65,7 +65,6 @@ def _rest(queue: LocalQueue, taker: QueueConsumer, now: float) -> None:
 
 
 def wanted(selector: TakerSelector | None, lot: QueuedEnvelope, runs: Iterable[tuple[int, int]]) -> Runs:
-    """Return the messages among `runs` that `selector` matches."""
     if selector is None:
         return list(runs)
     e = lot.envelope
@@ -111,7 +110,6 @@ def _idle(queue: LocalQueue) -> int:
 
 
 def _next(queue: LocalQueue, priority: int, place: int, selectors: int) -> tuple[int, ...]:
-    """Return the next positions behind `place`, as many as `selectors` selectors may search in a turn."""
     positions: list[int] = []
     messages = size = 0
     for position, n, length in queue.on_disk.after(priority, place):
@@ -156,7 +154,6 @@ def put_back(queue: LocalQueue) -> None:
 
 
 def _fans(queue: LocalQueue, lot: QueuedEnvelope) -> Iterator[Runs]:
-    """Yield the wanted messages of an envelope for each consumer that has searched its position."""
     for taker in queue.takers.values():
         if lot.parcel.position <= taker.place_on_disk(lot.priority):
             yield wanted(taker.selector, lot, lot.ready)

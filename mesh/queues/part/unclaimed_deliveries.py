@@ -26,7 +26,6 @@ class UnclaimedDeliveries:
         self.messages = 0
 
     def add(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Add messages of an envelope that are not done."""
         insort(self._lots.setdefault(lot.envelope.stream, []), lot, key=_first)
         left = self._left[lot] = Ranges()
         for first, last in runs:
