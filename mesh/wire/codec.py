@@ -54,7 +54,6 @@ def reader(shape: type[T], limit: int) -> Callable[[bytes], T]:
 
 
 def malformed(frame: bytes, error: Exception) -> RemoteError:
-    """Return the error for a malformed frame, with its first bytes."""
     return RemoteError(f"malformed frame {bytes(frame[:24])!r}: {error}", code="MALFORMED")
 
 

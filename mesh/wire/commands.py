@@ -1179,8 +1179,6 @@ class UnknownCommand(RemoteError):
 
 
 class _Strange(msgspec.Struct, array_like=True):
-    """The first two fields of a command of any kind."""
-
     tag: Natural
     field: msgspec.Raw = msgspec.Raw(b"\xc0")
 

@@ -90,7 +90,6 @@ class Envelope(Struct, frozen=True, dict=True):
         return u16(self.index) if self.index else bytes(self.count)
 
     def number(self, i: int) -> int:
-        """Return the sequence number of message `i`."""
         if not self.numbers:
             return self.first + i
         for first, last in self.ranges():
@@ -128,7 +127,6 @@ class Envelope(Struct, frozen=True, dict=True):
         return u32(self.props)[i] if isinstance(self.props, bytes) else self.props
 
     def props_sizes(self, indices: Iterable[int]) -> Iterable[int]:
-        """Return the lengths of the properties of several messages."""
         if isinstance(self.props, bytes):
             column = u32(self.props)
             return [column[i] for i in indices]
@@ -141,7 +139,6 @@ class Envelope(Struct, frozen=True, dict=True):
         return self.body[start:middle], self.body[middle:end]
 
     def contents(self) -> list[bytes]:
-        """Return the content of every message, in order."""
         if isinstance(self.sizes, int) and self.sizes and not self.props:
             # The usual case, in a third of the time.
             return list(chain.from_iterable(iter_unpack(f"{self.sizes}s", self.body)))
@@ -244,7 +241,6 @@ class Envelope(Struct, frozen=True, dict=True):
         return tuple([self.keys[row] for row in used]), index
 
     def number_list(self, indices: Iterable[int]) -> list[int]:
-        """Return the sequence numbers of several messages."""
         if not self.numbers:
             return [self.first + i for i in indices]
         every = list(chain.from_iterable([range(first, last + 1) for first, last in self.ranges()]))

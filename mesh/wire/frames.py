@@ -39,12 +39,10 @@ def chunks(body: bytes) -> list[bytes]:
 
 
 def body_frames(envelope: Envelope) -> int:
-    """Return the number of frames of an envelope's body."""
     return max(1, -(-len(envelope.body) // CHUNK))
 
 
 def write(command: Command, envelopes: Iterable[Envelope] = ()) -> list[bytes]:
-    """Return all frames of a message."""
     frames = [encode(command)]
     for envelope in envelopes:
         frames.append(envelope.header())
@@ -139,7 +137,6 @@ def _counts(command: AnyCommand) -> Sequence[int]:
 
 
 def _check_moving(command: Transfer, envelopes: Sequence[Envelope]) -> None:
-    """Check that each envelope has an entry with the delivery counts of its messages."""
     told = [len(tries) // 2 for *_, tries in command.entries]
     counts = [envelope.count for envelope in envelopes]
     if len(told) != len(counts) or any(n and n != count for n, count in zip(told, counts, strict=True)):
@@ -157,7 +154,6 @@ def _check_targets(head: ItemHead, count: int) -> None:
 
 
 def _check_tries(head: ItemHead, count: int) -> None:
-    """Check that delivery counts belong to one subscription, with one for each message."""
     named = [len(column) // 2 or count for _, column in head.targets]
     if named != [len(head.tries)]:
         raise RemoteError(

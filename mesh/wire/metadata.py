@@ -25,7 +25,6 @@ def check_metadata(metadata: Mapping[str, str]) -> None:
 
 
 def said(metadata: Mapping[str, str]) -> Raw:
-    """Return the metadata as it is sent to other nodes."""
     return Raw(_encode(metadata))
 
 

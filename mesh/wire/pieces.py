@@ -139,7 +139,6 @@ class Gatherer:
         self._close_frames()
 
     def _close_frames(self) -> None:
-        """Finish the frame that is complete, and empty ones after it."""
         while not self._lack and len(self._frames) < len(self._sizes):
             self._frames.append(bytes(self._part))
             self._part = bytearray()

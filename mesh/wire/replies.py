@@ -180,7 +180,6 @@ class Reason(Struct, frozen=True, kw_only=True):
 
     @property
     def is_cause(self) -> bool:
-        """Whether the reason stops the message from arriving."""
         return self.rank == "cause"
 
 

@@ -28,7 +28,6 @@ def in_common(version: int, theirs: Iterable[str], ours: Iterable[str]) -> froze
 
 
 def is_spoken(kind: str, words: frozenset[str]) -> bool:
-    """Return whether the other end understands queries of this kind."""
     return kind in KINDS or kind in words
 
 
