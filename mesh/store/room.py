@@ -20,7 +20,6 @@ Tell = Callable[[str, str], None]  # lower-case level of logging, text
 
 
 def is_full(error: OSError) -> bool:
-    """Return whether the error means that the disk is full."""
     return error.errno in _NO_ROOM
 
 
@@ -135,7 +134,6 @@ class DiskSpace:
 
     @property
     def free(self) -> int:
-        """The free bytes on the disk."""
         found = os.statvfs(self._directory)
         return found.f_bavail * found.f_frsize
 

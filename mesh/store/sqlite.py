@@ -186,7 +186,6 @@ class SQLiteStore:
         return int(self._db.execute(query).fetchone()[0])
 
     def _write(self, work: Callable[[], None], counters: StoreProgress) -> None:
-        """Run `work` in one transaction, and adopt the counters."""
         try:
             self._within_transaction(work)
         except _FAILURES as error:
@@ -194,7 +193,6 @@ class SQLiteStore:
         self._counters = counters
 
     def _envelopes(self) -> Iterator[Stored]:
-        """Yield all envelopes. `load` has verified them just before."""
         self._check_usable()
         audit = Audit()
         try:
@@ -205,7 +203,6 @@ class SQLiteStore:
             raise self._data_loss(audit.losses)
 
     def _read(self, work: Callable[[sqlite3.Connection, Audit], T]) -> T:
-        """Return the result of `work`, if no damage was found."""
         self._check_usable()
         audit = Audit()
         try:

@@ -100,7 +100,6 @@ def read_all(db: Database, audit: Audit) -> tuple[StoreProgress, dict[str, dict[
 
 
 def read_envelopes(db: Database, audit: Audit) -> Iterator[Stored]:
-    """Yield all unchanged envelopes in order."""
     return audit.envelopes(db.execute("SELECT * FROM envelope ORDER BY position"))
 
 

@@ -30,7 +30,6 @@ class Statement:
     next_position: int
 
     def pack(self) -> bytes:
-        """Return the bytes of a slot."""
         data = _FORM.pack(_MAGIC, self.store, self.boot, self.commits, self.next_position)
         return data + _CRC.pack(zlib.crc32(data))
 

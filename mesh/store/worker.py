@@ -37,16 +37,12 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """A request to read envelopes."""
-
     token: Hashable
     positions: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A request to copy the store; `done` receives the result."""
-
     path: Path
     done: Callable[[StoreError | None], None]
 
@@ -179,7 +175,6 @@ class StoreWorker:
             self._close_error = _as_store_error(error)
 
     def _work(self) -> None:
-        """Process all waiting requests, or wait for one."""
         jobs, wishes = self._gather()
         for settled, error in self._committer.settle(jobs) if jobs else ():
             self._report_done(settled, error)
@@ -187,8 +182,6 @@ class StoreWorker:
             self._read(wish)
 
     def _make_copy(self, it: _Copy) -> None:
-        """Copy the store, and process requests that arrive meanwhile."""
-
         def meanwhile() -> None:
             if not self._jobs.empty():
                 self._work()
