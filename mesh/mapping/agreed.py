@@ -55,7 +55,6 @@ class Agreed(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def rules(self) -> dict[str, tuple[Rule, ...]]:
-        """The rules of the nodes that have shared rules."""
         return {name: entry.rules for name, entry in self.nodes.items() if entry.rules is not None}
 
     def with_(self, name: str, entry: AgreedNode) -> Agreed:
@@ -76,7 +75,6 @@ NONE = Agreed()
 
 
 def packed(agreed: Agreed) -> bytes:
-    """Return the list as stored in its row."""
     return msgspec.msgpack.encode(agreed)
 
 
@@ -112,7 +110,6 @@ def check(agreed: Agreed) -> None:
 
 
 def _check_rule(name: str, rule: Rule, left: int) -> int:
-    """Check a rule, and return the number of its alternatives."""
     if rule.node != name:
         raise bad(f"A rule of {name} belongs to {rule.node[:80]!r}.")
     if not 0 <= rule.stratum <= STRATA:
@@ -132,7 +129,6 @@ def _check_rule(name: str, rule: Rule, left: int) -> int:
 
 
 def bad(what: str) -> LocalError:
-    """Return the error for an invalid list."""
     return LocalError(f"The mesh-wide rules are invalid. {what}", code="BAD_RULES")
 
 

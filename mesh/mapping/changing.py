@@ -46,14 +46,12 @@ def _terms(rules: Iterable[Rule]) -> Iterable[Term]:
 
 
 def _shared(rules: Sequence[Rule]) -> set[KeyText]:
-    """Return the keys that have several masters, or a master with a backup."""
     backed = {rivalry(key) for rule in rules if rule.backup for key in rule.alternatives()}
     holders = holders_of_each(rule for rule in rules if rule.stratum == 0)
     return backed | {what for what, nodes in holders.items() if len(nodes) > 1}
 
 
 def _are_plain(shared: set[KeyText], terms: Iterable[Term]) -> bool:
-    """Return whether all shared keys are plain keys or domains without filters."""
     is_named = all(kind in PLAIN for kind, _ in shared)
     return is_named and not any(key.filters for key, *_ in terms if rivalry(key) in shared)
 

@@ -64,7 +64,6 @@ def without_effect(rules: Sequence[Rule], number: int, me: str) -> list[str]:
 
 
 def _may_fit(rule: Rule, key: KeyRule) -> bool:
-    """Return whether a message that fits `key` may fit `rule`, too."""
     return any(
         (each.kind, each.text) == (key.kind, key.text) or each.kind in BROAD for each in rule.alternatives()
     )

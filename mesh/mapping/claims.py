@@ -38,7 +38,6 @@ class RuleTerm:
         return Claim(rule.node, rule.stratum, rule.refid, by, rule.backup, rule.dirty_read)
 
     def fits_key(self, key: str, document: Document) -> bool:
-        """Return whether an XPath or pattern key matches."""
         return self.xpath.matches(document) if self.xpath is not None else matches(self.key.text, key)
 
 
@@ -117,7 +116,6 @@ class Claims:
         return found
 
     def _most_specific(self, fit: Fit, domain: str, is_own: bool, held: FilterResults) -> tuple[Claim, ...]:
-        """Return the claims of the most specific kind that matches."""
         for terms in self._levels(fit, domain, is_own):
             if fits := tuple([t.claim for t in terms if all(i < len(held) and held[i] for i in t.filters)]):
                 return fits
@@ -170,7 +168,6 @@ class Claims:
         return False
 
     def held(self, message: FilteredMessage) -> FilterResults:
-        """Return the result of each filter for a message."""
         return tuple([test(message) for test in self.tests])
 
     # --- queries ----------------------------------------------------------------------------------------
@@ -222,7 +219,6 @@ class Claims:
         return self._most_specific(NO_FIT, "", True, ())
 
     def _keys_of_query(self, kind: str, text: str) -> list[str]:
-        """Return the keys that rules name and that may match."""
         if kind == "exact":
             return [text] if text in self._by_key else []
         return sorted(key for key in self._by_key if kind == "xpath" or matches(text, key))

@@ -50,8 +50,6 @@ class _Crowd:
 
 @dataclass(slots=True)
 class _Bill:
-    """The cost so far."""
-
     visits: int = 0
 
     def path(self, path: LocationPath, at: _Crowd) -> _Crowd:
@@ -169,7 +167,6 @@ def check_together(prices: Iterable[int]) -> None:
 
 
 def too_many_visits(whose: str, visits: int, most: int) -> str:
-    """Return the error text for XPaths that cost too much for one message."""
     return f"{whose} may have to read {visits:,} nodes for one message; the limit is {most:,}."
 
 

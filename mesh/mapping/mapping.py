@@ -93,7 +93,6 @@ class Mapping:
         domain: str,
         is_copy: bool,
     ) -> Decision:
-        """Return the decision on a message whose master has backups."""
         counted, masters = counting(self.me, claims, view)
         decision = divide(self.me, counted, view, visited, of, domain, is_copy)
         if not masters:
@@ -158,11 +157,9 @@ class Mapping:
         return masters_of(self._claims_on(key, e))
 
     def holders(self, key: str, e: Envelope) -> tuple[str, ...]:
-        """Return the masters and backups of an envelope's messages with that key."""
         return holders_of(self._claims_on(key, e))
 
     def is_backed(self, key: str, e: Envelope) -> bool:
-        """Return whether the masters of an envelope's messages with that key have backups."""
         return self.has_backups and any(claim.is_backup for claim in self._claims_on(key, e))
 
     def is_dirty(self, e: Envelope, node: str) -> bool:
@@ -222,11 +219,9 @@ class Mapping:
         return self._claims.fit(key, domain, xml)
 
     def looks_inside(self, key: str, domain: str, xml: str = "", is_own: bool = True) -> bool:
-        """Return whether the master depends on the content of the message."""
         return self._claims.looks_inside(key, domain, xml, is_own)
 
     def held(self, message: FilteredMessage) -> FilterResults:
-        """Return the results of the filters for a message."""
         return self._claims.held(message)
 
     def row_of_query(self, kind: str, text: str, domain: str) -> Hashable:
@@ -234,7 +229,6 @@ class Mapping:
         return self._claims.row_of_query(kind, text, domain)
 
     def _claims_on(self, key: str, e: Envelope) -> tuple[Claim, ...]:
-        """Return all claims on an envelope's messages with that key."""
         looks = self.has_filters and self._claims.looks_inside(key, e.domain, e.xml)
         held = self._claims.held(FilterInput(e, 0)) if looks else ()
         return self._claims.on(key, e.domain, True, e.xml, held)
@@ -257,7 +251,6 @@ class Mapping:
 
 
 def _whole(rule: Rule) -> Iterator[KeyRule]:
-    """Return the domains of a rule that have no filters."""
     return (key for key in rule.alternatives() if key.kind in (DOMAIN, ANY) and not key.filters)
 
 

@@ -130,11 +130,9 @@ class Damping:
         return at + pause
 
     def mark_sent(self, domain: str, now: float) -> None:
-        """Record that a report is sent now."""
         at, pause = self._told.get(domain, (-self.CALM, 0.0))
         is_calm = now - at >= self.CALM
         self._told[domain] = now, self.LEAST if is_calm else min(2 * pause, self.MOST)
 
     def keep_domains(self, domains: Iterable[str]) -> None:
-        """Forget all domains except `domains`."""
         self._told = {domain: self._told[domain] for domain in domains if domain in self._told}

@@ -170,7 +170,6 @@ class _Reader:
     # --- terms ------------------------------------------------------------------------------------------
 
     def _inside(self, read: Callable[[], XPathTerm]) -> XPathTerm:
-        """Parse a term in brackets."""
         self._depth += 1
         if self._depth > DEEPEST:
             self._fail(f"it is nested deeper than {DEEPEST} levels", "Simplify it.")
