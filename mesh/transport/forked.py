@@ -54,7 +54,6 @@ class LivingEndpoints:
         self.all: WeakSet[Endpoints] = WeakSet()
 
     def close_copies(self) -> None:
-        """Close this process's copies of all connections of this package."""
         close_ours(self.all)
 
 

@@ -169,7 +169,7 @@ class Guard:
         self._unread.forget_connection(number)
 
     def _why(self, guest: Guest, is_heard: bool, now: float) -> str | None:
-        """Return the reason to close the connection, or None."""
+        """Return the reason to close the connection ("": not to be reported), or None to keep it."""
         if excess := self._unfinished.excess(guest, now) or self._unread.excess(guest):
             return excess
         if guest.role == STRANGER and not is_heard and now - guest.came > HELLO_WITHIN:

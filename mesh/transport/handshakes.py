@@ -70,7 +70,6 @@ class Doorman:
         self._monitor.close()
 
     def catch_up(self) -> None:
-        """Process all events up to now."""
         self._monitor.catch_up()
 
     def _note(self, event: int, value: int) -> None:

@@ -51,7 +51,6 @@ class Monitor:
             self._loop.call_soon(self._readable)
 
     def catch_up(self) -> None:
-        """Process all events up to now."""
         self._read(ALL)
 
     def _read(self, most: int) -> None:

@@ -87,7 +87,6 @@ def turn() -> Iterator[None]:
 
 
 def drain(socket: Socket, most: int = TURN) -> list[list[bytes]]:
-    """Return the waiting messages, at most `most`."""
     messages: list[list[bytes]] = []
     while len(messages) < most and readable(socket):
         messages.append(received(socket))
@@ -129,10 +128,8 @@ def send_frames(socket: Socket, frames: list[bytes]) -> None:
 
 
 def descriptor(socket: Socket) -> int:
-    """Return the descriptor for the event loop."""
     return int(socket.getsockopt(zmq.FD))
 
 
 def readable(socket: Socket) -> bool:
-    """Return whether a message waits."""
     return bool(int(socket.getsockopt(zmq.EVENTS)) & POLLIN)

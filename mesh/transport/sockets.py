@@ -132,8 +132,6 @@ class Sockets:
         return endpoint
 
     def _doorman(self, socket: Socket, number: int, trusted: bool, is_keyed: bool) -> Doorman | Monitor:
-        """Return the watcher for connections of listener `number`."""
-
         def accepted(descriptor: int) -> None:
             self._over(self._arrivals.accepted((number, descriptor)))
 
@@ -303,7 +301,6 @@ class Sockets:
         self._idle()
 
     def _frames(self, listener: Listener, key: Inbound) -> list[bytes]:
-        """Return the rest of a message, after its connection is known."""
         place = self._arrivals.places.get(key)
         if place is not None:
             frames = received(listener.socket)

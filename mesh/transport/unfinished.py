@@ -69,7 +69,6 @@ class Unfinished:
         return guest.held > before + NOISE
 
     def forget_connection(self, number: int) -> None:
-        """Forget a connection that has ended or is being closed."""
         self._holding.pop(number, None)
 
     def excess(self, guest: Guest, now: float) -> str:
@@ -121,5 +120,4 @@ def _size(limit: int, role: str) -> str:
 
 
 def size(limit: int) -> str:
-    """Return a number of bytes as text."""
     return f"{limit // MIB} MiB" if limit >= MIB else f"{limit // KIB} KiB"

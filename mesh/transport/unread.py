@@ -43,7 +43,6 @@ class Unread:
         return guest.unread > max(before, UNPROVEN)
 
     def forget_connection(self, number: int) -> None:
-        """Forget a connection that has ended or is being closed."""
         self._waiting.pop(number, None)
 
     def excess(self, guest: Guest) -> str:

@@ -80,7 +80,6 @@ class TrafficWatch:
             self._arrivals = select.epoll()
 
     def add_connection(self, number: int, endpoint: str, role: str = STRANGER) -> None:
-        """Add an accepted connection."""
         self.forget_connection(number)
         try:
             line = BorrowedSocket(fileno=number)  # no copy: there may be no descriptor
@@ -108,11 +107,9 @@ class TrafficWatch:
         self.read[number] = self.read.get(number, 0) + sum(map(len, frames)) + head * len(frames)
 
     def proven(self, number: int, role: str, user: str) -> None:
-        """Record that a connection has sent a valid HELLO."""
         self._close_connections(self._guard.proven(number, role, user))
 
     def unwanted(self, number: int) -> None:
-        """Record that this node has hung up."""
         self._guard.unwanted(number, self._loop.time())
 
     def forget_connection(self, number: int, endpoint: str = "") -> str:
@@ -186,7 +183,6 @@ class TrafficWatch:
     # --- wakeup ---------------------------------------------------------------------------------------
 
     def _listen(self, wanted: bool) -> None:
-        """Set whether incoming bytes wake the loop."""
         if self._arrivals is not None and wanted != self._is_listening:
             self._is_listening = wanted
             if wanted:
