@@ -85,7 +85,6 @@ class Accepting:
         self._clients = frozenset(() if site.one_way else site.letters)
 
     def may_write(self, domain: str, topic: str) -> bool:
-        """Return whether a message published in this domain and topic may enter."""
         return bool(self._writes.sites_for(domain, topic))
 
     def may_bring(self, domain: str, topic: str) -> bool:
@@ -110,7 +109,6 @@ class Accepting:
         return is_named and not client.startswith(SYSTEM)
 
     def may_ask(self, address: str) -> bool:
-        """Return whether a message or request to that address may enter."""
         return not is_own_address(address) and bool(self._addresses.match(address))
 
     def may_pass(self, site: str) -> bool:

@@ -15,7 +15,6 @@ SITE = "site:"
 
 
 def in_site(site: str, node: str) -> str:
-    """Return the name of that node as a hop in other sites."""
     return f"{SITE}{site}/{node}"
 
 
@@ -64,7 +63,6 @@ def is_of(site: str, sender: str) -> bool:
 
 
 def is_foreign(sender: str) -> bool:
-    """Return whether `sender` is a session of another site."""
     return sender.startswith(OTHERS)
 
 

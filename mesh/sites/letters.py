@@ -23,7 +23,6 @@ _LOCAL = ("node", CLIENT)  # first levels of names of clients and sessions
 
 
 def way_to(site: str) -> str:
-    """Return the hop that stands for that site."""
     return WAY + site
 
 

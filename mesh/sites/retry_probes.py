@@ -37,7 +37,6 @@ class RetryProbes(Generic[K]):
         return bool(self._trials)
 
     def holds(self, key: K, number: int) -> bool:
-        """Return whether that message has to wait."""
         return key in self._trials and self._trials[key].tried != number
 
     def record_refusal(self, key: K, number: int, now: float) -> None:
@@ -70,7 +69,6 @@ class RetryProbes(Generic[K]):
             self._trials[key].tried = number
 
     def tried(self) -> Sequence[tuple[K, int]]:
-        """Return the keys and numbers being retried."""
         return [(key, trial.tried) for key, trial in self._trials.items() if trial.tried is not None]
 
     def deadline(self) -> float | None:

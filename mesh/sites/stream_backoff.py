@@ -62,7 +62,6 @@ class StreamBackoff:
             pause.until, pause.length = min(pause.until, now + SHORTEST), SHORTEST
 
     def drop_stream(self, key: bytes) -> None:
-        """Forget a stream of which nothing is owed any more."""
         self._pauses.pop(key, None)
 
     def take_ended(self, now: float) -> list[bytes]:

@@ -55,7 +55,6 @@ class SiteTransfer:
         return self.sent
 
     def unanswered(self) -> list[tuple[int, Topic]]:
-        """Return the unanswered numbers with their topics, in order."""
         return list(self._open.items())
 
     @property

@@ -122,12 +122,10 @@ class SiteViews:
         return SiteView(site, seen.state, members, seen.since)
 
     def all(self) -> tuple[SiteView, ...]:
-        """Return the views of all sites, by name."""
         return tuple(view for site in self._sites if (view := self.view(site)) is not None)
 
 
 def _review(seen: _Seen, now: float) -> None:
-    """Update the state after a change in the reports."""
     if seen.said:
         seen.has_left = all(leaving for _, leaving in seen.said.values())
     state: State = "down" if seen.has_left else "up" if seen.said else "unreachable"
