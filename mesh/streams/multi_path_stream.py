@@ -85,7 +85,6 @@ class MultiPathStream(OriginStream):
         return fresh
 
     def defer_leg(self, leg: bytes, first: int, now: float) -> None:
-        """Record that numbers of that leg from `first` on were deferred."""
         self._turns = self._turns or DeferredNumbers(LEGS)
         self._turns.defer(leg, first, now)
 

@@ -51,7 +51,6 @@ class OriginStream:
         return fresh
 
     def _check_known(self, first: int, last: int) -> None:
-        """Check that the state of the range is known. Raises: StaleSequence."""
         if first < self._forgotten and not self.above.covers(first, last):
             raise StaleSequence(
                 f"The numbers {first}..{last} are older than the memory of this stream (from "
@@ -77,7 +76,6 @@ class OriginStream:
         self.give_up(first, last)
 
     def give_up(self, first: int, last: int) -> None:
-        """Refuse these numbers for good."""
         self.refused.add(first, last)
         if len(self.refused) > MAX_RANGES:
             self.refused.drop_lowest()

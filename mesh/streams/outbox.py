@@ -45,14 +45,12 @@ class Stream:
         return self.waiting[0].envelope.first if self.waiting else self.next
 
     def between(self, first: int, last: int) -> Iterator[WaitingEnvelope]:
-        """Yield the envelopes with any of the numbers first..last, found by bisection."""
         place = bisect_left(self.waiting, first, key=lambda waiting: waiting.envelope.last)
         while place < len(self.waiting) and self.waiting[place].envelope.first <= last:
             yield self.waiting[place]
             place += 1
 
     def trim(self) -> None:
-        """Forget settled envelopes."""
         while self.waiting and not self.waiting[0].open:
             self.waiting.popleft()
         self.heard.drop_below(self.low)
@@ -84,7 +82,6 @@ class Outbox:
         return self._stream(domain).next
 
     def numbered(self) -> dict[str, int]:
-        """Return the last assigned number of each domain."""
         return {domain: stream.next - 1 for domain, stream in self._streams.items()}
 
     def low(self, domain: str) -> int:
@@ -143,12 +140,10 @@ class Outbox:
         return envelope.first, envelope.last
 
     def is_answered(self, domain: str, number: int) -> bool:
-        """Return whether this number has any answer."""
         stream = self._stream(domain)
         return number < stream.low or number in stream.heard
 
     def is_final(self, domain: str, number: int) -> bool:
-        """Return whether this number has its final answer."""
         stream = self._stream(domain)
         return number < stream.low or number in stream.final
 

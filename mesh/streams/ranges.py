@@ -27,7 +27,6 @@ class Ranges:
 
     @classmethod
     def of(cls, numbers: Iterable[int]) -> "Ranges":
-        """Return the set of the given numbers."""
         ranges = cls()
         for number in numbers:
             ranges.add(number, number)
@@ -83,7 +82,6 @@ class Ranges:
         return place < len(self._lasts) and self._firsts[place] <= last
 
     def missing(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Return the ranges of first..last that are not in the set, in order."""
         if not self._lasts or first > self._lasts[-1]:  # the usual case
             return [(first, last)] if first <= last else []
         gaps = []
@@ -98,7 +96,6 @@ class Ranges:
         return gaps
 
     def common(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Return the parts of first..last that are in the set, in order."""
         if self._firsts and self._firsts[-1] <= first <= last <= self._lasts[-1]:  # the usual case
             return [(first, last)]
         parts = []
@@ -190,7 +187,6 @@ class Ranges:
         return twin
 
     def drop_below(self, number: int) -> None:
-        """Remove every number less than this one."""
         if not self._firsts or number <= self._firsts[0]:
             return
         place = bisect_left(self._lasts, number)
