@@ -128,7 +128,6 @@ def read_site(state: Path, site: str) -> MeshFile | None:
 
 
 def write_site(state: Path, site: str, file: MeshFile) -> Path:
-    """Store the keys for that site, in place of earlier ones."""
     path = site_path(state, site)
     private_directory(path.parent.parent, _OTHERS)
     private_directory(path.parent, _OTHERS)
@@ -152,7 +151,6 @@ def _fits(file: MeshFile) -> bool:
 
 
 def write_mesh(state: Path, file: MeshFile) -> Path:
-    """Store the keys, in place of earlier ones."""
     path = mesh_path(state, file.cluster)
     private_directory(path.parent, _OTHERS)
     _write(path, file)
@@ -160,7 +158,6 @@ def write_mesh(state: Path, file: MeshFile) -> Path:
 
 
 def admin_path(state: Path, cluster: str) -> Path:
-    """Return the path of the admin's key."""
     return mesh_path(state, cluster).with_suffix(".admin")
 
 
@@ -187,7 +184,6 @@ def write_admin(state: Path, cluster: str, seed: bytes) -> Path:
 
 
 def rules_path(state: Path, cluster: str) -> Path:
-    """Return the path of the timestamp of the newest rules that this user has seen."""
     return mesh_path(state, cluster).with_suffix(".rules")
 
 

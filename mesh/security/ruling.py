@@ -91,7 +91,6 @@ class NewRules:
         return {"row": msgspec.to_builtins(self.row, builtin_types=(bytes,)), "was": self.was}
 
     def mark_accepted(self) -> None:
-        """Record that the node has accepted the list."""
         if self.admin is not None:
             self.admin.sees(self.row.stamp)
 
@@ -116,7 +115,6 @@ def new_rules(
 
 
 def is_signed(found: RulesTold, key: bytes) -> bool:
-    """Return whether the owner of that key has signed the list of a node."""
     row = SharedRow(RULES, "", found.stamp, found.value, NOBODY, 0, key)
     return verify(key, found.signature, row.text)
 

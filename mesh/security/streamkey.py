@@ -17,5 +17,4 @@ class StreamKey:
         self.id: bytes = stream_of(self.public)
 
     def sign(self, text: bytes) -> bytes:
-        """Return the signature, 64 bytes."""
         return sign(self._seed, text)
