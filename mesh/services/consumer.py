@@ -29,7 +29,6 @@ class AddressConsumer(Generic[T]):
 
     @property
     def busy(self) -> int:
-        """The number of outstanding messages."""
         return len(self.out)
 
     @property
@@ -38,7 +37,6 @@ class AddressConsumer(Generic[T]):
         return max(0, self.credit - len(self.out))
 
     def add_message(self, message: T) -> None:
-        """Add an outstanding message, under the next tag."""
         self.given += 1
         self.out[self.given] = message
 

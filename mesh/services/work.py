@@ -83,7 +83,6 @@ class Server(AddressConsumer[GivenMessage]):
 
     @property
     def is_for_others(self) -> bool:
-        """Whether the consumer serves messages from other nodes."""
         return not self.local_only
 
 
