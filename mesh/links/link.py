@@ -52,12 +52,10 @@ class Link:
 
     @property
     def since(self) -> float:
-        """The time when the present state began."""
         return self._since
 
     @property
     def is_wanted(self) -> bool:
-        """Whether this node needs the login."""
         return self._is_wanted
 
     @property
@@ -103,7 +101,6 @@ class Link:
         return self.next_try
 
     def describe(self, now: float) -> str:
-        """Return the state as text for status displays."""
         word: str = self._state.value
         if self._state is LinkState.NOT_ALLOWED:
             return f"{word} by {self.by}: {self.code}"
@@ -117,7 +114,6 @@ class Link:
         return self._step(LinkEvent.WANTED, now)
 
     def unwanted(self, now: float) -> tuple[LinkAction, ...]:
-        """Record that this node no longer needs the login."""
         self._is_wanted = False
         return self._step(LinkEvent.UNWANTED, now)
 
@@ -149,11 +145,9 @@ class Link:
         return self._step(LinkEvent.ALLOWED, now)
 
     def silence(self, now: float) -> tuple[LinkAction, ...]:
-        """Record that the peer was silent for too long."""
         return self._step(LinkEvent.SILENCE, now)
 
     def bye(self, now: float) -> tuple[LinkAction, ...]:
-        """Record that the peer said goodbye."""
         return self._step(LinkEvent.BYE, now)
 
     def disconnected(self, now: float) -> tuple[LinkAction, ...]:
