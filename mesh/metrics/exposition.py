@@ -20,8 +20,6 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 
 class _Given(Collector):
-    """Adapter that presents families to the library."""
-
     def __init__(self, families: Sequence[Family]) -> None:
         self._families = families
 
