@@ -47,7 +47,6 @@ class RowTable:
         return self._rows.get(name)
 
     def is_news(self, row: SharedRow) -> bool:
-        """Return whether the row replaces the known one."""
         known = self._rows.get(row.name)
         return known is None or row.rank > known.rank
 
@@ -68,7 +67,6 @@ class RowTable:
         return size <= BYTES and (not is_more or len(self._rows) - len(self._deleted) < ROWS)
 
     def insert(self, row: SharedRow) -> None:
-        """Insert a row that replaces the known one."""
         known = self._rows.get(row.name)
         if known is not None:
             self._drop(known)
