@@ -33,7 +33,6 @@ class Marker(msgspec.Struct, frozen=True):
         return cls({run: _joined(ranges) for run, ranges in found.items()})
 
     def encode(self) -> bytes:
-        """Return the bytes that `parse` reads."""
         return msgspec.json.encode(self.ranges, order="sorted")
 
     def covers(self, name: SegmentName) -> bool:
@@ -43,7 +42,6 @@ class Marker(msgspec.Struct, frozen=True):
         return after > 0 and name.number <= ranges[after - 1][1]
 
     def add(self, names: Iterable[SegmentName]) -> "Marker":
-        """Return a marker that includes these segments, too."""
         more: defaultdict[str, list[Range]] = defaultdict(list)
         for name in names:
             more[name.run].append((name.number, name.number))
@@ -56,7 +54,6 @@ class Marker(msgspec.Struct, frozen=True):
 
 
 def _joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """Return the ranges sorted, with overlapping and adjacent ones merged."""
     joined: list[Range] = []
     for first, last in sorted(ranges):
         if joined and first <= joined[-1][1] + 1:
