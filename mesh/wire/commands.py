@@ -311,7 +311,7 @@ class Piece(Command, frozen=True, tag=18):
 
 
 class PieceAck(Command, frozen=True, tag=19):
-    """Acknowledgement of pieces.
+    """Acknowledgment of pieces.
 
     Attributes:
         taken: Bytes received in pieces since the connection began.
@@ -585,7 +585,7 @@ class Items(Command, frozen=True, tag=22):
 
 
 class Ack(Command, frozen=True, tag=23):
-    """Cumulative acknowledgement of ITEMS. An older one changes nothing.
+    """Cumulative acknowledgment of ITEMS. An older one changes nothing.
 
     Attributes:
         have: Number of the last ITEMS received.
