@@ -1,4 +1,4 @@
-"""Bodies of messages that this node has sent to a master, so that the master need not return them."""
+"""Bodies of messages sent to a master, held here so that the master need not return them."""
 
 from __future__ import annotations
 

@@ -14,10 +14,8 @@ from mesh.wire.spoken import KINDS, is_spoken
 # The clients of this node as requester of a query. Another requester is a peer's uuid.
 CLIENTS = b""
 STANDBY = b"standby"  # this node itself, as a master with backups or a backup
-LINGER = (
-    # Seconds that a node is still queried after another took its place, for messages in transit.
-    10.0
-)
+# Seconds that a node is still queried after another took its place, for messages in transit.
+LINGER = 10.0
 OVER = 512  # queries withdrawn from one peer at once
 LEFT = 4096  # withdrawn queries that are remembered
 TOPICS = 10_000  # topics of one peer that are remembered

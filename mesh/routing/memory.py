@@ -1,6 +1,6 @@
 """Memory limit for waiting messages at a node.
 
-Messages of the node's own log wait on disk only when the limit is reached.
+When the limit is reached, messages of the node's own log wait on disk only.
 """
 
 from dataclasses import dataclass

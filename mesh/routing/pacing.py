@@ -1,6 +1,6 @@
 """Backpressure: holds back answers to publishers while a slow subscriber catches up.
 
-An answer to a publisher, or an acknowledgement to a peer, is held back while one of its messages waits for
+An answer to a publisher, or an acknowledgment to a peer, is held back while one of its messages waits for
 the credit of a subscriber that makes progress. A stopped subscriber does not delay answers.
 """
 

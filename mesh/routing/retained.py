@@ -1,4 +1,4 @@
-"""The retained values of all topics that this node is master of, within a limit of bytes."""
+"""Retained values of topics within a limit of bytes: those of this master, or cached ones of others."""
 
 from __future__ import annotations
 

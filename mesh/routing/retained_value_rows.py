@@ -20,13 +20,11 @@ class RetainedValueRows:
         self._retained = retained
         self._later = later
         self._newest: dict[bytes, RetainedValue] = {}  # without data
-        self._before: dict[
-            bytes, RetainedValue | None
-        ] = {}  # on disk for certain, while `_newest` is being written
+        # On disk for certain, while `_newest` is being written.
+        self._before: dict[bytes, RetainedValue | None] = {}
         self._ending: dict[bytes, RetainedValue] = {}  # end of the topic that is being written
-        self._passed_over: dict[
-            bytes, RetainedValue
-        ] = {}  # newest value not written, in case that write fails
+        # The newest value not written, in case that write fails.
+        self._passed_over: dict[bytes, RetainedValue] = {}
 
     def is_there(self, value: RetainedValue) -> None:
         """Record that the value is on disk or being written."""

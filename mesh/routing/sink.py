@@ -11,7 +11,7 @@ from mesh.wire.envelope import Envelope
 
 
 class Sink(Protocol):
-    """A sink: a subscription, an inbox, or a peer."""
+    """A receiver of the log's messages: a subscription, an inbox, a queue, a group, a peer, or a site."""
 
     key: bytes  # name of its record in the store
     owner: str  # name of the peer; "" otherwise
