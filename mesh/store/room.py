@@ -9,7 +9,7 @@ from pathlib import Path
 from mesh.errors import StoreError
 
 RESERVED = "reserve"  # name of the file
-RESERVE = 16 * 1024 * 1024  # bytes, at most: log space for acknowledgements
+RESERVE = 16 * 1024 * 1024  # bytes, at most: log space for acknowledgments
 TRY_AGAIN = 60.0  # s until growth is retried after a failed write
 TIGHT = 2  # times the wanted free room: below it queues must not grow
 START = 256 * 1024  # bytes for identity, lock and log of a start
