@@ -136,7 +136,7 @@ _decode = msgspec.msgpack.Decoder(Agreed).decode
 
 
 def counting(own: RuleSet, agreed: Agreed) -> RuleSet:
-    """Return the rules in effect at a node with the configuration `own`."""
+    """Return the rules in effect at a node: the shared list over the node's configuration `own`."""
     denied = frozenset(name for name, entry in agreed.nodes.items() if entry.allowed is False)
     meant = (name for name, entry in agreed.nodes.items() if entry.allowed or entry.rules)
     known = tuple(name for name in dict.fromkeys((*own.known, *meant)) if name not in denied)

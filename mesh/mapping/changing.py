@@ -12,10 +12,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from mesh.mapping.rules import DOMAIN, EXACT, PATTERN, XPATH, KeyRule, Rule, holders_of_each, rivalry
 
 KeyText = tuple[str, str]  # kind and text of a key
-Term = tuple[
-    KeyRule, str, int, str, bool
-    # An alternative, its node, stratum and parent, and whether it is a backup.
-]
+# An alternative, its node, stratum and parent, and whether it is a backup.
+Term = tuple[KeyRule, str, int, str, bool]
 PLAIN = frozenset((EXACT, DOMAIN))
 
 

@@ -49,7 +49,10 @@ def choose(
     domain: str,
     together: Together = NOBODY,
 ) -> Decision:
-    """Return the decision on a message that one master receives, from the claims of this and other nodes."""
+    """Return the decision on a message that one master receives, or each master in `together`.
+
+    `claims` are those of this and other nodes on the message.
+    """
     mine = min((c for c in claims if c.node == me), key=lambda c: c.stratum, default=None)
     if mine is not None and mine.stratum == 0:
         return here(f"{mine.by}, stratum 0: master")

@@ -183,9 +183,9 @@ class Claims:
         return by_name or tuple(term.claim for term in self._any if not term.filters)
 
     def of_query(self, kind: str, text: str, domain: str) -> list[tuple[Claim, ...]]:
-        """Return the claims on each part of the messages that match a query.
+        """Return the claims on each part of the messages that match a query; a part may have none.
 
-        The last part is the messages that no key of a rule names.
+        The last part is the messages that no key or condition of a rule names.
         """
         if not self._rules or is_own_domain(domain):
             return [NO_CLAIMS]

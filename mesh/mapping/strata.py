@@ -37,10 +37,8 @@ class Distance:
 
 
 NOWHERE = Distance()
-SaidDistance = Callable[
-    [Claim], Distance | None
-    # Returns the reported distance of a node with a claim, measured from here; None: not reported yet.
-]
+# Returns the reported distance of a node with a claim, measured from here; None: not reported yet.
+SaidDistance = Callable[[Claim], Distance | None]
 
 
 def closer(me: str, claims: Sequence[Claim]) -> list[Claim]:
