@@ -69,10 +69,8 @@ def close_ours(living: Collection[Endpoints]) -> None:
         return
     names = frozenset(name for endpoints in living for name in endpoints)
     usual = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(
-        None
-        # Otherwise examining a descriptor would make it non-blocking in all processes.
-    )
+    # Otherwise examining a descriptor would make it non-blocking in all processes.
+    socket.setdefaulttimeout(None)
     try:
         for text in os.listdir("/proc/self/fd"):
             with suppress(OSError):  # no socket, or only open for the listing

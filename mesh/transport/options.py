@@ -24,15 +24,13 @@ NOBLOCK, MORE, POLLIN = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zm
 TURN = 128  # messages read from a socket before others
 # Seconds of such a turn: a message with a costly key may take a tenth of a second.
 LONG = 0.05
-HIGH_WATER = (
-    # Messages that wait to be sent. The real limits are the windows of the streams.
-    4096
-)
+# Messages that wait to be sent. The real limits are the windows of the streams.
+HIGH_WATER = 4096
 UNBOUNDED = 0  # messages that wait to be read: see Law 1
 # Milliseconds for TCP's first answer: Linux retries after 0, 1, 3 and 7 s, so a new dial is faster.
 CONNECTING = 2000
 IDLE, BETWEEN, PROBES = 5, 2, 3  # TCP keepalive: s idle, s between probes, probes
-# Milliseconds that data may stay without a TCP acknowledgement. Keepalive begins only after that, by default
+# Milliseconds that data may stay without a TCP acknowledgment. Keepalive begins only after that, by default
 # in a quarter of an hour, and a node waits long for a client that has work.
 UNANSWERED = 1000 * (IDLE + BETWEEN * PROBES) + 7  # odd: `forked.py` recognizes connections by it
 LINGER = 300  # ms for messages sent just before closing
