@@ -24,10 +24,8 @@ class OriginStream:
     def __init__(self, low: int = 1, above: Ranges | None = None) -> None:
         self.low = low  # everything below is settled with the publisher
         self.above = above or Ranges()
-        self.refused = (
-            Ranges()
-            # Numbers refused for lack of room or of a receiver, for good: later ones may have been accepted.
-        )
+        # Numbers refused for lack of room or of a receiver, for good: later ones may have been accepted.
+        self.refused = Ranges()
         # Numbers that another master has for durable subscriptions; None: none. See `mark_second`.
         self.second: Ranges | None = None
         self._forgotten = 1  # below this, holes are forgotten

@@ -41,7 +41,7 @@ class Stream:
 
     @property
     def low(self) -> int:
-        """The lowest unsettled number: those below are answered for good, or abandoned by the publisher."""
+        """The lowest number without a final answer that the publisher has not abandoned, or the next one."""
         return self.waiting[0].envelope.first if self.waiting else self.next
 
     def between(self, first: int, last: int) -> Iterator[WaitingEnvelope]:
