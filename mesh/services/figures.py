@@ -22,7 +22,7 @@ Latencies = Counter[int]  # replies by latency bucket
 
 
 class OutcomeCounts(Struct):
-    """The outcomes of messages to one address at one node. All counts only grow."""
+    """The outcomes of messages to one address at one node. All counts except `recent` only grow."""
 
     sent: int = 0  # accepted messages without a reply
     requests: int = 0  # accepted or failed
