@@ -53,7 +53,7 @@ class Inbox(Feed):
         return self._backlog.take_all()
 
     def take_void(self, is_void: Callable[[Envelope], bool]) -> list[EnvelopeSlice]:
-        """Remove and return the expired slices in memory, which the caller dead-letters.
+        """Remove and return the slices in memory that `is_void` selects. The caller dead-letters them.
 
         Expired slices on disk are read for a later call.
         """

@@ -46,7 +46,10 @@ class Merging:
         return self.news(parcel.envelope)
 
     def news(self, e: Envelope) -> tuple[int, ...] | None:
-        """Return the messages of an envelope that are new (None: all), and mark them as handed on."""
+        """Return the messages of an envelope that are new (None: all), and mark them as handed on.
+
+        The end of a topic is always new, and not marked.
+        """
         if e.flags & ERASED:
             return None  # its numbers are those of requests
         if is_foreign(e.sender) or any(self._is_backed(key, e) for key in e.keys):
