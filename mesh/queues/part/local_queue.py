@@ -647,7 +647,7 @@ class LocalQueue:
 
     @property
     def is_timed(self) -> bool:
-        """Whether messages can expire or leases can end."""
+        """Whether messages in memory can expire or leases can end."""
         return bool(self._expiring) or any(taker.lease < inf for taker in self.takers.values())
 
     def tick(self, now: float, wall: int) -> None:

@@ -123,7 +123,10 @@ def _next(queue: LocalQueue, priority: int, place: int, selectors: int) -> tuple
 def searched(
     queue: LocalQueue, search: Search, lots: Iterable[QueuedEnvelope], now: float, wall: int
 ) -> None:
-    """Keep the envelopes of a finished disk read that a selector matches and that are still on disk."""
+    """Finish a disk read: keep the envelopes that a selector matches and that are still on disk.
+
+    The consumers of the read have then searched up to its last position.
+    """
     queue.is_searching = False
     takers = [taker for taker in search.takers if queue.takers.get(taker.key) is taker]
     glad: set[TakerSelector | None] = set()
