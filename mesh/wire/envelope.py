@@ -253,7 +253,7 @@ def as_ranges(numbers: Sequence[int]) -> tuple[int, ...]:
 
 
 def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Return increasing numbers as (first, last) pairs; none for no numbers."""
+    """Return increasing numbers as (first, last) pairs, one for each range without a gap."""
     ranges = as_ranges(numbers) if numbers else ()
     return zip(ranges[::2], ranges[1::2], strict=True)
 
@@ -277,7 +277,10 @@ def runs_by_size(envelope: Envelope, most: int) -> list[tuple[int, int, bool]]:
 
 
 def short_parts(envelope: Envelope, most: int, too_long: Callable[[Envelope], None]) -> Iterator[Envelope]:
-    """Yield the parts whose contents have at most `most` bytes, and call `too_long` with each other part."""
+    """Yield the parts whose contents have at most `most` bytes each. Call `too_long` with each other part.
+
+    A cut envelope counts as short.
+    """
     if len(envelope.body) <= most:
         yield envelope
         return

@@ -81,7 +81,7 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
 
 
 def resent(frames: Sequence[bytes]) -> list[bytes]:
-    """Return the frames of a publish as its client resends them to another process.
+    """Return the frames of a PUBLISH as its client resends them to another process.
 
     Other messages are unchanged. Raises: RemoteError, as `read`.
     """
