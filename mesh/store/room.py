@@ -138,7 +138,10 @@ class DiskSpace:
         return found.f_bavail * found.f_frsize
 
     def measure(self) -> None:
-        """Measure the free room, restore the reserve when there is room, and report changes of `is_short`."""
+        """Measure the free room, and update `is_tight` and `is_short`. A change of `is_short` is reported.
+
+        The reserve is restored when there is room. Without `wanted` nothing is measured.
+        """
         if not self._wanted:
             return
         left = self._left
@@ -156,7 +159,7 @@ class DiskSpace:
             self._run_short("no space for the reserve")
 
     def release(self) -> None:
-        """Release the reserve after a write found no room."""
+        """Release the reserve after a write found no room, and report that the disk is short of space."""
         if self._wanted:
             self._full_at, self._left_then = self._clock(), self._left
             self._reserve.release()

@@ -104,7 +104,7 @@ def read_envelopes(db: Database, audit: Audit) -> Iterator[Stored]:
 
 
 def read_some(db: Database, wanted: Ranges, audit: Audit) -> list[Stored]:
-    """Return the unchanged envelopes at the wanted positions, in order."""
+    """Return the unchanged envelopes at the wanted positions, in order. `audit` records damage."""
     found: list[Stored] = []
     for both in wanted:
         rows = db.execute("SELECT * FROM envelope WHERE position BETWEEN ? AND ? ORDER BY position", both)

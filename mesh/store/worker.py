@@ -56,7 +56,7 @@ class Committer:
         self._given_up: list[int] = []  # refused positions that the store must skip
 
     def settle(self, jobs: Sequence[Job]) -> Iterator[tuple[Sequence[Job], StoreError | None]]:
-        """Commit the jobs. Yield groups of jobs with their errors, as soon as each is done."""
+        """Commit the jobs. Yield groups of jobs with their error, or None, as soon as each is done."""
         error = self._commit(jobs)
         if isinstance(error, StoreFull) and len(jobs) > 1:
             # A job that is too large must not make the others fail.
