@@ -54,7 +54,10 @@ class Filter:
 
 
 def made(filter_: Filter) -> Test:
-    """Return the test of a filter. Raises: BadFilter, if it is not installed or rejects its argument."""
+    """Return the test of a filter.
+
+    Raises: BadFilter, if the filter is too long, is not installed, or rejects its argument.
+    """
     if len(filter_.text) > LONGEST:
         raise BadFilter(f"A filter of {len(filter_.text):,} characters exceeds the limit of {LONGEST:,}.")
     if filter_.group == MAPPERS:

@@ -170,7 +170,10 @@ class Mapping:
         )
 
     def is_kept(self, key: str, e: Envelope) -> bool:
-        """Return whether this node is one of several that retain the topic for each other."""
+        """Return whether this node is one of several that retain the topic for each other.
+
+        System topics are never retained in this way.
+        """
         return self.is_backed(key, e) and self.me in self.holders(key, e) and not key.startswith(SYSTEM)
 
     def partners(self, kind: str, text: str, domain: str) -> tuple[str, ...]:
