@@ -40,9 +40,9 @@ def visited(route: Route) -> list[str]:
 def leg_of(route: Route, is_letter: bool = False) -> bytes:
     """Return the leg of an envelope from another site, or b"". Raises: BadName.
 
-    `mesh.streams.multi_path_stream` says what legs are. The leg names the last master in that site, which
-    keeps the envelope until it is answered; without a master no node would resend it. Direct messages have a
-    leg of their own, because their `low` differs.
+    `mesh.streams.multi_path_stream` describes legs. The leg names the last master in that site, which keeps
+    the envelope until it is answered; without a master no node would resend it. Direct messages have a leg of
+    their own, because their `low` differs.
     """
     for hop in reversed(route):
         if hop.stratum == 0 and all(names := parse_hop(hop.node)):

@@ -151,7 +151,7 @@ def _is_news(seen: _Seen, now: float) -> bool:
 
 
 def _members(seen: _Seen) -> list[SiteMember]:
-    """Return the members: gateways by uuid, then other nodes by name, each once."""
+    """Return the members: gateways by uuid, then other nodes by name, each once, at most MOST."""
     found = dict[str, SiteMember]()
     for members, _ in seen.said.values():
         for member in members:
