@@ -57,7 +57,7 @@ class MultiPathStream(OriginStream):
         self._now = 0.0
 
     def accept(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
-        """Accept numbers from the publisher itself."""
+        """Accept numbers from the publisher itself. Returns and raises as `accept_by`."""
         return self.accept_by(PUBLISHER, first, last, low, self._now)
 
     def accept_by(self, leg: bytes, first: int, last: int, low: int, now: float) -> list[tuple[int, int]]:
