@@ -57,8 +57,8 @@ def keyring(
     """Return the keys of the node in `data`, or None if its mesh has none.
 
     Missing keys of the node are created. `passwd` is the scrypt hash of the password that others must send.
-    `passwds` are the passwords that it sends to nodes, by name. `sites` are the known other sites. Raises
-    KeysRefused if the user has no keys for a node, or if they are damaged.
+    `passwds` are the passwords that the node sends to others, by name. `sites` are the known other sites.
+    Raises KeysRefused if the user has no keys for a node, or if they are damaged.
     """
     file = node_file(state, cluster, passwd)
     if file is None:
