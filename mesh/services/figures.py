@@ -135,7 +135,10 @@ class ServiceFigures:
 
 
 def quantile(latencies: Mapping[int, int], share: float) -> float | None:
-    """Return the latency, in s, below which this share of the replies lies, or None without any."""
+    """Return the latency, in s, up to which this share of the replies lies, or None without any.
+
+    The result is the middle of a bucket, with an error below 1/16.
+    """
     left = ceil(share * sum(latencies.values()))
     for bucket in sorted(latencies):
         left -= latencies[bucket]
