@@ -145,7 +145,7 @@ class Backlog(EnvelopeSlices):
         """Read expired slices of about `size` bytes from disk.
 
         `then` is called after the read, perhaps before this method returns. It is not called if none has
-        expired or if such a read is in progress. `wall` is in ns since 1970.
+        expired, if such a read is in progress, or if the store fails. `wall` is in ns since 1970.
         """
         away, paging = self.away, self._paging
         if away is None or paging is None or away.void:
