@@ -63,7 +63,7 @@ class DiskIndex:
 
     @property
     def oldest(self) -> int:
-        """The time when the oldest envelope was accepted, or 0 if there is none."""
+        """The time (ns since 1970) when the oldest envelope was accepted, or 0 if there is none."""
         return min((paged.oldest for paged in self._paged.values() if paged), default=0)
 
     def last(self, priority: int, n: int) -> int:

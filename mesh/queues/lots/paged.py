@@ -117,7 +117,7 @@ class PagedLots:
 
     @property
     def oldest(self) -> int:
-        """The time when the oldest envelope was accepted, or 0 if there is none."""
+        """The time (ns since 1970) when the oldest envelope was accepted, or 0 if there is none."""
         return self._pages[0].sent[self._pages[0]._at] if self._pages else 0
 
     def last(self, n: int) -> int:
