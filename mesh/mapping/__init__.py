@@ -1,1 +1,1 @@
-"""Routing rules with their filters and XPaths, and what follows: decisions, next hops and distances."""
+"""Routing rules with their filters and XPaths, and the decisions, next hops and distances by them."""

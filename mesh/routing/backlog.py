@@ -199,7 +199,7 @@ class Backlog(EnvelopeSlices):
         return self.bytes - first_bytes < (credit.backlog if is_slow else credit.bytes)
 
     def giving_way_to(self, portion: EnvelopeSlice) -> EnvelopeSlice | None:
-        """Return the oldest slice that may be dropped to make room for `portion`, or None.
+        """Return the oldest slice that may be dropped to make room for a new one, or None.
 
         Only transient slices in memory are dropped, only for another transient one, and no initial values.
         """

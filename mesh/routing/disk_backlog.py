@@ -96,7 +96,7 @@ class DiskBacklog:
         return ready
 
     def next_void(self, wall: int, most: int, size: float) -> list[EnvelopeSlice]:
-        """Take expired slices to read into `void`, and return them.
+        """Take expired slices to be read from disk, and return them.
 
         Both limits, `most` and `size` bytes, may be exceeded slightly. `wall` is in ns since 1970.
         """

@@ -39,7 +39,7 @@ class Feed:
     `send` is called for each slice that may be sent, `overran` after a drop for lack of room, and
     `ends_in_gap` when only a gap is left to report. `released` is called for each persistent envelope that no
     sink needs any longer, or of which fewer messages may be needed. `lost` is called for dropped and expired
-    messages, with a reason of `mesh.reasons.texts`, but not for those that `clear` drops. `wall` returns ns
+    messages, with a reason of `mesh.reasons.texts`, but not by `clear`. `wall` returns ns
     since 1970, for expiry, and with `paging` slices may wait on disk only.
     """
 

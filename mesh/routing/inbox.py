@@ -1,4 +1,4 @@
-"""Direct messages to a client or session: room limits drop none, and expired ones become dead letters."""
+"""Direct messages to a client or session: no limit drops any, and expired ones are dead-lettered."""
 
 from __future__ import annotations
 

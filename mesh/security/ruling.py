@@ -38,7 +38,7 @@ EARLIER = "The rules are unchanged. The node may run an earlier release: use ano
 
 @dataclass(frozen=True, slots=True)
 class Admin:
-    """This user as the admin of a mesh."""
+    """The current user as the admin of a mesh."""
 
     cluster: str
     state: Path

@@ -34,7 +34,7 @@ class Waiting(NamedTuple):
 
 
 class Longest:
-    """Selects the backlogs to record. One that has become idle is recorded once more."""
+    """Selects the backlogs to record. A backlog that has become idle is recorded once more."""
 
     def __init__(self, most: int) -> None:
         """Create a selection of at most `most` backlogs at a time, and as many that have become idle."""

@@ -164,7 +164,7 @@ class Envelope(Struct, frozen=True, dict=True):
         return pack(fields)
 
     def passed(self, hop: Hop, stamp: int = 0) -> Envelope:
-        """Return the envelope with a further hop, and with `stamp` as its timestamp if it had none."""
+        """Return the envelope with a further hop, which sets the timestamp if there was none."""
         return replace(self, route=(*self.route, hop), sent=self.sent or stamp)
 
     def mastered(self, sent: int, hop: Hop) -> Envelope:

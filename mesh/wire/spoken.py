@@ -22,7 +22,7 @@ def agreed(oldest: int, newest: int, ours: int = VERSION_MAX) -> int:
 
 
 def in_common(version: int, theirs: Iterable[str], ours: Iterable[str]) -> frozenset[str]:
-    """Return the features of both ends; in wire version 1 only those that version 1 can have."""
+    """Return the features of both ends; in wire version 1 only PIECES and WAYS count."""
     both = frozenset(ours).intersection(theirs)
     return both if version >= UNKNOWN_IS_TOLD else both & OF_VERSION_1
 

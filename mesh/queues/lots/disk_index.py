@@ -130,7 +130,7 @@ class DiskIndex:
         return self._loading.pop(priority)
 
     def purge(self) -> tuple[int, int]:
-        """Discard all envelopes, and return the messages and bytes of those that are not being read."""
+        """Discard all envelopes, and return their messages and bytes, without envelopes being read."""
         paged, self._paged = list(self._paged.values()), {}
         self._purged += paged
         self._loading = dict.fromkeys(self._loading, False)

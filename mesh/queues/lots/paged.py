@@ -172,7 +172,10 @@ class PagedLots:
         return bisect_left(self._pages, position, key=lambda page: page.last)
 
     def take_positions(self, lots: int, size: int) -> tuple[int, ...]:
-        """Remove the next envelopes, at most `lots` with about `size` bytes, and return their positions."""
+        """Remove the next envelopes up to both limits, and return their positions.
+
+        The last one may exceed the limit of `size` bytes.
+        """
         taken: list[int] = []
         while self._pages and len(taken) < lots and size > 0:
             row = self._pages[0].take_first()

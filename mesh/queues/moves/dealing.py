@@ -39,9 +39,9 @@ class ReadyLot(Struct):
 class ReadyScan:
     """A scan of the ready messages of a part that are in memory.
 
-    `stranded` is the number of ready messages that no consumer here matches: all of them without a consumer,
-    else those that the scan covered. `is_whole` means that the scan covered all ready messages, and that none
-    is on disk only.
+    `stranded` is the number of ready messages that no consumer here matches: without consumers of all, else
+    of the scanned ones. `is_whole` means that the scan covered all ready messages, and that none is on disk
+    only.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class ReadyScan:
     ) -> dict[NodeUuid, list[DealtPiece]]:
         """Return the scanned messages to move to each node.
 
-        `takers` has every other node with consumers, with the messages that these match. `wants` has the
-        demand of all nodes to which messages may move: stranded messages of a group go to its home even
-        without a move there.
+        The mapping of consumers has every other node with consumers, with the messages that these match.
+        `wants` has the demand of all nodes to which messages may move: stranded messages of a group go to its
+        home even without a move there.
         """
         found: dict[NodeUuid, list[DealtPiece]] = {}
         for is_stranded in (True, False):

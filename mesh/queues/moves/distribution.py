@@ -41,9 +41,9 @@ class Distributing:
     ) -> dict[NodeUuid, Runs]:
         """Return the messages that go to each other node, by their numbers; other ready messages stay.
 
-        `takers` has every node with consumers, including this one, with the messages that these match.
-        `homes` has the reachable nodes, including this one, where messages may stay; with `None` they may
-        stay wherever a consumer is. In mode strict `homes` has all nodes that know the queue.
+        The mapping of consumers has every node with consumers, including this one, with the messages that
+        these match. `homes` has the reachable nodes, including this one, where messages may stay; with `None`
+        they may stay wherever a consumer is. In mode strict `homes` has all nodes that know the queue.
         """
         steps = self._steps(mode, takers, homes)
         if not steps:

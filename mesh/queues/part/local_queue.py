@@ -464,10 +464,9 @@ class LocalQueue:
         return joined(n for n in range(first, last + 1) if n not in ours)
 
     def nack(self, taker: QueueConsumer, first: int, last: int, delay: float, now: float, wall: int) -> Runs:
-        """Requeue the messages of the given tags after `delay` seconds, or dead-letter them.
+        """Requeue the messages of the given tags after `delay` seconds, if they have attempts left.
 
-        Messages without attempts left are dead-lettered. Return the tags that were not outstanding. Raises as
-        `ack`.
+        The others are dead-lettered. Return the tags that were not outstanding. Raises as `ack`.
         """
         runs = taker.holding.settle(first, last)
         for run in runs:

@@ -47,7 +47,7 @@ class UnclaimedDeliveries:
         return None
 
     def rest(self) -> Iterator[tuple[QueuedEnvelope, Runs]]:
-        """Yield the unclaimed messages in delivery order, after those that were recorded as delivered."""
+        """Yield the unclaimed messages in delivery order, recorded deliveries first."""
         for lot in sorted(self._left, key=lambda lot: (lot.given is None, -lot.priority, lot.key)):
             if left := self._left[lot]:
                 yield lot, list(left)
