@@ -15,7 +15,6 @@ SITE = "site:"
 
 
 def in_site(site: str, node: str) -> str:
-    """Return the name of that node as a hop in other sites."""
     return f"{SITE}{site}/{node}"
 
 
@@ -41,9 +40,9 @@ def visited(route: Route) -> list[str]:
 def leg_of(route: Route, is_letter: bool = False) -> bytes:
     """Return the leg of an envelope from another site, or b"". Raises: BadName.
 
-    `mesh.streams.multi_path_stream` says what legs are. The leg names the last master in that site, which
-    keeps the envelope until it is answered; without a master no node would resend it. Direct messages have a
-    leg of their own, because their `low` differs.
+    `mesh.streams.multi_path_stream` describes legs. The leg names the last master in that site, which keeps
+    the envelope until it is answered; without a master no node would resend it. Direct messages have a leg of
+    their own, because their `low` differs.
     """
     for hop in reversed(route):
         if hop.stratum == 0 and all(names := parse_hop(hop.node)):
@@ -52,7 +51,7 @@ def leg_of(route: Route, is_letter: bool = False) -> bytes:
 
 
 def inside(route: Route) -> Route:
-    """Return the part of the route within this site. An envelope of another site has earlier hops there."""
+    """Return the part of the route within this site. Earlier hops are those of other sites."""
     if not route or "/" not in route[0].node:  # usual case
         return route
     return tuple([hop for hop in route if "/" not in hop.node])
@@ -64,7 +63,6 @@ def is_of(site: str, sender: str) -> bool:
 
 
 def is_foreign(sender: str) -> bool:
-    """Return whether `sender` is a session of another site."""
     return sender.startswith(OTHERS)
 
 

@@ -18,7 +18,6 @@ UNKNOWN = "does not know the site"  # part of the text for an unknown site
 
 
 def way_to(site: str) -> str:
-    """Return the hop that stands for that site."""
     return WAY + site
 
 

@@ -1,7 +1,4 @@
-"""Delays before the next dial.
-
-The caller passes the random numbers.
-"""
+"""Delays before the next dial. The caller passes the random numbers."""
 
 from dataclasses import dataclass
 

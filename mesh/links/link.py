@@ -48,17 +48,14 @@ class Link:
 
     @property
     def state(self) -> LinkState:
-        """The state: logged in, polling or not allowed."""
         return self._state
 
     @property
     def since(self) -> float:
-        """The time when the present state began."""
         return self._since
 
     @property
     def is_wanted(self) -> bool:
-        """Whether this node needs the login."""
         return self._is_wanted
 
     @property
@@ -104,7 +101,6 @@ class Link:
         return self.next_try
 
     def describe(self, now: float) -> str:
-        """Return the state as text for status displays."""
         word: str = self._state.value
         if self._state is LinkState.NOT_ALLOWED:
             return f"{word} by {self.by}: {self.code}"
@@ -113,15 +109,11 @@ class Link:
         return word
 
     def wanted(self, now: float) -> tuple[LinkAction, ...]:
-        """Record that this node needs the login.
-
-        Repetition changes nothing.
-        """
+        """Record that this node needs the login. Repetition changes nothing."""
         self._is_wanted = True
         return self._step(LinkEvent.WANTED, now)
 
     def unwanted(self, now: float) -> tuple[LinkAction, ...]:
-        """Record that this node no longer needs the login."""
         self._is_wanted = False
         return self._step(LinkEvent.UNWANTED, now)
 
@@ -153,11 +145,9 @@ class Link:
         return self._step(LinkEvent.ALLOWED, now)
 
     def silence(self, now: float) -> tuple[LinkAction, ...]:
-        """Record that the peer was silent for too long."""
         return self._step(LinkEvent.SILENCE, now)
 
     def bye(self, now: float) -> tuple[LinkAction, ...]:
-        """Record that the peer said goodbye."""
         return self._step(LinkEvent.BYE, now)
 
     def disconnected(self, now: float) -> tuple[LinkAction, ...]:
@@ -169,10 +159,7 @@ class Link:
         return self._step(LinkEvent.ADDRESS, now)
 
     def restarted(self, now: float) -> tuple[LinkAction, ...]:
-        """Record that the peer has a higher boot.
-
-        Call before `hello` if one message says both.
-        """
+        """Record that the peer has a higher boot. Call before `hello` if one message says both."""
         return self._step(LinkEvent.RESTARTED, now)
 
     def reached(self, now: float) -> tuple[LinkAction, ...]:
@@ -204,10 +191,7 @@ class Link:
         self._state, self._since, self._not_before = state, now, now
 
     def _is_for_caller(self, action: LinkAction, now: float) -> bool:
-        """Carry out the link's own part of an action.
-
-        Return whether the caller has a part, too.
-        """
+        """Carry out the link's own part of an action, and return whether the caller has a part, too."""
         match action:
             case LinkAction.DIAL:
                 return self._dial(now)

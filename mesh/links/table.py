@@ -18,10 +18,7 @@ AnyAction = TypeVar("AnyAction")
 
 
 class LinkState(Enum):
-    """State of a link.
-
-    The value is the text shown to users.
-    """
+    """State of a link. The value is the text shown to users."""
 
     LOGGED_IN = "logged in"
     POLLING = "polling"
@@ -29,10 +26,7 @@ class LinkState(Enum):
 
 
 class LinkEvent(Enum):
-    """Event of a link.
-
-    The value is its explanation in the docs.
-    """
+    """Event of a link. The value is its explanation in the docs."""
 
     WANTED = "a client or peer of this node needs the login"
     UNWANTED = "the login is no longer needed"
@@ -50,10 +44,7 @@ class LinkEvent(Enum):
 
 
 class LinkAction(Enum):
-    """Action that follows from an event.
-
-    The value is its explanation in the docs.
-    """
+    """Action that follows from an event. The value is its explanation in the docs."""
 
     DIAL = "open a data connection to the peer"
     HANG_UP = "close the data connection, or the dial of it"

@@ -1,1 +1,1 @@
-"""Routing rules: the master of a message, and the next hop on the route to it."""
+"""Routing rules with their filters and XPaths, and the decisions, next hops and distances by them."""

@@ -55,18 +55,17 @@ class Agreed(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def rules(self) -> dict[str, tuple[Rule, ...]]:
-        """The rules of the nodes that have shared rules."""
         return {name: entry.rules for name, entry in self.nodes.items() if entry.rules is not None}
 
     def with_(self, name: str, entry: AgreedNode) -> Agreed:
-        """Return the list with another entry for the node.
-
-        An empty entry removes it.
-        """
+        """Return the list with another entry for the node. An empty entry removes the node."""
         return self.with_all({name: entry})
 
     def with_all(self, entries: Mapping[str, AgreedNode]) -> Agreed:
-        """Return the list with `entries` in place of the present entries of these nodes."""
+        """Return the list with `entries` in place of the present entries of these nodes.
+
+        An empty entry removes its node.
+        """
         nodes = {name: entry for name, entry in {**self.nodes, **entries}.items() if entry != NOTHING}
         return msgspec.structs.replace(self, nodes=dict(sorted(nodes.items())))
 
@@ -76,7 +75,6 @@ NONE = Agreed()
 
 
 def packed(agreed: Agreed) -> bytes:
-    """Return the list as stored in its row."""
     return msgspec.msgpack.encode(agreed)
 
 
@@ -112,10 +110,6 @@ def check(agreed: Agreed) -> None:
 
 
 def _check_rule(name: str, rule: Rule, left: int) -> int:
-    """Check a rule.
-
-    Return the number of its alternatives.
-    """
     if rule.node != name:
         raise bad(f"A rule of {name} belongs to {rule.node[:80]!r}.")
     if not 0 <= rule.stratum <= STRATA:
@@ -135,7 +129,6 @@ def _check_rule(name: str, rule: Rule, left: int) -> int:
 
 
 def bad(what: str) -> LocalError:
-    """Return the error for an invalid list."""
     return LocalError(f"The mesh-wide rules are invalid. {what}", code="BAD_RULES")
 
 
@@ -143,7 +136,7 @@ _decode = msgspec.msgpack.Decoder(Agreed).decode
 
 
 def counting(own: RuleSet, agreed: Agreed) -> RuleSet:
-    """Return the rules in effect at a node with the configuration `own`."""
+    """Return the rules in effect at a node: the shared list over the node's configuration `own`."""
     denied = frozenset(name for name, entry in agreed.nodes.items() if entry.allowed is False)
     meant = (name for name, entry in agreed.nodes.items() if entry.allowed or entry.rules)
     known = tuple(name for name in dict.fromkeys((*own.known, *meant)) if name not in denied)

@@ -16,7 +16,7 @@ from mesh.mapping.decision import Claim, NodesView
 
 
 def counting(me: str, claims: Sequence[Claim], view: NodesView) -> tuple[Sequence[Claim], tuple[str, ...]]:
-    """Return the claims in effect now, and the masters that a backup among them replaces."""
+    """Return the claims in effect now, and the masters that a backup among them replaces, if it does."""
     backups = [claim for claim in claims if claim.is_backup]
     if not backups:
         return claims, ()

@@ -12,15 +12,16 @@ from collections.abc import Hashable, Iterable, Sequence
 from mesh.mapping.rules import DOMAIN, EXACT, PATTERN, XPATH, KeyRule, Rule, holders_of_each, rivalry
 
 KeyText = tuple[str, str]  # kind and text of a key
-Term = tuple[
-    KeyRule, str, int, str, bool
-    # An alternative, its node, stratum and parent, and whether it is a backup.
-]
+# An alternative, its node, stratum and parent, and whether it is a backup.
+Term = tuple[KeyRule, str, int, str, bool]
 PLAIN = frozenset((EXACT, DOMAIN))
 
 
 def leaves_shared(before: Sequence[Rule], after: Sequence[Rule]) -> bool:
-    """Return whether topics with several masters under either rules have the same masters under both."""
+    """Return whether all topics with several masters under either rules surely keep their claims.
+
+    The result is False, too, if that is not cheap to decide.
+    """
     terms, others = list(_terms(before)), list(_terms(after))
     shared = _shared(before) | _shared(after)
     if not shared:
@@ -43,20 +44,17 @@ def _terms(rules: Iterable[Rule]) -> Iterable[Term]:
 
 
 def _shared(rules: Sequence[Rule]) -> set[KeyText]:
-    """Return the keys that have several masters, or a master with a backup."""
     backed = {rivalry(key) for rule in rules if rule.backup for key in rule.alternatives()}
     holders = holders_of_each(rule for rule in rules if rule.stratum == 0)
     return backed | {what for what, nodes in holders.items() if len(nodes) > 1}
 
 
 def _are_plain(shared: set[KeyText], terms: Iterable[Term]) -> bool:
-    """Return whether all shared keys are plain keys or domains without filters."""
     is_named = all(kind in PLAIN for kind, _ in shared)
     return is_named and not any(key.filters for key, *_ in terms if rivalry(key) in shared)
 
 
 def _defaults(rules: Iterable[Rule], shared: set[KeyText]) -> Hashable:
-    """Return the nodes that accept messages without a domain, if several do."""
     if (DOMAIN, "") not in shared:
         return ()
     return tuple((rule.node, rule.stratum, rule.accept_default, rule.accept_other_default) for rule in rules)

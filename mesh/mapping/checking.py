@@ -40,7 +40,7 @@ def in_vain(rule: Rule) -> list[str]:
 
 
 def without_effect(rules: Sequence[Rule], number: int, me: str) -> list[str]:
-    """Return warnings why `rules[number]` never applies at the node `me`, or none if it may apply."""
+    """Return warnings about parts of `rules[number]` that have no effect at the node `me`."""
     rule = rules[number]
     keys = tuple(rule.alternatives())
     takes_default = rule.accept_other_default or (rule.node == me and rule.is_master)
@@ -64,7 +64,6 @@ def without_effect(rules: Sequence[Rule], number: int, me: str) -> list[str]:
 
 
 def _may_fit(rule: Rule, key: KeyRule) -> bool:
-    """Return whether a message that fits `key` may fit `rule`, too."""
     return any(
         (each.kind, each.text) == (key.kind, key.text) or each.kind in BROAD for each in rule.alternatives()
     )

@@ -31,10 +31,7 @@ NOBODY = Together()
 
 
 class RouteCandidate(Struct, frozen=True):
-    """A candidate for the next hop.
-
-    The lowest rank is the best.
-    """
+    """A candidate for the next hop. The lowest rank is the best."""
 
     node: str
     rank: tuple[int, bool, int]  # state of the end, not the own parent, stratum
@@ -52,7 +49,10 @@ def choose(
     domain: str,
     together: Together = NOBODY,
 ) -> Decision:
-    """Return the next hop, or another decision, from the claims of this and other nodes."""
+    """Return the decision on a message that one master receives, or each master in `together`.
+
+    `claims` are those of this and other nodes on the message.
+    """
     mine = min((c for c in claims if c.node == me), key=lambda c: c.stratum, default=None)
     if mine is not None and mine.stratum == 0:
         return here(f"{mine.by}, stratum 0: master")
@@ -103,10 +103,7 @@ def parents_of(claims: Iterable[Claim]) -> tuple[str, ...]:
 def _best(
     claims: Sequence[Claim], parent: str, view: NodesView, of: Hashable, domain: str, together: Together
 ) -> Decision:
-    """Return the best open route.
-
-    If several are equally good, the view chooses.
-    """
+    """Return the best open route. If several are equally good, the view chooses."""
     ways = [
         RouteCandidate(c.node, (_standing(c.node, view, together), c.node != parent, c.stratum))
         for c in claims

@@ -24,10 +24,7 @@ NO_CLAIMS: tuple[Claim, ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class RuleTerm:
-    """An alternative of one rule.
-
-    `filters` are the indices of its filters.
-    """
+    """An alternative of one rule. `filters` are the indices of its filters."""
 
     rule: Rule
     key: KeyRule
@@ -41,15 +38,11 @@ class RuleTerm:
         return Claim(rule.node, rule.stratum, rule.refid, by, rule.backup, rule.dirty_read)
 
     def fits_key(self, key: str, document: Document) -> bool:
-        """Return whether an XPath or pattern key matches."""
         return self.xpath.matches(document) if self.xpath is not None else matches(self.key.text, key)
 
 
 class Claims:
-    """A set of rules, as one node applies it.
-
-    Immutable: other rules need another instance.
-    """
+    """A set of rules, as one node applies it. Immutable: other rules need another instance."""
 
     def __init__(self, me: str, rules: Sequence[Rule], scope: str) -> None:
         self._me = me
@@ -91,8 +84,8 @@ class Claims:
     ) -> tuple[Claim, ...]:
         """Return the claims on one message.
 
-        With `is_own` it is from a client of this node, which may leave its own clients' messages without a
-        domain to other nodes. `held` are the results of the filters, if the rules have some.
+        With `is_own` the message is from a client of this node, which may leave its own clients' messages
+        without a domain to other nodes. `held` are the results of the filters, if the rules have some.
         """
         if not self._rules or is_own_domain(domain):
             return NO_CLAIMS
@@ -123,7 +116,6 @@ class Claims:
         return found
 
     def _most_specific(self, fit: Fit, domain: str, is_own: bool, held: FilterResults) -> tuple[Claim, ...]:
-        """Return the claims of the most specific kind that matches."""
         for terms in self._levels(fit, domain, is_own):
             if fits := tuple([t.claim for t in terms if all(i < len(held) and held[i] for i in t.filters)]):
                 return fits
@@ -176,22 +168,24 @@ class Claims:
         return False
 
     def held(self, message: FilteredMessage) -> FilterResults:
-        """Return the result of each filter for a message."""
         return tuple([test(message) for test in self.tests])
 
     # --- queries ----------------------------------------------------------------------------------------
 
     def of_domain(self, domain: str) -> tuple[Claim, ...]:
-        """Return the claims on any message in the domain."""
+        """Return the claims without filters on all messages of a domain.
+
+        There are none for "" and for the domains of the mesh itself.
+        """
         if not domain or is_own_domain(domain):
             return NO_CLAIMS
         by_name = tuple(term.claim for term in self._by_domain.get(domain, ()) if not term.filters)
         return by_name or tuple(term.claim for term in self._any if not term.filters)
 
     def of_query(self, kind: str, text: str, domain: str) -> list[tuple[Claim, ...]]:
-        """Return the claims on each part of the messages that match a query.
+        """Return the claims on each part of the messages that match a query; a part may have none.
 
-        The last part is the messages that no key of a rule names.
+        The last part is the messages that no key or condition of a rule names.
         """
         if not self._rules or is_own_domain(domain):
             return [NO_CLAIMS]
@@ -225,7 +219,6 @@ class Claims:
         return self._most_specific(NO_FIT, "", True, ())
 
     def _keys_of_query(self, kind: str, text: str) -> list[str]:
-        """Return the keys that rules name and that may match."""
         if kind == "exact":
             return [text] if text in self._by_key else []
         return sorted(key for key in self._by_key if kind == "xpath" or matches(text, key))

@@ -50,8 +50,6 @@ class _Crowd:
 
 @dataclass(slots=True)
 class _Bill:
-    """The cost so far."""
-
     visits: int = 0
 
     def path(self, path: LocationPath, at: _Crowd) -> _Crowd:
@@ -113,10 +111,7 @@ class _Bill:
                     self.term(each, at)
 
     def _texts(self, term: XPathTerm, at: _Crowd) -> int:
-        """Count the cost of one side of a comparison.
-
-        Return the number of texts on that side.
-        """
+        """Count the cost of one side of a comparison, and return the number of texts on that side."""
         match term:
             case LocationPath():
                 crowd = self.path(term, at)
@@ -172,7 +167,6 @@ def check_together(prices: Iterable[int]) -> None:
 
 
 def too_many_visits(whose: str, visits: int, most: int) -> str:
-    """Return the error text for XPaths that cost too much for one message."""
     return f"{whose} may have to read {visits:,} nodes for one message; the limit is {most:,}."
 
 

@@ -87,7 +87,6 @@ def here(why: str, copies: tuple[str, ...] = (), is_shared: bool = False) -> Dec
 
 
 def forward(why: str, node: str, copies: tuple[str, ...] = (), to_master: bool = False) -> Decision:
-    """Return the decision to send the message on at once."""
     return Decision(Kind.FORWARD, why, node, copies=copies, to_master=to_master)
 
 
@@ -99,7 +98,6 @@ def wait(
 
 
 def refuse(why: str, node: str, code: str, is_final: bool = False) -> Decision:
-    """Return the decision to refuse the message."""
     return Decision(Kind.REFUSE, why, node, code, is_final=is_final)
 
 
@@ -144,5 +142,4 @@ class Sources:
 
 
 def _hops(decisions: Iterable[Decision]) -> dict[str, None]:
-    """Return the hops of the decisions, each once and in order."""
     return dict.fromkeys(hop for decision in decisions for hop in decision.hops if hop)

@@ -9,10 +9,7 @@ from mesh.wire.properties import decode_properties
 
 
 class FilterInput(Struct, frozen=True):
-    """Message `i` of an envelope.
-
-    Its properties were checked when it was accepted.
-    """
+    """Message `i` of an envelope. Its properties were checked when it was accepted."""
 
     envelope: Envelope
     i: int

@@ -54,7 +54,10 @@ class Filter:
 
 
 def made(filter_: Filter) -> Test:
-    """Return the test of a filter. Raises: BadFilter, if it is not installed or rejects its argument."""
+    """Return the test of a filter.
+
+    Raises: BadFilter, if the filter is too long, is not installed, or rejects its argument.
+    """
     if len(filter_.text) > LONGEST:
         raise BadFilter(f"A filter of {len(filter_.text):,} characters exceeds the limit of {LONGEST:,}.")
     if filter_.group == MAPPERS:
@@ -70,7 +73,8 @@ def made(filter_: Filter) -> Test:
 def plugged(group: str, what: str, name: str, version: str, ours: tuple[str, ...]) -> Callable[..., Test]:
     """Return the factory that another distribution registers as `NAME` or `NAME:VERSION`.
 
-    Exceptions of its tests count as false.
+    Exceptions of its tests count as false. Raises: BadFilter if there is none. The factory raises BadFilter
+    if it fails.
     """
     found = {entry.name: entry for entry in _foreign(group)}
     entry = found.get(f"{name}:{version}") or (found.get(name) if version == VERSION else None)

@@ -25,10 +25,7 @@ _HINT = "Write the contents of <key>, such as <STOCK_EXCHANGE name='IBM'/>."
 
 
 class KeyXPath:
-    """A compiled XPath.
-
-    Two objects with the same text are equal.
-    """
+    """A compiled XPath. Two objects with the same text are equal."""
 
     __slots__ = ("_ask", "needed", "price", "reads_key", "text")
 
@@ -90,7 +87,7 @@ class Document:
 
 @lru_cache(COMPILED)
 def asked(text: str) -> KeyXPath:
-    """Return the compiled XPath."""
+    """Return the compiled XPath. Raises: BadXPath."""
     return KeyXPath(text)
 
 
@@ -164,8 +161,4 @@ def _parser() -> etree.XMLParser:
 
 
 def _quoted(text: str) -> str:
-    """Return the text as an attribute value.
-
-    Characters that XML cannot hold become U+FFFD.
-    """
     return attribute(text, instead="\ufffd")

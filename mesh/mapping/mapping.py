@@ -31,8 +31,9 @@ from mesh.wire.envelope import Envelope
 class Mapping:
     """The rules as one node applies them.
 
-    `scope` decides messages that no rule names: with "mesh" each node is master of its own clients' messages,
-    with "local" messages with a domain wait.
+    `scope` decides messages that no rule names. With "mesh" each node is master of its own clients' messages.
+    With "local" this node accepts messages without a domain, unless its rules exclude them, and the others
+    wait.
     """
 
     def __init__(self, me: str, rules: Sequence[Rule] = (), scope: str = "mesh") -> None:
@@ -92,7 +93,6 @@ class Mapping:
         domain: str,
         is_copy: bool,
     ) -> Decision:
-        """Return the decision on a message whose master has backups."""
         counted, masters = counting(self.me, claims, view)
         decision = divide(self.me, counted, view, visited, of, domain, is_copy)
         if not masters:
@@ -133,10 +133,7 @@ class Mapping:
     def sources(
         self, kind: str, text: str, domain: str, view: NodesView, use: Use = Use.SUBSCRIBE
     ) -> Sources:
-        """Return the nodes to which a query must be sent.
-
-        This node's own log is not included.
-        """
+        """Return the nodes to which a query must be sent, without this node itself."""
         parts = self._claims.of_query(kind, text, domain)
         asked = [self._query_decision(claims, domain, view, use) for claims in parts if claims]
         return Sources.of(asked, everyone=self.scope == "mesh" and not parts[-1])
@@ -151,7 +148,7 @@ class Mapping:
         return counting(self.me, claims, view)[0] if self.has_backups else claims
 
     def named_domains(self) -> tuple[str, ...]:
-        """Return the domains that rules name, each once, possibly including "*"."""
+        """Return the domains that rules name without filters, each once, possibly including "*"."""
         found = (ANY_DOMAIN if key.kind == ANY else key.text for rule in self.rules for key in _whole(rule))
         return tuple(dict.fromkeys(filter(None, found)))
 
@@ -160,11 +157,9 @@ class Mapping:
         return masters_of(self._claims_on(key, e))
 
     def holders(self, key: str, e: Envelope) -> tuple[str, ...]:
-        """Return the masters and backups of an envelope's messages with that key."""
         return holders_of(self._claims_on(key, e))
 
     def is_backed(self, key: str, e: Envelope) -> bool:
-        """Return whether the masters of an envelope's messages with that key have backups."""
         return self.has_backups and any(claim.is_backup for claim in self._claims_on(key, e))
 
     def is_dirty(self, e: Envelope, node: str) -> bool:
@@ -175,7 +170,10 @@ class Mapping:
         )
 
     def is_kept(self, key: str, e: Envelope) -> bool:
-        """Return whether this node is one of several that retain the topic for each other."""
+        """Return whether this node is one of several that retain the topic for each other.
+
+        System topics are never retained in this way.
+        """
         return self.is_backed(key, e) and self.me in self.holders(key, e) and not key.startswith(SYSTEM)
 
     def partners(self, kind: str, text: str, domain: str) -> tuple[str, ...]:
@@ -196,7 +194,7 @@ class Mapping:
         return masters if any(claim.node == self.me for claim in counted) else ()
 
     def stands_in_for(self, node: str) -> tuple[str, ...]:
-        """Return the keys for which this node is a backup of `node`."""
+        """Return the alternatives for which this node is a backup of `node`, as sorted texts."""
         mine = {str(key) for r in self.rules if r.backup and r.node == self.me for key in r.alternatives()}
         theirs = {str(key) for r in self.rules if r.is_master and r.node == node for key in r.alternatives()}
         return tuple(sorted(mine & theirs))
@@ -224,11 +222,9 @@ class Mapping:
         return self._claims.fit(key, domain, xml)
 
     def looks_inside(self, key: str, domain: str, xml: str = "", is_own: bool = True) -> bool:
-        """Return whether the master depends on the content of the message."""
         return self._claims.looks_inside(key, domain, xml, is_own)
 
     def held(self, message: FilteredMessage) -> FilterResults:
-        """Return the results of the filters for a message."""
         return self._claims.held(message)
 
     def row_of_query(self, kind: str, text: str, domain: str) -> Hashable:
@@ -236,7 +232,6 @@ class Mapping:
         return self._claims.row_of_query(kind, text, domain)
 
     def _claims_on(self, key: str, e: Envelope) -> tuple[Claim, ...]:
-        """Return all claims on an envelope's messages with that key."""
         looks = self.has_filters and self._claims.looks_inside(key, e.domain, e.xml)
         held = self._claims.held(FilterInput(e, 0)) if looks else ()
         return self._claims.on(key, e.domain, True, e.xml, held)
@@ -259,7 +254,6 @@ class Mapping:
 
 
 def _whole(rule: Rule) -> Iterator[KeyRule]:
-    """Return the domains of a rule that have no filters."""
     return (key for key in rule.alternatives() if key.kind in (DOMAIN, ANY) and not key.filters)
 
 

@@ -69,7 +69,6 @@ class Rule:
         return self.stratum == 0 and not self.backup
 
     def alternatives(self) -> Iterator[KeyRule]:
-        """Yield all alternatives of the rule."""
         if self.mapper != OWN_MAPPER:
             yield KeyRule(FILTER, "", (Filter(self.mapper, self.told, self.version, MAPPERS),))
             return

@@ -10,9 +10,9 @@ from mesh.mapping.xmltext import attribute, content
 
 
 def master_xml(node: str, rules: Iterable[Rule]) -> bytes:
-    """Return the XML of a node's rules and its backups.
+    """Return the XML of a node's rules, with the names of its backups.
 
-    The rules of a backup are in its master's XML.
+    The rules of a backup are not in its own XML.
     """
     rules = tuple(rules)
     mine = [rule for rule in rules if rule.node == node and not rule.backup]
@@ -24,7 +24,7 @@ def master_xml(node: str, rules: Iterable[Rule]) -> bytes:
 
 
 def info_xml(node: str, address: str) -> bytes:
-    """Return the XML of a node's address, if others can dial it."""
+    """Return the XML of a node's address, which is left out if others cannot dial it over TCP."""
     said = f"socket://{address.removeprefix('tcp://')}" if address.startswith("tcp://") else ""
     inside = f'<connect><qos><address type="SOCKET">{_text(said)}</address></qos></connect>'
     return _node(node, [inside] if said else [])

@@ -37,17 +37,12 @@ class Distance:
 
 
 NOWHERE = Distance()
-SaidDistance = Callable[
-    [Claim], Distance | None
-    # Returns the reported distance of a node with a claim, measured from here; None: not reported yet.
-]
+# Returns the reported distance of a node with a claim, measured from here; None: not reported yet.
+SaidDistance = Callable[[Claim], Distance | None]
 
 
 def closer(me: str, claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claims of possible next hops, the best first.
-
-    A master has none.
-    """
+    """Return the claims of possible next hops, the best first. A master has none."""
     mine = min((claim for claim in claims if claim.node == me), key=lambda c: c.stratum, default=None)
     others = [c for c in claims if c.node != me and (mine is None or c.stratum < mine.stratum)]
     return sorted(others, key=lambda c: _rank(c, mine.refid if mine is not None else ""))
@@ -106,10 +101,7 @@ def heard(node: str, way: Sequence[str], latency: float) -> Distance | None:
 
 
 def is_news(said: Distance | None, now: Distance, is_late: bool) -> bool:
-    """Return whether a distance differs enough from the reported one.
-
-    With `is_late` the report is old.
-    """
+    """Return whether a distance differs enough from the reported one. With `is_late` the report is old."""
     if said is None or said.way != now.way:
         return True
     change = abs(now.latency - said.latency)
@@ -136,11 +128,9 @@ class Damping:
         return at + pause
 
     def mark_sent(self, domain: str, now: float) -> None:
-        """Record that a report is sent now."""
         at, pause = self._told.get(domain, (-self.CALM, 0.0))
         is_calm = now - at >= self.CALM
         self._told[domain] = now, self.LEAST if is_calm else min(2 * pause, self.MOST)
 
     def keep_domains(self, domains: Iterable[str]) -> None:
-        """Forget all domains except `domains`."""
         self._told = {domain: self._told[domain] for domain in domains if domain in self._told}

@@ -1,7 +1,4 @@
-"""Parser for a subset of XPath 1.0.
-
-The cost is computed in `cost.py`.
-"""
+"""Parser for a subset of XPath 1.0. The cost is computed in `cost.py`."""
 
 # Law 1: each XPath engine parses the accepted subset alike, with the same meaning.
 # Law 2: the parsing time is limited by the length of the text.
@@ -38,7 +35,8 @@ TESTS = ("text", "node")  # written with (), as in text()
 class PathStep:
     """A step of a path.
 
-    `axis` is child, descendant (after //), attribute, self or parent. `test` is a name, *, text() or node().
+    `axis` is child, attribute, self or parent. After `//`, child becomes descendant, and the others begin
+    with "descendant ". `test` is a name, *, text(), node(), or for self and parent the sign itself.
     """
 
     axis: str
@@ -63,7 +61,7 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A text or a number, as written."""
+    """A text, without its quotation marks, or a number."""
 
     value: str | float
 
@@ -151,10 +149,7 @@ class _Reader:
         return text
 
     def _has(self, *signs: str) -> bool:
-        """Consume the next token if it is one of `signs`.
-
-        Return whether it was.
-        """
+        """Consume the next token if it is one of `signs`, and return whether it was."""
         if self._kind in ("sign", "word") and self._sees in signs:
             self._at += 1
             return True
@@ -175,7 +170,6 @@ class _Reader:
     # --- terms ------------------------------------------------------------------------------------------
 
     def _inside(self, read: Callable[[], XPathTerm]) -> XPathTerm:
-        """Parse a term in brackets."""
         self._depth += 1
         if self._depth > DEEPEST:
             self._fail(f"it is nested deeper than {DEEPEST} levels", "Simplify it.")
@@ -257,10 +251,7 @@ class _Reader:
         return self._kind == "word" or self._sees in ("@", "*", ".", "..")
 
     def _step(self, is_deep: bool) -> PathStep:
-        """Parse a step.
-
-        A step after `//` selects all descendants first.
-        """
+        """Parse a step. A step after `//` selects all descendants first."""
         axis, test = self._axis_and_test()
         wheres = []
         while self._has("["):

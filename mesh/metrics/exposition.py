@@ -20,8 +20,6 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 
 class _Given(Collector):
-    """Adapter that presents families to the library."""
-
     def __init__(self, families: Sequence[Family]) -> None:
         self._families = families
 
@@ -36,7 +34,7 @@ class _Given(Collector):
 
 
 def exposed(families: Sequence[Family], with_process: bool = False) -> bytes:
-    """Return the text of all metrics, with control characters in names escaped.
+    """Return the text of all metrics that have samples, with control characters in labels escaped.
 
     With `with_process`, add the metrics of this process that the library provides, such as its memory.
     """

@@ -98,7 +98,6 @@ def _figures(info: Info) -> Iterable[Family]:
 def _rows(
     label: str, table: Iterable[tuple[str, str, str, str]], rows: Sequence[tuple[str, object]]
 ) -> Iterator[Family]:
-    """Yield a family for each field of named rows."""
     for field, name, kind, what in table if rows else ():
         samples: list[tuple[Labels, float]] = [({label: of}, float(getattr(row, field))) for of, row in rows]
         yield Family(name, kind, what, samples)

@@ -11,10 +11,7 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The samples of one metric.
-
-    The name of a counter has no `_total`, which is added on output.
-    """
+    """The samples of one metric. The name of a counter has no `_total`, which is added on output."""
 
     name: str
     kind: str

@@ -11,10 +11,7 @@ from mesh.metrics.family import COUNTER, GAUGE
 
 
 class MetricRow(NamedTuple):
-    """The metric of a figure.
-
-    Kind and help are those of the first row with the name.
-    """
+    """The metric of a figure. Kind and help are those of the first row with the name."""
 
     name: str
     kind: str

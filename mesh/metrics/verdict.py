@@ -20,10 +20,7 @@ class Grade(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A figure with its thresholds.
-
-    With `is_least` lower values are bad.
-    """
+    """A figure with its thresholds. With `is_least` lower values are bad."""
 
     name: str
     figure: str
@@ -34,10 +31,7 @@ class Check:
     is_least: bool = False
 
     def grade(self, value: float) -> Grade:
-        """Return the grade of a value.
-
-        NaN is unknown.
-        """
+        """Return the grade of a value. NaN is unknown."""
         if value != value:
             return Grade.UNKNOWN
         if self._is_bad(value, self.critical):
@@ -85,10 +79,7 @@ class CheckResult:
 
 
 def findings(figures: CheckedFigures, checks: Mapping[str, Check]) -> list[CheckResult]:
-    """Return the results for the figures that the node has.
-
-    Older nodes have fewer.
-    """
+    """Return the results for the figures that the node has. Older nodes have fewer."""
     return [
         CheckResult(check, float(figures[check.figure]), check.grade(float(figures[check.figure])))
         for check in checks.values()

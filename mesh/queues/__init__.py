@@ -1,1 +1,1 @@
-"""The queue of one node, without sockets or clocks."""
+"""Queues: definitions, messages, consumers and selectors, and moves between nodes. No I/O, no clocks."""

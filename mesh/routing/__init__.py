@@ -1,1 +1,1 @@
-"""Subscriptions, routing and the queues between a publisher and its subscribers."""
+"""The path from a publisher to subscribers: forwarding to masters, log, retained values, and feeds."""

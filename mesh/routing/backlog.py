@@ -1,4 +1,4 @@
-"""Slices that wait for a subscriber's credit, within the limits of its overflow policy."""
+"""The slices that wait for a subscriber's credit, in memory or on disk only."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MOST = 1024  # most envelopes in one read
 class Backlog(EnvelopeSlices):
     """The waiting slices of one subscriber, within the limits of its policy.
 
-    Slices in `_row` are in memory and are sent next. Those in `away` follow, and most of them are on disk
-    only. Without `paging` all slices are in memory.
+    The slices in `_row` are sent next. Those in `away` follow, and most of them are on disk only. Without
+    `paging` all slices are in memory.
     """
 
     def __init__(self, credit: Credit, overflow: Overflow, paging: Paging | None = None) -> None:
@@ -46,7 +46,6 @@ class Backlog(EnvelopeSlices):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the first slice may leave."""
         return bool(self._row)
 
     @property
@@ -55,14 +54,13 @@ class Backlog(EnvelopeSlices):
         return sum(portion.gap for portion in self) + (self.away.gap if self.away is not None else 0)
 
     def resize(self, credit: Credit) -> None:
-        """Replace the limits with those of `credit`."""
         self._credit = credit
 
     def append(self, portion: EnvelopeSlice, is_awaited: bool = False) -> None:
-        """Append the slice.
+        """Append a slice, which may then wait on disk only.
 
-        With `is_awaited` the publisher of the slice waits for it and sends little meanwhile, so a slice in
-        memory stays in memory.
+        A slice of this node's log goes to the disk if memory is full, or if earlier slices are there. With
+        `is_awaited`, the publisher waits for the slice and sends little meanwhile, so it stays in memory.
         """
         parcel = portion.parcel
         size, messages = portion.size, portion.messages
@@ -92,13 +90,12 @@ class Backlog(EnvelopeSlices):
         return self._less(self._row.popleft())
 
     def remove(self, portion: EnvelopeSlice) -> EnvelopeSlice:
-        """Remove and return a slice, wherever it waits in memory."""
         if self.away is not None and self.away.remove(portion):
             return self._less(portion)
         return super().remove(portion)
 
     def take_void(self, is_void: Callable[[EnvelopeSlice], bool]) -> list[EnvelopeSlice]:
-        """Remove and return all expired slices in memory."""
+        """Remove and return the slices in memory that `is_void` selects."""
         void = [portion for portion in self if portion.parcel.is_here and is_void(portion)]
         if void:
             gone = set(void)
@@ -110,7 +107,7 @@ class Backlog(EnvelopeSlices):
     def take_all(self) -> list[EnvelopeSlice]:
         """Remove and return all slices.
 
-        The stored envelope of a slice that was on disk only has a placeholder for its envelope.
+        A slice that was not in memory may have a placeholder for its envelope.
         """
         for portion in self:
             self._uncount(portion.parcel)
@@ -126,7 +123,8 @@ class Backlog(EnvelopeSlices):
     def fetch(self, then: Callable[[], None]) -> None:
         """Read more slices from disk if the ready ones do not fill the credit.
 
-        `then` is called when more slices are ready, and not at all if none are needed or left.
+        `then` is called after the read, perhaps before this method returns. It is not called if nothing is to
+        be read, if a read is in progress, or if the store fails.
         """
         away, paging, credit = self.away, self._paging, self._credit
         if away is None or paging is None or away.coming or not away.has_next:
@@ -144,9 +142,10 @@ class Backlog(EnvelopeSlices):
         paging.have(coming, came)
 
     def fetch_void(self, wall: int, then: Callable[[], None], size: float = inf) -> None:
-        """Read expired slices of about `size` bytes from disk, if there are any.
+        """Read expired slices of about `size` bytes from disk.
 
-        The slices are in memory when `then` is called. `wall` is in ns since 1970.
+        `then` is called after the read, perhaps before this method returns. It is not called if none has
+        expired, if such a read is in progress, or if the store fails. `wall` is in ns since 1970.
         """
         away, paging = self.away, self._paging
         if away is None or paging is None or away.void:
@@ -163,13 +162,11 @@ class Backlog(EnvelopeSlices):
             paging.have(void, came)
 
     def _count(self, portions: Iterable[EnvelopeSlice]) -> None:
-        """Count the slices as waiting in memory."""
         for portion in portions:
             if (paging := self._paging_of(portion.parcel)) is not None:
                 paging.count_in_memory(portion.parcel, +1)
 
     def _ready(self, portions: list[EnvelopeSlice]) -> None:
-        """Merge the slices into `_row` by number, and drop `away` if it is empty."""
         self._row = deque(sorted((*self._row, *portions), key=lambda portion: portion.number))
         if not self.away:
             self.away = None
@@ -192,7 +189,8 @@ class Backlog(EnvelopeSlices):
     def has_room(self, portion: EnvelopeSlice, is_slow: bool) -> bool:
         """Return whether a transient slice may wait.
 
-        With `is_slow` the limit of bytes is that of persistent slices.
+        With `is_slow` the limit of bytes is that of persistent slices. Initial values do not count, and a
+        slice with more messages than the limit may wait alone.
         """
         credit, (first_bytes, first_messages) = self._credit, self._first
         waiting = self.messages - first_messages
@@ -201,7 +199,10 @@ class Backlog(EnvelopeSlices):
         return self.bytes - first_bytes < (credit.backlog if is_slow else credit.bytes)
 
     def giving_way_to(self, portion: EnvelopeSlice) -> EnvelopeSlice | None:
-        """Return the oldest slice that may be dropped to make room for a new one, or None."""
+        """Return the oldest slice that may be dropped to make room for a new one, or None.
+
+        Only transient slices in memory are dropped, only for another transient one, and no initial values.
+        """
         if not self._oldest_go or portion.is_persistent:
             return None
         return next((each for each in self if not (each.is_persistent or each.is_first)), None)
@@ -209,7 +210,6 @@ class Backlog(EnvelopeSlices):
     # --- internals --------------------------------------------------------------------------------------
 
     def _paging_of(self, parcel: StoredEnvelope) -> Paging | None:
-        """Return the paging if the stored envelope is on this node's disk and need not be in memory."""
         return self._paging if parcel.own and parcel.position else None
 
     def _uncount(self, parcel: StoredEnvelope) -> None:

@@ -9,7 +9,7 @@ from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import PendingForward, SharedDecision, course_of
 
 # Law 1: when nodes join or leave, each question is decided once, however many entries it concerns.
-# Law 2: an entry is examined only if its decision leads to another route than before.
+# Law 2: the entries of a question are examined only if its route changes or some did not finally follow it.
 # Law 3: each turn of the loop decides and examines a limited number, the oldest entries first, and the next
 # turn continues. Later events add to the remaining work and never restart it.
 # Law 4: no entry leaves by an older decision, nor before an earlier entry of its publisher that may still be
@@ -56,10 +56,10 @@ class DecisionTable:
     def file(
         self, entry: PendingForward, question: Hashable, decision: Decision, is_final: bool = True
     ) -> None:
-        """File a new entry under its question.
+        """File an entry under its question.
 
-        With `is_final` the entry is examined again only if the decision changes. Otherwise it is also
-        examined when the question is next decided with the same result.
+        All entries of the question are examined after its next decision if that leads to another route, if
+        `is_final` is False, or if `decision` differs from the filed one.
         """
         course = course_of(decision)
         ruling = self._rulings.get(question)
@@ -77,7 +77,6 @@ class DecisionTable:
         ruling.entries[entry.serial] = entry
 
     def _throw_away(self) -> None:
-        """Drop the rulings without entries."""
         self._rulings = {q: r for q, r in self._rulings.items() if r.entries or r in self._doubtful}
         self._useless = max(USELESS, 2 * len(self._rulings))
 
@@ -88,10 +87,10 @@ class DecisionTable:
             entry.ruling = None
 
     def refile(self, question: Callable[[PendingForward], Hashable]) -> None:
-        """Regroup the entries by `question` after rules have changed, so that each is examined.
+        """Regroup the entries by `question` after rules have changed, to be examined after the next decision.
 
-        An entry that was sent may be at its master under the former rules, so its route stays until its final
-        answer. Entries addressed to a node are the exception: no rule changes their master.
+        An entry that was sent may be at its master under the former rules, so it leaves the table and keeps
+        its route. Entries addressed to a node stay in any case: no rule changes their master.
         """
         entries = {serial: e for ruling in self._rulings.values() for serial, e in ruling.entries.items()}
         self._rulings, self._doubtful = {}, {}
@@ -120,16 +119,13 @@ class DecisionTable:
         return bool(self._doubtful or self._todo or self._more)
 
     def new_turn(self) -> bool:
-        """Reset the limit of work for a new turn of the loop.
-
-        Return whether work is left.
-        """
+        """Reset the limit of work for a new turn of the loop, and return whether work is left."""
         self._left = LOOKS
         self.was_open = self.is_open
         return self.is_open
 
     def takes_look(self) -> bool:
-        """Return whether one more decision fits in this turn, and count it."""
+        """Return whether one more decision fits in this turn, and count it if so."""
         self.was_open = True
         if self._left <= 0:
             return False
@@ -159,7 +155,6 @@ class DecisionTable:
             self._look(entry, entry.ruling.decision)
 
     def _settle(self, ruling: SharedDecision) -> None:
-        """Decide the question of a ruling again."""
         self._left -= 1
         del self._doubtful[ruling]
         entry = next(iter(ruling.entries.values()), None)
@@ -183,10 +178,10 @@ class DecisionTable:
     # --- leaving ----------------------------------------------------------------------------------------
 
     def may_leave(self, entry: PendingForward) -> bool:
-        """Return whether the entry may leave, because no entry of its stream up to it may still be rerouted.
+        """Return whether the entry may leave: no entry of its stream up to it may still be rerouted.
 
         Open questions of the stream are decided first, within the limit of this turn. The result may be False
-        only because of a later entry of the stream.
+        although only a later entry of the stream may be rerouted.
         """
         if not self.is_open:
             return True
@@ -197,7 +192,7 @@ class DecisionTable:
     def holds_up(self, lane: tuple[bytes, str]) -> bool:
         """Return whether any entry of the stream may still be rerouted.
 
-        True also if this turn has no budget left to decide that.
+        The result is also True if this turn has no budget left to decide that.
         """
         if not self.is_open:
             return False
@@ -209,7 +204,6 @@ class DecisionTable:
         return bool(held) and (bool(self._doubtful) or held >= self._oldest())
 
     def is_unsettled(self, entry: PendingForward) -> bool:
-        """Return whether the entry may still be rerouted."""
         ruling = entry.ruling
         return self.is_open and ruling is not None and (ruling in self._doubtful or _is_stale(entry, ruling))
 

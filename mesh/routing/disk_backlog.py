@@ -20,7 +20,7 @@ from mesh.wire.envelope import Envelope
 class DiskBacklog:
     """The paged part of one backlog, behind the entries that are ready.
 
-    The backlog drops the object once it is empty.
+    The backlog drops the object when a read leaves it empty.
     """
 
     def __init__(self, paging: Paging) -> None:
@@ -38,12 +38,12 @@ class DiskBacklog:
 
     @property
     def has_next(self) -> bool:
-        """Whether there may be entries to read, or entries in memory to release."""
+        """Whether entries are left on disk only, or in memory behind others."""
         return bool(self._paged or self.behind)
 
     @property
     def gap(self) -> int:
-        """The gaps before entries that are not in memory."""
+        """The number of messages dropped before entries that are on disk only or being read."""
         return sum(self._gaps.values()) + sum(portion.gap for portion in (*self.coming, *self.void))
 
     def page(self, portion: EnvelopeSlice, size: int, messages: int, void_at: int) -> None:
@@ -61,15 +61,10 @@ class DiskBacklog:
         self._paging.page_out(parcel)
 
     def keep_in_memory(self, portion: EnvelopeSlice) -> None:
-        """Keep the slice in memory, behind the others."""
         self.behind.append(portion)
         self.bytes += portion.size
 
     def remove(self, portion: EnvelopeSlice) -> bool:
-        """Remove the slice if it is among those in memory.
-
-        Return whether it was.
-        """
         if portion not in self.behind:
             return False
         self.behind.remove(portion)
@@ -77,16 +72,15 @@ class DiskBacklog:
         return True
 
     def lose(self, gone: Collection[EnvelopeSlice]) -> None:
-        """Remove the slices in `gone` that wait in memory."""
         lost = [portion for portion in self.behind if portion in gone]
         if lost:
             self.behind = deque(portion for portion in self.behind if portion not in gone)
             self.bytes -= sum(portion.size for portion in lost)
 
     def next(self, size: int, most: int) -> list[EnvelopeSlice]:
-        """Return the next slices to read, at most `most`, with about `size` bytes in all.
+        """Take the next slices to read into `coming`, and return them.
 
-        The last slice may exceed `size`.
+        They are at most `most`, with about `size` bytes in all: the last slice may exceed `size`.
         """
         while self._paged and size > 0 and len(self.coming) < most:
             self.coming.append(self._portion(self._paged.pop()))
@@ -102,15 +96,14 @@ class DiskBacklog:
         return ready
 
     def next_void(self, wall: int, most: int, size: float) -> list[EnvelopeSlice]:
-        """Return expired slices to read, limited by `most` and `size`.
+        """Take expired slices to be read from disk, and return them.
 
-        Both limits may be exceeded slightly.
+        Both limits, `most` and `size` bytes, may be exceeded slightly. `wall` is in ns since 1970.
         """
         self.void = [self._portion(row) for row in self._paged.take_void(wall, most, size)]
         return self.void
 
     def void_came(self) -> list[EnvelopeSlice]:
-        """Remove and return the expired slices after they were read."""
         void, self.void = self.void, []
         self.bytes -= sum(portion.size for portion in void)
         return void
@@ -118,7 +111,7 @@ class DiskBacklog:
     def take_all(self) -> list[EnvelopeSlice]:
         """Remove and return all slices in order.
 
-        The stored envelope of a slice that was on disk only has a placeholder for its envelope.
+        A slice that was not in memory may have a placeholder for its envelope.
         """
         portions = [*self.coming, *self.void, *self.behind]
         while self._paged:

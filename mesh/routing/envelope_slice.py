@@ -29,14 +29,10 @@ class EnvelopeSlice(Struct, eq=False):
 
     @property
     def every(self) -> Sequence[int]:
-        """The indices of all messages of the slice."""
         return range(self.parcel.envelope.count) if self.indices is None else self.indices
 
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
-        """Return whether the slice contains the message.
-
-        False if the envelope is on disk only.
-        """
+        """Return whether the slice contains the message; False if the envelope is on disk only."""
         e = self.parcel.envelope
         if e.stream != stream or e.domain != domain or not e.first <= number <= e.last:
             return False
@@ -59,21 +55,17 @@ class EnvelopeSlice(Struct, eq=False):
         return bool(self.parcel.envelope.flags & INITIAL)
 
     def take_gap(self) -> int:
-        """Return the gap before the slice, and reset it."""
         gap, self.gap = self.gap, 0
         return gap
 
     def is_void(self, wall: int) -> bool:
-        """Return whether the slice is in memory and has expired at `wall` (ns since 1970)."""
+        """Return whether the envelope is in memory and the slice has expired at `wall` (ns since 1970)."""
         envelope = self.parcel.envelope
         is_due = 0 < envelope.expires <= wall and self.parcel.is_here
         return is_due and not unexpired(envelope, self.every, wall)
 
     def trim(self, wall: int) -> Sequence[int]:
-        """Remove the messages that have expired at `wall` (ns since 1970).
-
-        Return their indices.
-        """
+        """Remove the messages that have expired at `wall` (ns since 1970), and return their indices."""
         envelope = self.parcel.envelope
         if not 0 < envelope.expires <= wall:
             return ()
@@ -113,16 +105,13 @@ class EnvelopeSlices:
         self.messages += portion.messages
 
     def pop(self) -> EnvelopeSlice:
-        """Remove and return the first slice."""
         return self._less(self._row.popleft())
 
     def remove(self, portion: EnvelopeSlice) -> EnvelopeSlice:
-        """Remove and return a slice, wherever it is in the order."""
         self._row.remove(portion)
         return self._less(portion)
 
     def take_all(self) -> list[EnvelopeSlice]:
-        """Remove and return all slices."""
         portions = list(self._row)
         self._row.clear()
         self.bytes = self.messages = 0

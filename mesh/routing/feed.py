@@ -1,8 +1,8 @@
 """Messages owed to one subscriber, in order, within its credit.
 
-A feed belongs to a client's subscription, to an inbox, or to a peer. Messages within its credit are sent at
-once. Other messages wait in a backlog: transient ones as the overflow policy says, persistent ones up to a
-limit. Messages without room are dropped and the gap is reported. Expired messages are not sent.
+A feed belongs to a client's subscription, to an inbox, or to a peer. Messages beyond the credit wait in a
+backlog: transient ones as the overflow policy says, persistent ones up to a limit. Messages without room are
+dropped and the gap is reported. Expired messages are not sent.
 
 Law: matched = delivered + dropped + expired + buried + pending, in messages, at every moment.
 """
@@ -37,10 +37,10 @@ class Feed:
     """The feed of a client's subscription, and the base class of other feeds.
 
     `send` is called for each slice that may be sent, `overran` after a drop for lack of room, and
-    `ends_in_gap` when only a gap is left to report. `released` is called for each stored envelope that no
-    feed needs any longer, or of which fewer messages may be needed. `lost` counts dropped and expired
-    messages, with a reason of `mesh.reasons.texts`. `wall` returns ns since 1970, for expiry, and with
-    `paging` slices may wait on disk only.
+    `ends_in_gap` when only a gap is left to report. `released` is called for each persistent envelope that no
+    sink needs any longer, or of which fewer messages may be needed. `lost` is called for dropped and expired
+    messages, with a reason of `mesh.reasons.texts`, but not by `clear`. `wall` returns ns
+    since 1970, for expiry, and with `paging` slices may wait on disk only.
     """
 
     is_peer = False
@@ -91,7 +91,8 @@ class Feed:
     def add_query(self, query: Query, position: int, since: dict[bytes, int]) -> None:
         """Add a query that is owed messages from `position` of this node's log on.
 
-        `since` has the positions in the logs of other masters, by uuid.
+        `since` has the last positions that are not owed in the logs of other masters, by uuid. Only the feed
+        of a peer uses these.
         """
         self.queries[query] = position
 
@@ -103,14 +104,17 @@ class Feed:
         self.coming += sign * parcel.size
 
     def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
-        """Return the first position in this node's log that is owed for this topic and not settled."""
+        """Return the first position in this node's log that is owed for this topic and not settled.
+
+        Return infinity if no query matches the topic.
+        """
         asked = (since for query, since in self.queries.items() if wants(query, key, domain, xml))
         return max(self.position + 1, min(asked, default=inf))
 
     # --- input and output -------------------------------------------------------------------------------
 
     def offer(self, portion: EnvelopeSlice, now: float) -> None:
-        """Send the slice, append it to the backlog, or drop it."""
+        """Send the slice, append it to the backlog, or drop it. A closed feed only releases it."""
         portion.number = self._offered = self._offered + 1
         if self.closed:
             self._release(portion.parcel)
@@ -127,19 +131,18 @@ class Feed:
             self._overrun(portion)
 
     def offer_now(self, portion: EnvelopeSlice, now: float) -> bool:
-        """Send a repeated slice now or not at all.
-
-        Return whether it was sent.
-        """
+        """Offer the slice if it can be sent now, and return whether it was offered."""
         if self.closed or not self.connected or self._backlog or not self._flight.has_room:
             return False
         self.offer(portion, now)
         return True
 
     def on_processed(self, total: int, now: float) -> None:
-        """Process the subscriber's report that it has processed `total` items, and send what that allows.
+        """Process the report that the subscriber has processed `total` items since the last restart.
 
-        A peer repeats the same report while its own readers are behind, which counts as a sign of life.
+        This makes room for waiting slices, which are sent. A peer repeats the same report while its own
+        readers are behind, which counts as a sign of life. Raises: RemoteError with FORGED_ACK, above the
+        items sent.
         """
         self._said = now
         flight = self._flight
@@ -162,7 +165,7 @@ class Feed:
         self.pump()
 
     def pump(self) -> None:
-        """Send waiting slices, as far as the credit allows."""
+        """Send waiting slices as far as the credit allows, read more from disk, and report the last gap."""
         if self.connected and self._backlog:
             while self._backlog.is_ready and self._flight.has_room:
                 portion = self._backlog.pop()
@@ -175,26 +178,27 @@ class Feed:
             self.tell_gap()
 
     def missed(self, messages: int) -> None:
-        """Add `messages` that other nodes have dropped to the gap, and report it."""
+        """Add `messages` that other nodes dropped to the gap, which is reported when nothing else is owed."""
         self.gap += messages
         self.tell_gap()
 
     def tell_gap(self) -> None:
-        """Report a gap now, unless a later message will carry it."""
+        """Report the gap behind all slices, if the subscriber is connected and nothing else is owed."""
         if self.gap and self.connected and not self.is_owed:
             self._ends_in_gap(self)
 
     def take_gap(self) -> int:
-        """Return the gap behind all slices, and reset it."""
         gap, self.gap = self.gap, 0
         return gap
 
     def restart(self) -> None:
-        """Start over after the receiver lost its state: resend persistent slices, and drop the others."""
+        """Requeue the slices in flight after the receiver lost its state.
+
+        Transient ones are dropped, except in an inbox.
+        """
         self._requeue_all(())
 
     def leave(self, now: float) -> None:
-        """Record that the connection is closed."""
         self.connected = False
         self.gone_since = now
 
@@ -203,7 +207,7 @@ class Feed:
     def shed(self, frees_memory: bool = False) -> None:
         """Drop the transient messages that wait for a receiver that is cut off. An inbox keeps them.
 
-        With `frees_memory`, persistent messages stay only if they are on the disk of this node.
+        With `frees_memory`, messages in the logs of other masters are dropped, too.
         """
         gap = 0
         for portion in self._backlog.take_all():
@@ -215,12 +219,11 @@ class Feed:
         self.gap += gap
 
     def close(self) -> None:
-        """Close the feed and drop all slices."""
         self.closed = True
         self.clear()
 
     def clear(self) -> None:
-        """Drop all slices."""
+        """Drop all slices, in flight or waiting, without calls of `lost`."""
         self.dropped += self.pending
         for portion in self._take_everything():
             self._release(portion.parcel)
@@ -233,7 +236,7 @@ class Feed:
 
     @property
     def stands_since(self) -> float | None:
-        """The time of the last progress of a subscriber that loses messages, or None if it is progressing."""
+        """The time of the last progress, or None if disconnected or if nothing was dropped since."""
         return self._progress if self.connected and self._is_overrun else None
 
     @property
@@ -248,7 +251,6 @@ class Feed:
 
     @property
     def waiting_bytes(self) -> int:
-        """The bytes in flight or waiting."""
         return self._flight.bytes + self._backlog.bytes
 
     @property
@@ -280,18 +282,16 @@ class Feed:
     # --- overridden by other kinds of feeds -------------------------------------------------------------
 
     def _settle_slice(self, portion: EnvelopeSlice) -> None:
-        """Settle a slice that the subscriber has processed."""
         parcel = portion.parcel
         if parcel.own:
             self.position = max(self.position, parcel.position)
         self._release(parcel)
 
     def _stays(self, portion: EnvelopeSlice) -> bool:
-        """Return whether the slice is kept for a disconnected subscriber."""
+        """Return whether the slice is kept for a receiver that is cut off or has lost its state."""
         return portion.is_persistent
 
     def _finds_room(self, portion: EnvelopeSlice, now: float) -> bool:
-        """Return whether the slice may wait, after dropping older ones if the policy says so."""
         if portion.is_persistent or portion.is_first:
             return self._backlog.has_place
         # Transient slices may wait longer than publishers do: dropping them is worse.
@@ -304,7 +304,6 @@ class Feed:
         return True
 
     def _leave_out(self, portion: EnvelopeSlice, void: Sequence[int]) -> None:
-        """Count messages of a slice that expired before they were sent."""
         self.expired += len(void)
         self._lost(portion.parcel.envelope, "EXPIRED", len(void))
 
@@ -316,7 +315,7 @@ class Feed:
     def _requeue_all(self, taken: Sequence[EnvelopeSlice], gap: int = 0) -> None:
         """Return all slices to the backlog, including those in `taken`, behind a gap of `gap` messages.
 
-        Transient slices in flight are dropped, because the receiver may have lost them.
+        Slices in flight that `_stays` rejects are dropped, because the receiver may have lost them.
         """
         flight, waiting = self._flight.take_all(), self._backlog.take_all()
         lost = [portion for portion in flight if not self._stays(portion)]
@@ -333,12 +332,12 @@ class Feed:
         self.gap += gap
 
     def _sign_of_life(self, now: float) -> float:
-        """Return when the subscriber last showed that it is alive."""
+        """Return the time of the last progress, or of a later report within PATIENCE of that progress."""
         progress, said = self._progress, self._said
         return said if said > progress and now - progress < PATIENCE else progress
 
     def _overrun(self, portion: EnvelopeSlice, newest: EnvelopeSlice | None = None) -> None:
-        """Drop a slice without room, and attach the gap to the slice that follows.
+        """Drop a slice without room, and attach the gap to the slice that follows, or to the end.
 
         `newest` is the slice that the drop makes room for, if it is not the dropped one.
         """
@@ -363,15 +362,11 @@ class Feed:
             self._leave_out(portion, void)
 
     def _leave_gap(self, gap: int) -> None:
-        """Attach the gap to the first waiting slice, or to the end."""
         if gap and not self._backlog.leave_gap(gap):
             self.gap += gap
 
     def _drop(self, portion: EnvelopeSlice, why: str) -> int:
-        """Drop the slice.
-
-        Return its messages plus the gap before it.
-        """
+        """Drop the slice, and return its messages plus the gap before it."""
         self.dropped += portion.messages
         self._lost(portion.parcel.envelope, why, portion.messages)
         self._release(portion.parcel)

@@ -17,7 +17,10 @@ Takes = Callable[[str], bool | None]  # whether a node supports FIRST; None: unr
 
 
 def first_of(masters: Iterable[str], takes: Takes) -> str:
-    """Return the first master by name, or "" if no master can accept FIRST."""
+    """Return the first reachable master by name that supports FIRST.
+
+    If there is none, return the first unreachable master, or "".
+    """
     known = {name: takes(name) for name in masters}
     able = [name for name, can in known.items() if can] or [
         name for name, can in known.items() if can is None
@@ -28,8 +31,9 @@ def first_of(masters: Iterable[str], takes: Takes) -> str:
 def mark(entry: PendingForward, masters: Sequence[str], me: str, takes: Takes) -> bool:
     """Choose the FIRST master of an entry that is about to be sent directly to `masters`.
 
-    `masters` may include this node, and is empty if the entry is sent to a next hop. Return whether durable
-    subscriptions may lack the message.
+    `masters` may include this node, and is empty if the entry is sent to a next hop. If no master can be
+    FIRST any longer, the envelope is marked as SECOND. Return whether durable subscriptions may lack the
+    message.
     """
     if entry.first in masters:
         return False

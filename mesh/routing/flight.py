@@ -5,7 +5,7 @@ from mesh.routing.overflow import Credit
 
 
 class Flight(EnvelopeSlices):
-    """Slices sent to a subscriber and not acknowledged, within its credit."""
+    """Slices sent to a subscriber and not acknowledged, with the limits of its credit."""
 
     def __init__(self, credit: Credit) -> None:
         super().__init__()
@@ -17,7 +17,6 @@ class Flight(EnvelopeSlices):
 
     @property
     def has_room(self) -> bool:
-        """Whether another slice may be sent."""
         credit = self._credit
         is_few = not credit.messages or self.messages < credit.messages
         return self.bytes < credit.bytes and len(self._row) < credit.items and is_few

@@ -1,4 +1,4 @@
-"""Entries sent towards their master, or waiting to be, until their final answer."""
+"""Published entries without a final answer: sent towards their master, or waiting for that."""
 
 from __future__ import annotations
 
@@ -74,11 +74,10 @@ class ForwardTable:
         return takewhile(lambda entry: entry.envelope.first < e.first, lane.values())
 
     def holds(self, stream: bytes, domain: str) -> bool:
-        """Return whether entries of the stream wait here."""
         return (stream, domain) in self._lanes
 
     def add(self, envelope: Envelope, origin: Origin, now: float) -> PendingForward:
-        """Add an entry without a next hop."""
+        """Add and return an entry that has no next hop yet."""
         self._serial += 1
         entry = PendingForward(envelope, origin, now, self._serial, is_kept=origin.is_local)
         self._entries[entry.serial] = entry
@@ -97,7 +96,8 @@ class ForwardTable:
     def assign(self, entry: PendingForward, hops: Collection[str], why: str, is_asking: bool = False) -> None:
         """Set the next hops of an entry, which keeps its place in order of arrival.
 
-        A node that stays in `hops` keeps its answers. A new node is sent the numbers without a final answer.
+        The answers of a node that stays in `hops` are kept, those of other nodes are dropped. A new node owes
+        a final answer on the numbers that are open.
         """
         entry.why, entry.is_asking = why, is_asking
         entry.was_divided |= len(hops) > 1
@@ -147,7 +147,7 @@ class ForwardTable:
                 yield entry
 
     def put_aside(self, entry: PendingForward, hop: str) -> None:
-        """Defer an entry that the node did not accept now."""
+        """Defer an entry in flight that the node did not accept now."""
         line = self.line_of(entry, hop)
         if line is not None and entry in line.flight:
             line.remove_in_flight(entry)
@@ -161,10 +161,7 @@ class ForwardTable:
                 line.requeue(entry)
 
     def requeue_in_flight(self, hop: str) -> list[PendingForward]:
-        """Let all entries in flight to the node wait again, after its connection broke.
-
-        Return the entries.
-        """
+        """Let all entries in flight to the node wait again, and return them in order of arrival."""
         again = [entry for line in self._lines.get(hop, {}).values() for entry in line.requeue_in_flight()]
         return sorted(again, key=lambda entry: entry.serial)
 
@@ -183,7 +180,8 @@ class ForwardTable:
     def settle(self, entry: PendingForward, hop: str, first: int, last: int) -> list[tuple[int, int]]:
         """Record the node's final answer on the numbers `first` to `last`.
 
-        Return the ranges on which all nodes have now given their final answer.
+        Return the ranges on which all nodes have now given their final answer. The entry is removed when no
+        number is open any longer.
         """
         left = entry.lacking[hop]
         taken = left.remove(first, last)
@@ -201,7 +199,6 @@ class ForwardTable:
         return final
 
     def remove(self, entry: PendingForward) -> None:
-        """Remove an entry that is not this node's task any longer."""
         if entry.is_done:
             return
         entry.is_done = True
@@ -227,11 +224,10 @@ class ForwardTable:
         return self._lines.get(hop, {}).get(entry.track)
 
     def lines(self, hop: str) -> list[HopQueue]:
-        """Return the queues to the node."""
         return list(self._lines.get(hop, {}).values())
 
     def hops(self) -> list[str]:
-        """Return the nodes that entries are sent to or wait for."""
+        """Return the next hops of all entries; "" stands for entries without one."""
         return list(self._lines)
 
     def _is_open(self, line: HopQueue) -> bool:

@@ -1,4 +1,4 @@
-"""Bodies of messages that this node has sent to a master, so that the master need not return them."""
+"""Bodies of messages sent to a master, held here so that the master need not return them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ROOM = 16 * 1024 * 1024  # bytes
 
 
 class HeldBodies:
-    """The bodies that are held, by stream and domain, in each the oldest first.
+    """The bodies that are held, by stream and domain.
 
-    `room` is their limit in bytes.
+    `room` is their limit in bytes, with 64 added for each message.
     """
 
     def __init__(self, room: int = ROOM) -> None:
@@ -26,7 +26,10 @@ class HeldBodies:
         self._lanes: dict[tuple[bytes, str], dict[int, tuple[float, Envelope]]] = {}
 
     def hold_body(self, e: Envelope, now: float) -> Envelope | None:
-        """Return the envelope marked as held here, or None if there is no room."""
+        """Hold the body, and return the envelope marked as held here.
+
+        Return None if there is no room, or if the numbers of the envelope are not consecutive.
+        """
         self._drop(e.stream, e.domain, e.first)
         if e.numbers or self.bytes + _size(e) > self._room:
             return None
@@ -35,7 +38,10 @@ class HeldBodies:
         return replace(e, flags=e.flags | HELD)
 
     def whole(self, item: Envelope) -> Envelope | None:
-        """Return the item with its body, or None if the body is not held here."""
+        """Return the item with its body, or None if no held body has the same numbers and keys.
+
+        A body is dropped when the item with its last number has been completed.
+        """
         found = self._around(item)
         if found is None:
             return None
@@ -48,13 +54,11 @@ class HeldBodies:
         return replace(item, sizes=piece.sizes, props=piece.props, body=piece.body, flags=item.flags & ~HELD)
 
     def forget_old(self, now: float) -> None:
-        """Drop bodies older than LIFE."""
         for (stream, domain), lane in list(self._lanes.items()):
             for first in [first for first, (since, _) in lane.items() if now - since >= LIFE]:
                 self._drop(stream, domain, first)
 
     def _around(self, e: Envelope) -> Envelope | None:
-        """Return the held envelope that contains all numbers of the envelope."""
         lane = self._lanes.get((e.stream, e.domain), {})
         exact = lane.get(e.first)  # the usual case
         held = (exact,) if exact is not None else lane.values()
@@ -70,12 +74,11 @@ class HeldBodies:
 
 
 def without_contents(e: Envelope) -> Envelope:
-    """Return the item without its body, for the node that holds it."""
+    """Return the item without its body and marked as held, for the node that holds the body."""
     return replace(e, sizes=0, props=0, body=b"", flags=e.flags | HELD)
 
 
 def _keys(e: Envelope) -> list[str]:
-    """Return the key of each message."""
     return [e.keys[row] for row in e.rows()]
 
 

@@ -1,4 +1,4 @@
-"""The queue of entries to one next hop for one domain, in order of arrival."""
+"""The queue of entries to one next hop, in order of arrival."""
 
 from __future__ import annotations
 
@@ -72,7 +72,6 @@ class HopQueue:
         return chain(self.flight, self.aside, self.waiting, self.late or ())
 
     def insert(self, entry: PendingForward) -> None:
-        """Insert an entry in its place, which is usually the end."""
         if self.waiting and next(reversed(self.waiting)).serial > entry.serial:
             self.late = self.late or LateEntries()
             self.late.add(entry)
@@ -80,7 +79,7 @@ class HopQueue:
             self.waiting[entry] = None
 
     def first(self) -> PendingForward | None:
-        """Return the oldest waiting entry."""
+        """Return the oldest waiting entry, or None."""
         oldest = next(iter(self.waiting), None)
         if not self.late:
             return oldest
@@ -88,7 +87,6 @@ class HopQueue:
         return late if oldest is None or late.serial < oldest.serial else oldest
 
     def drop(self, entry: PendingForward) -> None:
-        """Remove an entry that waits or is deferred."""
         if entry in self.waiting:
             del self.waiting[entry]
         elif entry in self.aside:
@@ -101,15 +99,11 @@ class HopQueue:
         self.flight_bytes -= entry.size
 
     def requeue(self, entry: PendingForward) -> None:
-        """Let a deferred entry wait again."""
         del self.aside[entry]
         self.insert(entry)
 
     def requeue_in_flight(self) -> list[PendingForward]:
-        """Let all entries in flight wait again, before later ones.
-
-        Return the entries.
-        """
+        """Let all entries in flight wait again, before later ones, and return them in order."""
         flight = sorted(self.flight, key=lambda entry: entry.serial)
         for entry in reversed(flight):
             if self.waiting and next(iter(self.waiting)).serial < entry.serial:

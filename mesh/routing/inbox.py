@@ -1,4 +1,4 @@
-"""Direct messages to one client or session: none is dropped, and expired ones are dead-lettered."""
+"""Direct messages to a client or session: no limit drops any, and expired ones are dead-lettered."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ class Inbox(Feed):
     def take_all(self) -> list[EnvelopeSlice]:
         """Remove and return all waiting slices.
 
-        The stored envelope of a slice that was on disk only has a placeholder for its envelope.
+        A slice that was not in memory may have a placeholder for its envelope.
         """
         self.matched -= self._backlog.messages
         return self._backlog.take_all()
 
     def take_void(self, is_void: Callable[[Envelope], bool]) -> list[EnvelopeSlice]:
-        """Remove and return the expired slices in memory, which the caller dead-letters.
+        """Remove and return the slices in memory that `is_void` selects. The caller dead-letters them.
 
-        Expired slices on disk are read for the next call.
+        Expired slices on disk are read for a later call.
         """
         self._backlog.fetch_void(self._wall(), self.pump)
         void = self._backlog.take_void(lambda portion: is_void(portion.parcel.envelope))

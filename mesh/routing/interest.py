@@ -1,4 +1,4 @@
-"""Queries that this node sends to other nodes: one upstream query for all its subscribers."""
+"""Queries that this node sends to other nodes, each once for all its requesters."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from mesh.wire.spoken import KINDS, is_spoken
 # The clients of this node as requester of a query. Another requester is a peer's uuid.
 CLIENTS = b""
 STANDBY = b"standby"  # this node itself, as a master with backups or a backup
-LINGER = (
-    # Seconds that a node is still queried after another took its place, for messages in transit.
-    10.0
-)
+# Seconds that a node is still queried after another took its place, for messages in transit.
+LINGER = 10.0
 OVER = 512  # queries withdrawn from one peer at once
 LEFT = 4096  # withdrawn queries that are remembered
 TOPICS = 10_000  # topics of one peer that are remembered
@@ -26,7 +24,7 @@ LEVEL = 512  # bytes of a pattern level in the tree
 
 
 def weight(query: Query) -> int:
-    """Return an upper limit of the bytes that a query needs: its text, and the levels of a pattern."""
+    """Return the bytes that a query counts: its text, its domain, and LEVEL for each level of a pattern."""
     size = len(query.text.encode()) + len(query.domain.encode())
     return size + (LEVEL * (1 + query.text.count("/")) if query.kind == "pattern" else 0)
 
@@ -47,7 +45,6 @@ class PeerInterest:
     topics: dict[str, set[str]] = field(default_factory=dict)  # domain: keys known to be covered
 
     def change(self, add: tuple[Query, ...] = (), remove: tuple[Query, ...] = ()) -> Interest:
-        """Apply a change, and return the message about it for the peer."""
         self.version += 1
         if remove:
             self.topics.clear()
@@ -72,14 +69,13 @@ class Interests:
         return len(self._wants)
 
     def interest_of(self, peer: bytes) -> PeerInterest:
-        """Return the queries sent to a peer."""
+        """Return the queries sent to a peer; a new peer has none."""
         return self._asked.setdefault(peer, PeerInterest())
 
     def queries(self) -> list[Query]:
         return list(self._wants)
 
     def matching(self, key: str, domain: str, xml: str = "") -> list[Query]:
-        """Return the queries for messages of this key, domain and XML."""
         found = [query for query in self._trie.match(key, domain, xml) if query.domain in ("", domain)]
         return sorted(found, key=lambda query: (query.text, query.domain, query.kind))
 
@@ -88,10 +84,7 @@ class Interests:
         return set(self._wants.get(query, ()))
 
     def add(self, query: Query, by: bytes) -> bool:
-        """Count a request for `query` by the requester `by`.
-
-        Return whether the requester did not want the query before.
-        """
+        """Count a request for `query` by the requester `by`, and return whether it is the first by `by`."""
         wants = self._wants.get(query)
         if wants is None:
             wants = self._wants[query] = Counter()
@@ -101,10 +94,7 @@ class Interests:
         return wants[by] == 1
 
     def discard(self, query: Query, by: bytes) -> bool:
-        """Remove a request for `query` by the requester `by`.
-
-        Return whether it was the last one of that requester.
-        """
+        """Remove a request for `query` by the requester `by`, and return whether it was the last by `by`."""
         wants = self._wants[query]
         wants[by] -= 1
         if wants[by] > 0:
@@ -116,9 +106,10 @@ class Interests:
         return True
 
     def aim(self, query: Query, targets: set[bytes], now: float) -> list[tuple[bytes, Interest]]:
-        """Send the query to these peers and no others.
+        """Aim the query at the peers in `targets` only, and return the messages to send, by peer.
 
-        Return the messages by peer.
+        Other peers keep the query for LINGER seconds, or lose it at once if there are no targets. A query
+        that is not wanted any longer has no targets.
         """
         if query not in self._wants:
             targets = set()  # the rules would still name a route
@@ -139,9 +130,9 @@ class Interests:
     def aim_all(
         self, queries: Sequence[Query], targets: Collection[bytes], peers: Iterable[bytes], now: float
     ) -> list[tuple[bytes, Interest]]:
-        """Send several wanted queries to `targets` and to no other peers.
+        """Aim several wanted queries at `targets` only, and return the messages to send, by peer.
 
-        Only `peers` are considered. Return the messages by peer.
+        Only `peers` are considered. Other peers keep the queries as in `aim`.
         """
         told: list[tuple[bytes, Interest]] = []
         for uuid in sorted(peers):
@@ -161,7 +152,10 @@ class Interests:
         return told
 
     def asked_before(self, uuid: bytes, queries: Iterable[Query], now: float) -> None:
-        """Treat the queries as sent to this peer for a while: an earlier process may have sent them."""
+        """Treat the wanted ones of `queries` as sent to this peer for LINGER seconds.
+
+        An earlier process of this node may have sent them.
+        """
         asked = self.interest_of(uuid)
         for query in queries:
             if query in self._wants and query not in asked.queries:
@@ -169,9 +163,10 @@ class Interests:
                 asked.leaving[query] = now + LINGER
 
     def sweep(self, now: float, is_here: Callable[[bytes], bool]) -> list[tuple[bytes, Interest]]:
-        """Withdraw the queries that are due to be withdrawn, a limited number at a time.
+        """Withdraw queries that are due, a limited number from each peer, and return the messages by peer.
 
-        Queries to an unreachable peer stay, because it may still have messages for this node.
+        Queries to an unreachable peer stay until LINGER seconds after its return, because it may still have
+        messages for this node.
         """
         told: list[tuple[bytes, Interest]] = []
         for uuid, asked in self._asked.items():
@@ -194,7 +189,8 @@ class Interests:
     def is_asked(self, peer: bytes, key: str, domain: str, is_old: bool = False, xml: str = "") -> bool:
         """Return whether the peer was sent a query for messages of this key, domain and XML.
 
-        With `is_old`, an earlier process of this node may have sent the query.
+        Withdrawn queries count while they are remembered. With `is_old`, each matching query counts, because
+        an earlier process of this node may have sent it.
         """
         asked = self.interest_of(peer)
         known = asked.topics.get(domain, ())
@@ -211,7 +207,7 @@ class Interests:
     def full(
         self, peer: bytes, positions: tuple[tuple[bytes, int], ...], words: frozenset[str] = frozenset()
     ) -> Interest:
-        """Return all queries for a peer that has just logged in with the features in `words`."""
+        """Return all queries for a peer that has just logged in and supports the features in `words`."""
         asked = self.interest_of(peer)
         queries = tuple(asked.queries)
         if self._has_later_kinds:

@@ -26,7 +26,7 @@ ENDED = 10_000  # ended topics whose end is remembered
 
 
 class Accepted(Struct, eq=False):
-    """An accepted envelope, delivered once it and everything before it is stored."""
+    """An accepted envelope, delivered when it and everything before it in its stream is stored."""
 
     deliveries: list[tuple[StoredEnvelope, Targets]]
     answer: Answer
@@ -109,25 +109,22 @@ class Log:
         return lane
 
     def find_stream(self, stream: bytes, domain: str) -> StreamLog | None:
-        """Return the state of a stream in a domain, or None if it is unknown."""
         return self._lanes.get(stream, {}).get(domain)
 
     @property
     def has_taken(self) -> bool:
-        """Whether any stream is known."""
         return bool(self._lanes)
 
     def forget_idle(self, before: float) -> None:
-        """Forget streams unused since `before`: their publisher will not return."""
+        """Forget streams unused since `before` with nothing waiting: their publisher will not return."""
         for stream, lanes in list(self._lanes.items()):
             self._forget_domains(stream, [d for d, lane in lanes.items() if lane.used < before])
 
     def forget_stream(self, stream: bytes) -> None:
-        """Forget the stream of a session that is closed, with everything settled."""
+        """Forget the stream of a closed session, except in domains where messages wait."""
         self._forget_domains(stream, list(self._lanes.get(stream, ())))
 
     def _forget_domains(self, stream: bytes, domains: list[str]) -> None:
-        """Forget the stream in each of `domains` where nothing waits, and delete its row."""
         lanes = self._lanes.get(stream, {})
         for domain in domains:
             if not lanes[domain].waiting:
@@ -178,7 +175,7 @@ class Log:
         return accepted, ops
 
     def passes(self, accepted: Accepted) -> bool:
-        """Record that the accepted envelope is handed on, and retain its values.
+        """Record that the accepted envelope is handed on, and retain its values or end its topic.
 
         Return whether a value that was not stored with it will be certain on disk only after the next commit.
         """
@@ -199,7 +196,7 @@ class Log:
         return any(value is one for value in uncertain for one in accepted.passed_over)
 
     def inherit(self, values: Iterable[RetainedValue]) -> int:
-        """Retain the values of another master that are newer than the known ones.
+        """Retain the values of another master that are newer than the known values and ends of their topics.
 
         Return their number. Persistent values are written with the next commit.
         """
@@ -237,7 +234,6 @@ class Log:
             self.shelf.later("retained", end.store_key, self._end_row(end))
 
     def _end_row(self, end: RetainedValue) -> Op:
-        """Return the row that is written in place of the retained value."""
         if self.keeps_end(end.key, end.envelope):
             return Put("retained", end.store_key, end.pack())
         return Delete("retained", end.store_key)
@@ -281,7 +277,7 @@ class Log:
         lane.shelf.later("stream", key, Put("stream", key, lane.origin.pack()))
 
     def give_up(self, envelope: Envelope, first: int, last: int, now: float) -> None:
-        """Refuse numbers that expired here for good, even after a restart."""
+        """Finally refuse numbers that have expired here. The refusal outlives a restart."""
         lane = self.lane(envelope.stream, envelope.domain, now)
         lane.origin.give_up(first, last)
         self.write(lane, envelope)
@@ -298,7 +294,6 @@ class Log:
     def restore(
         self, streams: dict[bytes, bytes], retained: Iterable[bytes], next_position: int, now: float
     ) -> None:
-        """Restore the state from the store at start."""
         self.restore_streams(streams, now)
         rows = sorted(map(RetainedValue.unpack, retained), key=lambda last: last.stamp)
         values = [last for last in rows if not last.envelope.flags & ERASED]
@@ -313,7 +308,6 @@ class Log:
         self.passed = next_position - 1  # owed messages are handed on before new ones
 
     def restore_streams(self, streams: dict[bytes, bytes], now: float) -> None:
-        """Restore the streams of one store from its rows."""
         for key, state in streams.items():
             self.lane(key[:16], key[16:].decode(), now).origin = OriginStream.unpack(state)
 

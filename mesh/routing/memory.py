@@ -1,6 +1,6 @@
 """Memory limit for waiting messages at a node.
 
-Messages beyond the limit wait on disk only.
+When the limit is reached, messages of the node's own log wait on disk only.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,6 @@ class Memory:
     used: int = 0
 
     def has_no_room(self, size: int) -> bool:
-        """Return whether `size` does not fit into the limit."""
         return self.used + size > self.limit
 
     def is_overfull(self, size: int) -> bool:

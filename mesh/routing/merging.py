@@ -1,7 +1,4 @@
-"""Deduplication of messages that several masters deliver.
-
-Each message is handed on once.
-"""
+"""Deduplication of messages that several masters deliver, for a limited number of streams."""
 
 from __future__ import annotations
 
@@ -46,16 +43,12 @@ class Merging:
         self._open: dict[tuple[bytes, str], dict[StoredEnvelope, list[StoredEnvelope]]] = {}
 
     def select_new(self, parcel: StoredEnvelope) -> tuple[int, ...] | None:
-        """Return the messages of the stored envelope that are new; None = all.
-
-        They count as handed on from now on.
-        """
         return self.news(parcel.envelope)
 
     def news(self, e: Envelope) -> tuple[int, ...] | None:
-        """Return the new messages of an envelope from any source; None = all.
+        """Return the messages of an envelope that are new (None: all), and mark them as handed on.
 
-        They count as handed on from now on.
+        The end of a topic is always new, and not marked.
         """
         if e.flags & ERASED:
             return None  # its numbers are those of requests
@@ -84,11 +77,14 @@ class Merging:
         return None if len(news) == e.count else news
 
     def forget_messages(self, e: Envelope, indices: Iterable[int] | None) -> None:
-        """Mark these messages as not handed on, after their acceptance failed."""
+        """Mark the messages in `indices` (None: all) as not handed on, after their acceptance failed.
+
+        For streams of which only the highest number is kept, this has no effect.
+        """
         self._seen.forget(e, range(e.count) if indices is None else indices)
 
     def had(self, e: Envelope) -> None:
-        """Record that this node accepted the envelope itself, as one of several backup masters."""
+        """Record that this node accepted the envelope itself, if one of its keys has backup masters."""
         if not e.flags & ERASED and any(self._is_backed(key, e) for key in e.keys):
             self._seen.add(e)
 
@@ -104,14 +100,11 @@ class Merging:
             self._seen.add(value)
 
     def remember(self, parcel: StoredEnvelope) -> None:
-        """Remember a stored envelope that was handed on until it is released."""
+        """Remember a stored envelope that was handed on, until `release`."""
         self._open.setdefault(_lane(parcel), {})[parcel] = []
 
     def waits(self, repeat: StoredEnvelope) -> bool:
-        """Attach a duplicate to its first copy, if that is still needed here.
-
-        Return whether it was attached.
-        """
+        """Attach a duplicate to its first copy, if that is still needed here, and return whether it was."""
         e = repeat.envelope
         for parcel, repeats in reversed(self._open.get(_lane(repeat), {}).items()):
             if parcel.envelope.last < e.first:
@@ -130,7 +123,10 @@ class Merging:
         return repeats
 
     def _streams(self, e: Envelope) -> list[MergedStream | None]:
-        """Return the stream of each key that is merged; None for keys with one master."""
+        """Return the stream of each key that is merged.
+
+        A key with one master, or with this node as a master, has None.
+        """
         shared = [self._masters(key, e) for key in e.keys]
         return [(e.stream, e.domain, m) if len(m) > 1 and self._me not in m else None for m in shared]
 

@@ -14,7 +14,7 @@ from mesh.wire.commands import Answer
 
 
 class Origin(Protocol):
-    """A client of this node, a peer, or a gateway of another site."""
+    """The clients of this node, a peer, or a gateway of another site."""
 
     is_local: ClassVar[bool]  # a client of this node, which keeps its messages until they are answered
 

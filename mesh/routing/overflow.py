@@ -9,7 +9,7 @@ from mesh.errors import BadQuery, shown
 class Overflow(StrEnum):
     """Policy for transient messages without room.
 
-    Persistent messages always wait.
+    Persistent messages wait under each policy, up to the backlog limit.
     """
 
     BLOCK = "block"  # publishers wait while it progresses; else drop newest
@@ -29,7 +29,7 @@ class Credit:
 
 
 def overflow(text: str) -> Overflow:
-    """Return the policy of that name, "" for the default. Raises: BadQuery."""
+    """Return the policy with the name `text`, or the default for "". Raises: BadQuery."""
     try:
         return Overflow(text or Overflow.BLOCK)
     except ValueError:

@@ -1,6 +1,6 @@
 """Backpressure: holds back answers to publishers while a slow subscriber catches up.
 
-An answer to a publisher, or an acknowledgement to a peer, is held back while one of its messages waits for
+An answer to a publisher, or an acknowledgment to a peer, is held back while one of its messages waits for
 the credit of a subscriber that makes progress. A stopped subscriber does not delay answers.
 """
 
@@ -38,7 +38,7 @@ class Pacing:
             release()
 
     def release(self, now: float) -> None:
-        """Run the actions that need not wait any longer."""
+        """Run the actions whose slices have left or wait for a stopped sink, in order for each source."""
         for source in list(self._held):
             held = self._held[source]
             while held and not any(p.waiting and taker.alive(now) for taker, p in held[0][0]):
@@ -47,9 +47,8 @@ class Pacing:
                 del self._held[source]
 
     def sources(self) -> list[Hashable]:
-        """Return the sources with held actions."""
         return list(self._held)
 
     def drop_source(self, source: Hashable) -> None:
-        """Drop the actions of a source that is gone."""
+        """Drop the held actions of a source that has ended."""
         self._held.pop(source, None)

@@ -1,4 +1,4 @@
-"""Compact index of envelopes that wait on disk only, at 24 bytes each."""
+"""Compact index of envelopes that wait on disk only, at 24 bytes each, or 32 if any of a page expires."""
 
 from __future__ import annotations
 
@@ -38,15 +38,11 @@ class Page:
             self.first_void = min(self.first_void, expires or inf)
 
     def take_first(self) -> EntryRow:
-        """Remove and return the first row."""
         self._at += 1
         return self._row(self._at - 1)
 
     def first_behind(self, stamp: int) -> int:
-        """Return the lowest stamp above `stamp`, or 0.
-
-        Stamps must be ascending.
-        """
+        """Return the lowest stamp above `stamp`, or 0. Stamps must be ascending."""
         at = bisect_right(self.stamps, stamp, self._at)
         return self.stamps[at] if at < len(self.stamps) else 0
 
@@ -92,7 +88,7 @@ class Paged:
         return self._pages[0].stamps[self._pages[0]._at] if self._pages else 0
 
     def last(self, n: int) -> int:
-        """Return the stamp of the envelope `n` places behind the first, or of the last one."""
+        """Return the stamp of the envelope `n` places behind the first, or of the last one; 0 if empty."""
         for page in self._pages:
             if n < len(page):
                 return page.stamps[page._at + n]
@@ -102,7 +98,7 @@ class Paged:
     def add(self, position: int, stamp: int, count: int, size: int, expires: int = 0) -> None:
         """Append an envelope.
 
-        `expires` is when its last message expires, 0 = never.
+        `expires` is when its last message expires (ns since 1970), 0 = never.
         """
         page = self._pages[-1] if self._pages else None
         if page is None or len(page.positions) >= ROWS:
@@ -126,16 +122,12 @@ class Paged:
         return tuple(taken)
 
     def pop(self) -> EntryRow:
-        """Remove and return the next row."""
         row = self._uncount(self._pages[0].take_first())
         self._tidy()
         return row
 
     def first_behind(self, stamp: int) -> int:
-        """Return the lowest stamp above `stamp`, or 0.
-
-        Stamps must be ascending.
-        """
+        """Return the lowest stamp above `stamp`, or 0. Stamps must be ascending."""
         return next(filter(None, (page.first_behind(stamp) for page in self._pages)), 0)
 
     def take_void(self, wall: int, most: int, size: float = inf) -> list[EntryRow]:

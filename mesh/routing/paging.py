@@ -33,7 +33,6 @@ class Paging:
         self._shared: dict[int, StoredEnvelope] = {}
 
     def is_full_for(self, parcel: StoredEnvelope) -> bool:
-        """Return whether the stored envelope does not fit in memory."""
         return self._memory.has_no_room(parcel.size + OWN)
 
     def count_in_memory(self, parcel: StoredEnvelope, sign: int) -> None:
@@ -44,7 +43,7 @@ class Paging:
         self._memory.used += sign * (parcel.size + OWN)
 
     def page_out(self, parcel: StoredEnvelope) -> None:
-        """Record that one of the stored envelope's sinks waits for it on disk."""
+        """Record that a sink waits for the stored envelope on disk, if other sinks share the object."""
         if parcel.owed > 1 or parcel.shares is not None:
             self.rest(parcel)
 
@@ -73,9 +72,9 @@ class Paging:
             del self._shared[parcel.position]
 
     def have(self, portions: Sequence[EnvelopeSlice], then: Callable[[list[EnvelopeSlice]], None]) -> None:
-        """Call `then` with the slices when their envelopes are in memory.
+        """Call `then` with the slices when their envelopes are in memory, perhaps before this method returns.
 
-        Slices that the store has lost are left out. If the store fails, `then` is never called.
+        Slices that the store has lost are left out. If the store fails, `then` is not called.
         """
         lacking = [portion.parcel for portion in portions if not portion.parcel.is_here]
 

@@ -1,4 +1,4 @@
-"""The feed of one peer: entries of this node's log, and entries of other logs relayed to the peer."""
+"""The feed of one peer: messages of this node's log, and messages of other masters relayed to the peer."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from mesh.wire.commands import Query
 
 
 class PeerFeed(Feed):
-    """The feed of a peer, which relays its messages.
+    """The feed of a peer, which relays the messages to its own readers.
 
-    A message is settled when the peer's own readers have settled it.
+    A persistent message is settled when these readers have settled it, a transient one when the peer has
+    processed it. Beyond the backlog limit the oldest persistent slices are settled here and left to the peer.
     """
 
     is_peer = True
@@ -50,15 +51,14 @@ class PeerFeed(Feed):
             self._asked_until[master] = max(place, self._asked_until.get(master, 0))
 
     def unasked(self, query: Query) -> None:
-        """Remove a query."""
         del self.queries[query]
         self.wanted_bytes -= weight(query)
         self.since.pop(query, None)
 
     def is_due(self, parcel: StoredEnvelope) -> bool:
-        """Return whether the peer requested the messages before their position in the master's log.
+        """Return whether a query for the envelope starts before its position in the master's log.
 
-        A repeated envelope may be older than the request.
+        Transient envelopes are always due. A repeated envelope may be older than the queries.
         """
         master, place, envelope = parcel.master, parcel.position, parcel.envelope
         if not place or place > self._asked_until.get(master, 0):
@@ -68,10 +68,7 @@ class PeerFeed(Feed):
         return any(wants(query, key, domain, xml) for key in envelope.keys for query in queries)
 
     def settled(self, master: bytes, position: int) -> bool:
-        """Settle a master's log up to `position`.
-
-        Return whether the settled position of this node's own log changed.
-        """
+        """Settle a master's log up to `position`, and return whether `self.position` has changed."""
         before = self.position
         for portion in self._unsettled.settle(master, position):
             super()._settle_slice(portion)
@@ -84,9 +81,9 @@ class PeerFeed(Feed):
         self._requeue_all(again, gap)
 
     def skip(self, master: bytes, position: int) -> None:
-        """Count waiting messages up to `position` as delivered: the peer has them over another route.
+        """Count waiting messages of a master's log up to `position` as delivered: the peer has them already.
 
-        The peer settles them later.
+        They came over another route, and the peer settles them later.
         """
         for portion in self._backlog.take_all():
             if portion.parcel.master == master and 0 < portion.parcel.position <= position:

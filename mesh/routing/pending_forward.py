@@ -78,8 +78,8 @@ class PendingForward:
     def mark_sent_to(self, process: tuple[bytes, int]) -> None:
         """Record the process that the entry is sent to.
 
-        If the entry was sent to another process before, that process may have divided it among masters
-        differently, so the envelope is marked as resent.
+        If another process was sent the undivided entry before, that process may have divided it among masters
+        differently, so the envelope is marked as resent. Direct messages are never marked.
         """
         is_again = self.sent_to not in (None, process)
         if is_again and not self.was_divided and not self.envelope.to:
@@ -130,7 +130,7 @@ class PendingForward:
         return f"{parts[2]}/{parts[4]}" if is_abroad else parts[2]
 
     def is_beside(self, other: PendingForward) -> bool:
-        """Return whether both entries are in the same queue."""
+        """Return whether both entries share a queue."""
         return self.track == other.track and not set(self.hops).isdisjoint(other.hops)
 
     @property

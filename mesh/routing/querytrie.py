@@ -45,7 +45,7 @@ class QueryTrie(Generic[T]):
                 del self._xpaths[query.text]
 
     def visits_with(self, query: Query) -> int:
-        """Return how many document nodes all XPaths may visit for one message if `query` is added."""
+        """Return how many document nodes all XPaths, with that of `query`, may visit for one message."""
         return visits_together(self._xpaths.keys() | {query.text})
 
     def match(self, key: str, domain: str, xml: str) -> set[T]:
@@ -68,12 +68,12 @@ def visits_of(text: str) -> int:
 
 
 def visits_together(texts: Set[str]) -> int:
-    """Return how many document nodes `texts` may visit for one message."""
+    """Return how many document nodes the XPaths in `texts` may visit for one message."""
     return sum(map(visits_of, texts))
 
 
 def wants(query: Query, key: str, domain: str, xml: str) -> bool:
-    """Return whether the query matches.
+    """Return whether the query matches the message, including its domain.
 
     An XPath never matches system topics.
     """

@@ -29,12 +29,14 @@ class Recent:
         return self._count >= MOST_ENVELOPES or self.bytes > MOST_BYTES
 
     def follows(self, envelope: Envelope) -> bool:
-        """Return whether the envelope is newer than all others of its stream, by number and by timestamp."""
+        """Return whether the envelope may follow the last one of its stream and domain.
+
+        Its numbers must be higher, and its timestamp must not be lower.
+        """
         run = self._runs.get((envelope.stream, envelope.domain))
         return run is None or (envelope.first > run[-1].last and envelope.sent >= run[-1].sent)
 
     def add(self, envelope: Envelope) -> None:
-        """Add an envelope that `follows` has accepted."""
         self._runs.setdefault((envelope.stream, envelope.domain), []).append(envelope)
         keys = envelope.keys
         each = OVERHEAD + len(envelope.xml) if envelope.xml else OVERHEAD
@@ -42,10 +44,7 @@ class Recent:
         self._count += 1
 
     def take_all(self) -> list[RetainedValue]:
-        """Remove all envelopes.
-
-        Return the newest value of each topic, in order of arrival.
-        """
+        """Remove all envelopes, and return the newest value of each topic in each stream, by timestamp."""
         runs, self._runs, self.bytes, self._count = self._runs, {}, 0, 0
         values = [value for run in runs.values() for value in _newest(run)]
         if len(runs) > 1:
@@ -54,7 +53,6 @@ class Recent:
 
 
 def _newest(run: list[Envelope]) -> list[RetainedValue]:
-    """Return the newest value of each topic in a run of one stream."""
     found: list[list[RetainedValue]] = []
     seen: set[str] = set()
     for envelope in reversed(run):

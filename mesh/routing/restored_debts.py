@@ -22,7 +22,6 @@ class Owed:
         self._last = max((first for _, first in firsts), default=0.0)
 
     def at(self, place: int) -> Targets:
-        """Return the sinks of the message at that position."""
         if place >= self._last:  # the usual case
             return self._all
         return [(taker, None) for taker, first in self._firsts if first <= place]

@@ -1,4 +1,4 @@
-"""The retained values of all topics that this node is master of, within a limit of bytes."""
+"""Retained values of topics within a limit of bytes: those of this master, or cached ones of others."""
 
 from __future__ import annotations
 
@@ -77,7 +77,6 @@ class Retained:
 
     @property
     def evicted(self) -> int:
-        """The number of values evicted since the start."""
         self._settle()
         return self._evictions
 
@@ -94,10 +93,6 @@ class Retained:
             self._settle()
 
     def _settle(self) -> None:
-        """Insert the values of recent envelopes.
-
-        There is room for these values, because `retain_last` inserts them before the limit is reached.
-        """
         if self._recent:
             self._place(self._recent.take_all())
 
@@ -118,10 +113,6 @@ class Retained:
         self._put_all(values)
 
     def _put_value(self, last: RetainedValue) -> list[RetainedValue]:
-        """Insert a value.
-
-        Return the evicted values.
-        """
         key, domain = topic = last.key, last.envelope.domain
         topics = self._topics_of(key)
         old = topics.get(topic)
@@ -149,10 +140,6 @@ class Retained:
             self.watcher.on_met(came, stood, stays)
 
     def _put_all(self, values: Iterable[RetainedValue]) -> list[RetainedValue]:
-        """Insert many values.
-
-        Return the evicted values.
-        """
         evicted: list[RetainedValue] = []
         topics = self._topics
         for last in values:
@@ -189,7 +176,6 @@ class Retained:
         return evicted
 
     def get(self, key: str, domain: str) -> RetainedValue | None:
-        """Return the retained value of a topic, or None."""
         self._settle()
         return self._topics_of(key).get((key, domain))
 
@@ -201,20 +187,18 @@ class Retained:
         return self._lost if key.startswith(CONFLICTS) else self._topics
 
     def value_of(self, stream: bytes, domain: str, number: int, most: int) -> RetainedValue | None:
-        """Return this message if it is among the `most` latest retained values, else None."""
+        """Return this message if it is among the `most` latest values of ordinary topics, else None."""
         self._settle()
         late = islice(reversed(self._topics.values()), most)
         same = (v for v in late if v.number == number and v.envelope.stream == stream)
         return next((v for v in same if v.envelope.domain == domain), None)
 
     def keys(self) -> list[str]:
-        """Return the keys of all topics with a value."""
         self._settle()
         return list(self._domains)
 
     @property
     def key_count(self) -> int:
-        """The number of keys with a value."""
         self._settle()
         return len(self._domains)
 
@@ -236,18 +220,15 @@ class Retained:
         return found
 
     def domains(self, key: str) -> list[str]:
-        """Return the domains in which the key has a value."""
         self._settle()
         return list(self._domains.get(key, ()))
 
     def remove(self, key: str, domain: str) -> None:
-        """Remove the topic, if it is present."""
         self._settle()
         if (key, domain) in self._topics_of(key):
             self._forget_topic((key, domain))
 
     def clear(self) -> None:
-        """Remove all values."""
         self._recent = Recent()
         self._topics.clear()
         self._dead.clear()
@@ -274,7 +255,7 @@ class Retained:
         return [last for last in values if not last.is_void(wall)]
 
     def find(self, query: Query, wall: int) -> Iterator[RetainedValue]:
-        """Yield the values that match a query and have not expired at `wall` (ns since 1970).
+        """Yield unexpired values that match an exact key or a pattern. `wall` is in ns since 1970.
 
         For an XPath use XPathScan, because it may take long.
         """

@@ -32,10 +32,7 @@ class RetainedValue(Struct, frozen=True, gc=False):
 
     @property
     def stamp(self) -> tuple[int, bytes, int]:
-        """The order of values: hybrid clock, then id.
-
-        The highest wins.
-        """
+        """The order of values: timestamp, then stream and number. The highest wins."""
         return self.envelope.sent, self.envelope.stream, self.number
 
     def is_newer_than(self, other: RetainedValue, here: str = "") -> bool:
@@ -52,7 +49,6 @@ class RetainedValue(Struct, frozen=True, gc=False):
         return self.stamp > other.stamp
 
     def site(self, here: str) -> str:
-        """Return the site in which the value was published."""
         return site_of(self.envelope.sender, here)
 
     def wins(self, other: RetainedValue, here: str) -> bool:
@@ -95,7 +91,7 @@ class RetainedValue(Struct, frozen=True, gc=False):
 
 
 def store_key(domain: str, key: str) -> bytes:
-    """Return the row of a topic's retained value."""
+    """Return the key of the row in which the retained value of a topic is stored."""
     return domain.encode() + b"\0" + key.encode()
 
 

@@ -1,4 +1,4 @@
-"""The retained value of each topic that is on disk, or being written."""
+"""Records which retained value of each topic is on disk or being written."""
 
 from collections.abc import Callable
 
@@ -12,25 +12,19 @@ from mesh.routing.retained_value import RetainedValue
 class RetainedValueRows:
     """Retained values on disk, by the row of the topic.
 
-    `later(table, key, op)` writes with the next commit.
+    `later(table, key, op)` writes with the next commit. `here` is the name of this site.
     """
 
     def __init__(self, retained: Retained, later: Callable[[str, bytes, Op], None], here: str = "") -> None:
-        """Create the table.
-
-        `here` is the name of this site.
-        """
         self._here = here
         self._retained = retained
         self._later = later
         self._newest: dict[bytes, RetainedValue] = {}  # without data
-        self._before: dict[
-            bytes, RetainedValue | None
-        ] = {}  # on disk for certain, while `_newest` is being written
+        # On disk for certain, while `_newest` is being written.
+        self._before: dict[bytes, RetainedValue | None] = {}
         self._ending: dict[bytes, RetainedValue] = {}  # end of the topic that is being written
-        self._passed_over: dict[
-            bytes, RetainedValue
-        ] = {}  # newest value not written, in case that write fails
+        # The newest value not written, in case that write fails.
+        self._passed_over: dict[bytes, RetainedValue] = {}
 
     def is_there(self, value: RetainedValue) -> None:
         """Record that the value is on disk or being written."""
@@ -41,7 +35,7 @@ class RetainedValueRows:
         return row in self._newest
 
     def goes(self, value: RetainedValue) -> bool:
-        """Return whether the value is the newest, and record it if so.
+        """Return whether no newer value is on disk or being written, and record the value if so.
 
         The caller then writes it with its message.
         """
@@ -71,7 +65,6 @@ class RetainedValueRows:
                 self.forget_topic(row)
 
     def forget_topic(self, row: bytes) -> None:
-        """Forget a topic that no longer exists."""
         for known in (self._newest, self._before, self._ending, self._passed_over):
             known.pop(row, None)
 

@@ -16,10 +16,7 @@ LEAST = 500  # visits per value: its document is parsed
 
 
 class XPathScan:
-    """A scan of the values that existed at its start.
-
-    `found` are the matches so far.
-    """
+    """A scan of `values`, whose matches so far are in `found`."""
 
     def __init__(self, query: Query, values: Iterable[RetainedValue]) -> None:
         self.found: list[RetainedValue] = []
@@ -28,10 +25,7 @@ class XPathScan:
         self._price = asked(query.text).price  # for the largest document
 
     def go_on(self, visits: int = SLICE) -> bool:
-        """Scan another slice.
-
-        Return False when none is left.
-        """
+        """Scan another slice, and return False when no value is left."""
         for last in self._left:
             xml = last.envelope.xml
             if wants(self._query, last.key, last.envelope.domain, xml):

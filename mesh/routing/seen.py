@@ -1,6 +1,6 @@
 """Numbers of each stream that have been handed on here.
 
-All numbers are kept, not only the highest: a master that replaces another may deliver earlier ones later.
+Not only the highest number is kept: a master that replaces another may deliver earlier ones later.
 """
 
 from __future__ import annotations
@@ -33,13 +33,12 @@ class Seen:
         return True
 
     def add(self, e: Envelope) -> None:
-        """Mark all messages of the envelope as handed on."""
         ranges = self._ranges_of(e)
         for first, last in e.ranges():
             self._add(ranges, first, last)
 
     def forget(self, e: Envelope, indices: Iterable[int]) -> None:
-        """Mark these messages as not handed on."""
+        """Mark the messages at `indices` as not handed on."""
         ranges = self._ranges_of(e)
         for number in e.number_list(indices):
             ranges.remove(number, number)

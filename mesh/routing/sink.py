@@ -11,7 +11,7 @@ from mesh.wire.envelope import Envelope
 
 
 class Sink(Protocol):
-    """A sink: a subscription, an inbox, or a peer."""
+    """A receiver of the log's messages: a subscription, an inbox, a queue, a group, a peer, or a site."""
 
     key: bytes  # name of its record in the store
     owner: str  # name of the peer; "" otherwise
@@ -25,10 +25,13 @@ class Sink(Protocol):
         """
 
     def offer(self, portion: EnvelopeSlice, now: float) -> None:
-        """Accept a slice."""
+        """Accept a slice, or drop it as the kind of the sink provides."""
 
     def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
-        """Return the first position in this node's log that is owed for this topic and not settled."""
+        """Return the first position in this node's log that is owed for this topic and not settled.
+
+        Return infinity if nothing is owed for it.
+        """
 
     def alive(self, now: float) -> bool:
         """Return whether the sink makes progress, so that publishers should wait for it briefly."""

@@ -30,10 +30,7 @@ class StoreHandle:
         self._rewrites: dict[int, Rewrite] = {}
 
     def append(self, parcel: StoredEnvelope, owed: OwedShares = ()) -> Append:
-        """Give the stored envelope the next position, and set its sinks.
-
-        Return the operation to store it.
-        """
+        """Give the stored envelope the next position, set its sinks, and return the operation to store it."""
         parcel.position = self.next_position
         parcel.is_late = self.is_other
         self.next_position += 1
@@ -42,7 +39,10 @@ class StoreHandle:
         return Append(parcel.position, parcel.envelope.header(), parcel.envelope.body)
 
     def restore(self, parcel: StoredEnvelope, owed: OwedShares) -> None:
-        """Register a stored envelope from before the start, which may have no sinks left."""
+        """Register a stored envelope from before the start.
+
+        Without sinks it is deleted with the next commit.
+        """
         self.live += 1
         parcel.is_late = self.is_other
         parcel.owe(owed)
@@ -50,23 +50,23 @@ class StoreHandle:
             self.delete_released(parcel)
 
     def delete_released(self, parcel: StoredEnvelope) -> None:
-        """Delete a stored envelope that has no sinks left with the next commit."""
+        """With the next commit, delete a stored envelope that has no sinks left."""
         self.drop_position(parcel.position)
 
     def drop_position(self, position: int) -> None:
-        """Delete the envelope at this position with the next commit."""
+        """With the next commit, delete the envelope at this position."""
         self.live -= 1
         self._rewrites.pop(position, None)
         self._drops.append(position)
 
     def shrink(self, parcel: StoredEnvelope) -> None:
-        """Cut the envelope on disk, if few of its messages are still owed."""
+        """With the next commit, cut the envelope on disk, if few of its messages are still owed."""
         left = parcel.shares.remaining(parcel.envelope) if parcel.shares is not None else ()
         if left:
             self.keep_only(parcel, left)
 
     def keep_only(self, parcel: StoredEnvelope, left: Sequence[int]) -> None:
-        """Delete the other messages of the envelope on disk with the next commit."""
+        """With the next commit, delete all messages of the envelope on disk except those in `left`."""
         piece = parcel.envelope.cut(left)
         self._rewrites[parcel.position] = Rewrite(parcel.position, piece.header(), piece.body)
 
@@ -87,7 +87,6 @@ class StoreHandle:
         return bool(self._later or self._drops or self._rewrites)
 
     def take_later(self) -> list[Op]:
-        """Return and clear all operations for the next commit."""
         ops: list[Op] = [*self._later.values(), *self._rewrites.values()]
         if self._drops:
             ops.append(Drop(tuple(self._drops)))

@@ -36,7 +36,6 @@ class StoredEnvelope(Struct, eq=False):
     lacks: int = 0  # bytes of its envelope that are not in memory
 
     def owe(self, owed: OwedShares) -> None:
-        """Set the sinks that wait for the envelope."""
         self.owed = len(owed)
         self.shares = shares(owed, self.envelope)
 
@@ -48,7 +47,7 @@ class StoredEnvelope(Struct, eq=False):
 
     @property
     def size(self) -> int:
-        """The size, independent of the part that is in memory."""
+        """The size in bytes, independent of the part that is in memory."""
         # Bodies may be empty, but messages have a cost, too.
         e = self.envelope
         if e.xml:
@@ -59,7 +58,6 @@ class StoredEnvelope(Struct, eq=False):
 
     @property
     def is_here(self) -> bool:
-        """Whether the envelope is in memory."""
         return bool(self.envelope.stream)
 
     def give_away(self) -> None:
@@ -84,7 +82,7 @@ class StoredEnvelope(Struct, eq=False):
 def absent(envelope: Envelope, void_at: int = 0) -> Envelope:
     """Return a placeholder with the message numbers of an envelope, without its contents.
 
-    `void_at` is when all its messages have expired (ns since 1970).
+    `void_at` is when all its messages have expired (ns since 1970); 0 = never.
     """
     e = envelope
     return Envelope(b"", "", e.first, e.last, (), e.count, 0, b"", expires=void_at, numbers=e.numbers)
@@ -92,7 +90,10 @@ def absent(envelope: Envelope, void_at: int = 0) -> Envelope:
 
 @lru_cache(1024)
 def nameless(count: int, void_at: int = 0) -> Envelope:
-    """Return a placeholder for an envelope of `count` messages that is never cut on disk."""
+    """Return a placeholder for an envelope of `count` messages that is never cut on disk.
+
+    `void_at` is when all its messages have expired (ns since 1970); 0 = never.
+    """
     return Envelope(b"", "", 0, 0, (), count, 0, b"", expires=void_at)
 
 

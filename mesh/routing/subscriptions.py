@@ -1,6 +1,6 @@
-"""Index of subscriptions: the sinks of a message.
+"""Index of subscriptions, which finds the sinks of a message.
 
-Results are cached by key until a change.
+Results are cached by key, domain and XML until a change.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,11 +43,10 @@ class SubscriptionIndex(Generic[T]):
         self._clear_cache()
 
     def visits_with(self, query: Query) -> int:
-        """Return how many document nodes all XPaths may visit for one message if `query` is added."""
+        """Return how many document nodes all XPaths, with that of `query`, may visit for one message."""
         return self._trie.visits_with(query)
 
     def match(self, key: str, domain: str, xml: str = "") -> tuple[T, ...]:
-        """Return the sinks of messages of this key, domain and XML."""
         place = self._place(domain, xml)
         found = self._known_in(place).get(key)
         if found is None:

@@ -17,7 +17,10 @@ Queries = tuple[Query, ...]
 
 
 def parts(whole: Interest) -> Iterator[bytes]:
-    """Yield the frames for a peer that supports parts: positions first, then withdrawn queries."""
+    """Yield the frames for a peer that supports parts.
+
+    The first has the positions. Withdrawn queries come before added ones.
+    """
     return _frames(whole, _cuts(whole, EACH), INTEREST_PART, is_old=False)
 
 
@@ -67,10 +70,7 @@ def _frames(whole: Interest, cuts: list[tuple[Queries, Queries]], most: int, is_
 
 
 def _halves(add: Queries, remove: Queries) -> list[tuple[Queries, Queries]]:
-    """Return the queries in two non-empty halves.
-
-    Withdrawn ones stay in front.
-    """
+    """Return the queries in two non-empty halves, with the withdrawn ones in front."""
     if add and remove:
         return [((), remove), (add, ())]
     at = (len(add) + len(remove)) // 2

@@ -30,10 +30,7 @@ class Unsettled:
         return sum(messages for messages, _ in self._trusted.values())
 
     def add_slice(self, portion: EnvelopeSlice) -> list[EnvelopeSlice]:
-        """Add a slice.
-
-        Return the slices that are left to the peer from now on.
-        """
+        """Add a slice, and return the slices above the limit, which are now left to the peer."""
         self._rows.setdefault(portion.parcel.master, EnvelopeSlices()).append(portion)
         self._bytes += portion.size
         self._rest(portion)
@@ -46,10 +43,7 @@ class Unsettled:
         return given
 
     def settle(self, master: bytes, position: int) -> list[EnvelopeSlice]:
-        """Settle a master's log up to `position`.
-
-        Return the settled slices.
-        """
+        """Settle a master's log up to `position`, and return the settled slices."""
         settled = []
         while master in self._rows and self._rows[master].first.parcel.position <= position:
             settled.append(self._pop(master))
@@ -58,7 +52,6 @@ class Unsettled:
         return settled
 
     def take_all(self) -> list[EnvelopeSlice]:
-        """Remove and return all unsettled slices."""
         portions = [portion for row in self._rows.values() for portion in row]
         self._rows.clear()
         self._trusted.clear()
@@ -76,7 +69,6 @@ class Unsettled:
         return portion
 
     def _rest(self, portion: EnvelopeSlice) -> None:
-        """Page the slice out if memory is full: it is seldom resent."""
         paging, parcel = self._paging, portion.parcel
         if paging is None or not parcel.own:
             return

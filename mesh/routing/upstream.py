@@ -1,6 +1,6 @@
 """Progress in the log of one master.
 
-This node relays, and settles only what its clients have processed.
+This node relays the log, and settles only what its own readers have settled.
 """
 
 from collections import OrderedDict
@@ -27,7 +27,6 @@ class Upstream:
         return True
 
     def open_at(self, position: int) -> StoredEnvelope | None:
-        """Return the stored envelope from that position, if it is still needed here."""
         return self._open.get(position)
 
     def release(self, parcel: StoredEnvelope) -> bool:
@@ -41,6 +40,5 @@ class Upstream:
 
     @property
     def settled(self) -> int:
-        """The position up to which everything is settled."""
         oldest = next(iter(self._open), None)
         return self.received if oldest is None else oldest - 1

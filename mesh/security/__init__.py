@@ -1,1 +1,1 @@
-"""Access to a mesh: keys, tokens, signatures and passwords."""
+"""Access to a mesh: keys, tokens, signatures, passwords, and rules signed by its admin."""

@@ -86,7 +86,6 @@ def _only(names: list[str], address: str) -> str:
 
 
 def _node_here(state: Path, address: str) -> dict[str, Any] | None:
-    """Return the running node of this user at that local address, if there is one."""
     if is_loopback(address):
         for node in running_nodes(state):
             if str(node["tcp"]).rpartition(":")[2] == address.rpartition(":")[2]:

@@ -1,7 +1,4 @@
-"""Key derivation: one secret yields a key for each purpose.
-
-The derivation is HKDF (RFC 5869) with SHA-256.
-"""
+"""Key derivation: one secret yields a key for each purpose, by HKDF (RFC 5869) with SHA-256."""
 
 import hashlib
 import hmac
@@ -32,10 +29,7 @@ def derived(secret: bytes, cluster: str, job: str) -> bytes:
 
 
 def relay_secret(secret: bytes, cluster: str, site: str) -> bytes:
-    """Return the secret that gateways of the other site prove here.
-
-    Each site has its own.
-    """
+    """Return the secret that gateways of the site `site` prove here. Each site has its own."""
     return derived(secret, cluster, f"role {RELAY} {site}")
 
 

@@ -28,7 +28,10 @@ from mesh.security.token import Token
 
 
 def new_mesh(state: Path, cluster: str) -> MeshFile:
-    """Create the keys of a mesh. Raises: KeysRefused, if this user has keys of that name."""
+    """Create the keys of a mesh, and those of its admin.
+
+    Raises: KeysRefused, if this user has keys of that name.
+    """
     if read_mesh(state, cluster) is not None:
         raise KeysRefused(
             f"The keys for {cluster!r} exist already, in {mesh_path(state, cluster)}.",
@@ -43,7 +46,10 @@ def new_mesh(state: Path, cluster: str) -> MeshFile:
 
 
 def new_admin(state: Path, cluster: str) -> MeshFile:
-    """Create an admin for a mesh without one. Raises: KeysRefused, without a node's keys."""
+    """Create an admin for a mesh without one.
+
+    Raises: KeysRefused, without a node's keys, or if the mesh has an admin.
+    """
     file = read_mesh(state, cluster)
     if file is None or file.role != "node":
         what = f"This user has no node keys of mesh {cluster!r}."
@@ -81,9 +87,9 @@ def admin_seed(state: Path, file: MeshFile) -> bytes:
 
 
 def join_admin(state: Path, token: Token) -> tuple[Path, bool]:
-    """Store the admin's key.
+    """Store the admin's key. Return its path, and whether it is new.
 
-    Return its path, and whether it is new. Raises: KeysRefused, for unknown meshes.
+    Raises: KeysRefused, if this user's keys for that mesh are missing or name another admin.
     """
     file = read_mesh(state, token.cluster)
     if file is None or file.admin != token.admin or public_key(token.secret) != token.admin:
@@ -117,8 +123,8 @@ def token_of(file: MeshFile, role: str, expires: int, site: str = "") -> Token:
 def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple[MeshFile, bool, Path | None]:
     """Store the keys of a token. Return them, whether any are new, and the path of replaced keys.
 
-    A node's keys are never replaced by lesser ones. Raises KeysRefused if this user has keys of another mesh
-    with that name, unless `replace` is set.
+    A node's keys are never replaced by lesser ones. Raises KeysRefused for a token with the role relay, and
+    if this user has keys of another mesh with that name, unless `replace` is set.
     """
     if token.role == RELAY:
         what = f"This token is only for gateways to the site {token.cluster!r}."
@@ -178,10 +184,7 @@ def join_site(state: Path, site: str, token: Token, replace: bool = False) -> tu
 
 
 def leave(state: Path, cluster: str) -> Path:
-    """Move the keys of the mesh aside.
-
-    Return the new path. Raises: KeysRefused, if there are none.
-    """
+    """Move the keys of the mesh aside, and return the new path. Raises: KeysRefused, if there are none."""
     if not mesh_path(state, cluster).exists():
         hint = "`mesh leave --cluster NAME` leaves another mesh."
         raise KeysRefused(f"This user has no keys of mesh {cluster!r}.", hint=hint)

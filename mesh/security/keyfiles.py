@@ -82,7 +82,7 @@ class NodeKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def mesh_path(state: Path, cluster: str) -> Path:
-    """Return the path of a mesh's keys."""
+    """Return the path of a mesh's keys. Raises: BadName."""
     if node_name(cluster) in (".", ".."):
         raise BadName(
             f"{cluster!r} cannot be the name of a cluster, because it is also the name of a directory."
@@ -108,7 +108,10 @@ def read_mesh(state: Path, cluster: str) -> MeshFile | None:
 
 
 def site_path(state: Path, site: str) -> Path:
-    """Return the path of the keys for another site, whose name may equal that of a mesh."""
+    """Return the path of the keys for another site, whose name may equal that of a mesh.
+
+    Raises: BadName.
+    """
     if node_name(site) in (".", ".."):
         raise BadName(f"{site!r} cannot be the name of a site, because it is also the name of a directory.")
     return state / "keys" / "sites" / f"{site}.json"
@@ -125,7 +128,6 @@ def read_site(state: Path, site: str) -> MeshFile | None:
 
 
 def write_site(state: Path, site: str, file: MeshFile) -> Path:
-    """Store the keys for that site, in place of earlier ones."""
     path = site_path(state, site)
     private_directory(path.parent.parent, _OTHERS)
     private_directory(path.parent, _OTHERS)
@@ -134,10 +136,7 @@ def write_site(state: Path, site: str, file: MeshFile) -> Path:
 
 
 def _fits(file: MeshFile) -> bool:
-    """Return whether the keys belong together.
-
-    ZeroMQ would report wrong keys only as a missing answer.
-    """
+    """Return whether the keys belong together. ZeroMQ would report wrong keys only as a missing answer."""
     if tuple(map(len, (file.secret, file.server, file.public, file.private))) != _LENGTHS:
         return False
     if len(file.admin) not in (0, KEY_BYTES):
@@ -152,7 +151,6 @@ def _fits(file: MeshFile) -> bool:
 
 
 def write_mesh(state: Path, file: MeshFile) -> Path:
-    """Store the keys, in place of earlier ones."""
     path = mesh_path(state, file.cluster)
     private_directory(path.parent, _OTHERS)
     _write(path, file)
@@ -160,7 +158,6 @@ def write_mesh(state: Path, file: MeshFile) -> Path:
 
 
 def admin_path(state: Path, cluster: str) -> Path:
-    """Return the path of the admin's key."""
     return mesh_path(state, cluster).with_suffix(".admin")
 
 
@@ -177,10 +174,7 @@ def read_admin(state: Path, cluster: str) -> bytes:
 
 
 def write_admin(state: Path, cluster: str, seed: bytes) -> Path:
-    """Store the admin's key.
-
-    A different key is moved aside.
-    """
+    """Store the admin's key. A different key is moved aside."""
     path = admin_path(state, cluster)
     private_directory(path.parent, _OTHERS)
     if path.exists() and read_admin(state, cluster) != seed:
@@ -190,31 +184,30 @@ def write_admin(state: Path, cluster: str, seed: bytes) -> Path:
 
 
 def rules_path(state: Path, cluster: str) -> Path:
-    """Return the path of the timestamp of the newest rules that this user has seen."""
     return mesh_path(state, cluster).with_suffix(".rules")
 
 
 def rules_seen(state: Path, cluster: str, admin: bytes) -> int:
-    """Return the timestamp of the newest rules by this admin that this user has seen. Raises: KeysRefused."""
+    """Return the timestamp of the newest rules by this admin that this user has seen, or 0.
+
+    Raises: KeysRefused.
+    """
     path = rules_path(state, cluster)
     found = _read(path, RulesSeen, f"Remove it: rm {typed(path)}")
     return found.stamp if found is not None and found.admin == admin else 0
 
 
 def write_rules_seen(state: Path, cluster: str, admin: bytes, stamp: int) -> None:
-    """Store the timestamp if it is newer.
-
-    Write errors are ignored: the rules are in effect already.
-    """
+    """Store the timestamp if it is newer. Write errors are ignored: the rules are in effect already."""
     if stamp > rules_seen(state, cluster, admin):
         with suppress(DataDirRefused):
             _write(rules_path(state, cluster), RulesSeen(admin=admin, stamp=stamp))
 
 
 def put_aside(path: Path) -> Path:
-    """Keep a copy of a key file, which may be the last one.
+    """Keep the content of a key file, which may be the last one, under a new name. Return that path.
 
-    Return its path.
+    The file itself stays, too.
     """
     endings = chain(("",), (f"-{number}" for number in count(2)))
     kept = next(to for end in endings if not (to := path.with_name(f"{path.name}.left{end}")).exists())

@@ -28,7 +28,10 @@ class MeshKeys:
 
 
 def node_file(state: Path, cluster: str, passwd: str) -> MeshFile | None:
-    """Return the keys of this user's nodes in the mesh, or None if it has no keys. Raises: KeysRefused."""
+    """Return the keys of this user's nodes in the mesh, or None if there are none.
+
+    Raises: KeysRefused, if the keys are not those of a node, or if a `passwd` is set without keys.
+    """
     file = read_mesh(state, cluster)
     if file is None:
         if passwd:
@@ -54,8 +57,8 @@ def keyring(
     """Return the keys of the node in `data`, or None if its mesh has none.
 
     Missing keys of the node are created. `passwd` is the scrypt hash of the password that others must send.
-    `passwds` are the passwords that it sends to nodes, by name. `sites` are the known other sites. Raises
-    KeysRefused if the user has no keys for a node, or if they are damaged.
+    `passwds` are the passwords that the node sends to others, by name. `sites` are the known other sites.
+    Raises KeysRefused if the user has no keys for a node, or if they are damaged.
     """
     file = node_file(state, cluster, passwd)
     if file is None:

@@ -8,10 +8,7 @@ KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A key pair, each half 32 bytes in Z85.
-
-    The secret half is "" if only the other end has it.
-    """
+    """A key pair, each half 32 bytes in Z85. The secret half is "" if only the other end has it."""
 
     public: str
     secret: str = field(default="", repr=False)
@@ -31,7 +28,7 @@ class Keys:
 
 
 def z85(data: bytes) -> str:
-    """Return the bytes in Z85, as ZeroMQ writes keys: five letters for four bytes."""
+    """Return the bytes in Z85, as ZeroMQ writes keys: five letters for four bytes. Raises: ValueError."""
     if len(data) % 4:
         raise ValueError(f"{len(data)} bytes cannot be written in Z85")
     letters = []

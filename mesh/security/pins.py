@@ -16,10 +16,7 @@ _OTHERS = "Or set MESH_STATE_DIR to another directory of yours."
 
 
 class Pins:
-    """The pinned keys of one mesh.
-
-    Write errors are ignored: a client needs no disk.
-    """
+    """The pinned keys of one mesh. Errors of the disk are ignored: a client needs no disk."""
 
     def __init__(self, state: Path, cluster: str) -> None:
         self._directory = state / "pins" / cluster
@@ -27,7 +24,8 @@ class Pins:
     def doubt(self, name: str, key: bytes) -> tuple[str, str]:
         """Pin the key of a node at first contact.
 
-        Return (problem, advice) if another key is pinned, which stays, else two empty texts.
+        Return (problem, advice) if another key is pinned, which stays, else two empty texts. They are empty,
+        too, if the pinned key cannot be read.
         """
         path = self._directory / f"{name}.key"
         try:
@@ -49,10 +47,7 @@ class Pins:
 
 
 def forget(state: Path, name: str) -> bool:
-    """Forget the pinned keys of a node in all meshes.
-
-    Return whether there were any.
-    """
+    """Forget the pinned keys of a node in all meshes, and return whether there were any."""
     paths = [path for path in (state / "pins").glob("*/*.key") if path.name == f"{name}.key"]
     for path in paths:
         path.unlink(missing_ok=True)

@@ -38,7 +38,7 @@ EARLIER = "The rules are unchanged. The node may run an earlier release: use ano
 
 @dataclass(frozen=True, slots=True)
 class Admin:
-    """The admin of a mesh, if this user is the admin."""
+    """The current user as the admin of a mesh."""
 
     cluster: str
     state: Path
@@ -56,7 +56,10 @@ class Admin:
         write_rules_seen(self.state, self.cluster, self.key, stamp)
 
     def check(self, found: RulesTold) -> None:
-        """Check the signature of the list, and that it is not outdated. Raises: KeysRefused, LocalError."""
+        """Check the signature of the list, and that it is not outdated, and record it as seen.
+
+        Raises: KeysRefused, LocalError.
+        """
         if (found.stamp or found.value) and not is_signed(found, self.key):
             what = f"The node does not prove that the admin of {self.cluster!r} signed its rules."
             hint = ELSEWHERE if found.signature else EARLIER
@@ -89,7 +92,6 @@ class NewRules:
         return {"row": msgspec.to_builtins(self.row, builtin_types=(bytes,)), "was": self.was}
 
     def mark_accepted(self) -> None:
-        """Record that the node has accepted the list."""
         if self.admin is not None:
             self.admin.sees(self.row.stamp)
 
@@ -114,7 +116,6 @@ def new_rules(
 
 
 def is_signed(found: RulesTold, key: bytes) -> bool:
-    """Return whether the owner of that key has signed the list of a node."""
     row = SharedRow(RULES, "", found.stamp, found.value, NOBODY, 0, key)
     return verify(key, found.signature, row.text)
 
@@ -152,9 +153,6 @@ def _admin(cluster: str, wanted: bytes, environ: Mapping[str, str]) -> Admin:
 
 
 def _me() -> str:
-    """Return the author's name for display.
-
-    The name proves nothing.
-    """
+    """Return the author's name for display. The name proves nothing."""
     text = f"{user_name() or os.geteuid()}@{socket.gethostname()}"
     return "".join(c if " " <= c <= "~" else "?" for c in text)[:255]

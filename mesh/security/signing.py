@@ -1,7 +1,4 @@
-"""Public keys of secrets, and signatures.
-
-This is the only file that imports PyNaCl.
-"""
+"""Public keys of secrets, and signatures. No other file imports PyNaCl."""
 
 from nacl.exceptions import CryptoError
 from nacl.public import PrivateKey
@@ -28,10 +25,7 @@ def sign(seed: bytes, text: bytes) -> bytes:
 
 
 def verify(key: bytes, signature: bytes, text: bytes) -> bool:
-    """Return whether the owner of this key signed the text.
-
-    False for invalid keys and signatures.
-    """
+    """Return whether the owner of this key signed the text. False for invalid keys and signatures."""
     try:
         VerifyKey(key).verify(text, signature)
     except (CryptoError, ValueError, TypeError):

@@ -7,10 +7,7 @@ STREAM_SEED = 32  # random bytes that the key pair is made of
 
 
 class StreamKey:
-    """The key pair of one session.
-
-    Only the owner of the seed can publish in its streams, at any node.
-    """
+    """The key pair of one session. Only the owner of the seed can publish in its streams, at any node."""
 
     __slots__ = ("_seed", "id", "public")
 
@@ -20,5 +17,4 @@ class StreamKey:
         self.id: bytes = stream_of(self.public)
 
     def sign(self, text: bytes) -> bytes:
-        """Return the signature, 64 bytes."""
         return sign(self._seed, text)

@@ -52,7 +52,6 @@ class ZapGate:
             return ZapVerdict(b"500", f"{type(error).__name__}: {error}"[:200])
 
     def proven(self, user: str) -> None:
-        """Record that the holder of this key has sent a valid HELLO."""
         self._pending.pop(user, None)
         self._proven.pop(user, None)
         self._proven[user] = None

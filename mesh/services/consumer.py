@@ -29,7 +29,6 @@ class AddressConsumer(Generic[T]):
 
     @property
     def busy(self) -> int:
-        """The number of outstanding messages."""
         return len(self.out)
 
     @property
@@ -38,12 +37,14 @@ class AddressConsumer(Generic[T]):
         return max(0, self.credit - len(self.out))
 
     def add_message(self, message: T) -> None:
-        """Add an outstanding message, under the next tag."""
         self.given += 1
         self.out[self.given] = message
 
     def settle(self, ranges: Sequence[int]) -> Iterator[T]:
-        """Yield the outstanding messages in tag ranges (first, last, …). Raises: RemoteError (FORGED_ACK)."""
+        """Yield the outstanding messages in tag ranges (first, last, …), and remove them.
+
+        Raises: RemoteError, FORGED_ACK for tags never used, MALFORMED for a range without an end.
+        """
         if len(ranges) % 2:
             raise RemoteError(
                 f"the settled ranges have an odd number of ends, {len(ranges)}", code="MALFORMED"

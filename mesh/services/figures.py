@@ -22,7 +22,7 @@ Latencies = Counter[int]  # replies by latency bucket
 
 
 class OutcomeCounts(Struct):
-    """The outcomes of messages to one address at one node. All counts only grow."""
+    """The outcomes of messages to one address at one node. All counts except `recent` only grow."""
 
     sent: int = 0  # accepted messages without a reply
     requests: int = 0  # accepted or failed
@@ -45,7 +45,7 @@ class OutcomeCounts(Struct):
         return self.sent + self.requests + self.replies + self.failures
 
     def take_percentiles(self) -> tuple[float | None, float | None]:
-        """Return p50 and p99, in s, of the replies since the last call."""
+        """Return p50 and p99, in s, of the replies since the last call; None without any."""
         found = quantile(self.recent, 0.5), quantile(self.recent, 0.99)
         self.recent.clear()
         self.told = self.total
@@ -87,7 +87,7 @@ class ServiceFigures:
     def count_replies(
         self, address: str, node: str, e: Envelope, places: Sequence[int], seconds: float, now: float
     ) -> None:
-        """Count the replies in this envelope, with their latency."""
+        """Count the replies in this envelope, with their latency. Refusals count as failures."""
         refusals = codes(e, places)
         n = len(places) - len(refusals)
         bucket = _bucket(seconds)
@@ -135,7 +135,10 @@ class ServiceFigures:
 
 
 def quantile(latencies: Mapping[int, int], share: float) -> float | None:
-    """Return the latency, in s, below which this share of the replies lies, or None without any."""
+    """Return the latency, in s, up to which this share of the replies lies, or None without any.
+
+    The result is the middle of a bucket, with an error below 1/16.
+    """
     left = ceil(share * sum(latencies.values()))
     for bucket in sorted(latencies):
         left -= latencies[bucket]

@@ -20,5 +20,4 @@ GATEWAY = Requester(is_local=False)
 
 
 def from_peer(uuid: bytes) -> Requester:
-    """Return the requester for messages that a peer forwards."""
     return Requester(is_local=False, peer=uuid)

@@ -83,7 +83,6 @@ class Server(AddressConsumer[GivenMessage]):
 
     @property
     def is_for_others(self) -> bool:
-        """Whether the consumer serves messages from other nodes."""
         return not self.local_only
 
 
@@ -112,7 +111,7 @@ class ServedAddress:
         return bool(self.here or self.elsewhere) or any(server.line for server in self.servers.values())
 
     def ready(self, requester: Requester) -> list[Server]:
-        """Return the consumers that may get messages of `requester`, now or later."""
+        """Return the consumers that may get messages of `requester`, now or when they have credit."""
         return [s for s in self.servers.values() if s.is_for_others or requester.is_local]
 
     def add(self, work: QueuedRequests) -> None:

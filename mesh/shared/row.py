@@ -29,10 +29,7 @@ Rank = tuple[int, bytes, bytes]
 
 
 class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
-    """A named row.
-
-    A field added later goes to the end with a default.
-    """
+    """A named row. A field added later goes to the end with a default."""
 
     kind: KindName
     name: Annotated[str, Meta(max_length=255)]
@@ -49,7 +46,6 @@ class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
         return self.stamp, self.author, self._hash
 
     def signed(self, key: bytes, sign: Callable[[bytes], bytes]) -> SharedRow:
-        """Return the row signed with that key."""
         row = msgspec.structs.replace(self, key=key)
         return msgspec.structs.replace(row, signature=sign(row.text))
 
@@ -86,7 +82,6 @@ def read(packed: bytes) -> SharedRow:
 
 
 def packed(row: SharedRow) -> bytes:
-    """Return the row in its stored form."""
     return msgspec.msgpack.encode(row)
 
 

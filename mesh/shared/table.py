@@ -24,10 +24,7 @@ Place = tuple[int, str]
 
 
 class RowTable:
-    """The rows of one kind by name.
-
-    See the laws of row.py.
-    """
+    """The rows of one kind by name. See the laws of row.py."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -46,11 +43,10 @@ class RowTable:
         return (self._rows[name] for _, name in self._places)
 
     def get(self, name: str) -> SharedRow | None:
-        """Return the row of that name, which may be a deletion."""
+        """Return the row of that name, which may be a deletion, or None."""
         return self._rows.get(name)
 
     def is_news(self, row: SharedRow) -> bool:
-        """Return whether the row replaces the known one."""
         known = self._rows.get(row.name)
         return known is None or row.rank > known.rank
 
@@ -62,7 +58,7 @@ class RowTable:
         return row.stamp + KEPT <= wall or (is_full and row.place <= self._deleted[-DELETIONS])
 
     def has_room(self, row: SharedRow) -> bool:
-        """Return whether the row fits."""
+        """Return whether the row fits into the limits; a deletion always does."""
         known = self._rows.get(row.name)
         is_more = bool(row.value) and (known is None or not known.value)
         if not row.value:
@@ -71,7 +67,6 @@ class RowTable:
         return size <= BYTES and (not is_more or len(self._rows) - len(self._deleted) < ROWS)
 
     def insert(self, row: SharedRow) -> None:
-        """Insert a row that replaces the known one."""
         known = self._rows.get(row.name)
         if known is not None:
             self._drop(known)
@@ -85,10 +80,7 @@ class RowTable:
         self._newest = max(self._newest, row.stamp)
 
     def drop_deletions(self, wall: int) -> list[str]:
-        """Forget the deletions that are no longer kept (Law 1).
-
-        Return their names.
-        """
+        """Forget the deletions that are no longer kept (Law 1), and return their names."""
         surplus = max(0, len(self._deleted) - DELETIONS)
         expired = bisect_right(self._deleted, wall - KEPT, key=lambda place: place[0])
         over = [name for _, name in self._deleted[: max(surplus, expired)]]

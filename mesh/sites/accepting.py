@@ -1,4 +1,4 @@
-"""Decides which messages of another site may enter: accepted topics, but no system topics."""
+"""Decides which messages of another site may enter, or pass: never those of system topics."""
 
 # Law: the owner of another site controls the topics that the site may write here, and nothing else.
 
@@ -38,7 +38,10 @@ class Query(Protocol):
 
 
 class Neighbour(Selecting, Protocol):
-    """A site and its rights here. If `accepts` is None, the site may write the topics that it receives."""
+    """A site and its rights here.
+
+    If `accepts` is None, the site may write the topics that it receives. With `one_way` it may write nothing.
+    """
 
     @property
     def one_way(self) -> bool: ...
@@ -82,7 +85,6 @@ class Accepting:
         self._clients = frozenset(() if site.one_way else site.letters)
 
     def may_write(self, domain: str, topic: str) -> bool:
-        """Return whether a message published in this domain and topic may enter."""
         return bool(self._writes.sites_for(domain, topic))
 
     def may_bring(self, domain: str, topic: str) -> bool:
@@ -107,7 +109,6 @@ class Accepting:
         return is_named and not client.startswith(SYSTEM)
 
     def may_ask(self, address: str) -> bool:
-        """Return whether a message or request to that address may enter."""
         return not is_own_address(address) and bool(self._addresses.match(address))
 
     def may_pass(self, site: str) -> bool:

@@ -21,7 +21,8 @@ def wins(stamp_a: int, site_a: str, stamp_b: int, site_b: str) -> bool:
 def conflict_key(key: str, domain: str = "") -> str:
     """Return the topic, in no domain, under which a losing value is kept.
 
-    A long key is cut and made unique by a digest, and so is a key with a domain that would not fit.
+    A topic that would be too long, or whose domain contains a wildcard, has a digest instead of its end and
+    its domain.
     """
     whole = f"{CONFLICTS}{key}{f'@{domain}' if domain else ''}"
     if len(whole) <= LONGEST_KEY and not {"+", "#"} & {*domain}:

@@ -41,6 +41,6 @@ class Mark:
 
     @classmethod
     def unpack(cls, row: bytes) -> Mark:
-        """Restore a mark from its stored row. Its count has been reported."""
+        """Restore a mark from its stored row. Its sum counts as reported."""
         dropped = int.from_bytes(row[:8])
         return cls(dropped, int.from_bytes(row[8:16]), dropped)

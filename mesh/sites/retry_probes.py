@@ -37,11 +37,10 @@ class RetryProbes(Generic[K]):
         return bool(self._trials)
 
     def holds(self, key: K, number: int) -> bool:
-        """Return whether that message has to wait."""
         return key in self._trials and self._trials[key].tried != number
 
     def record_refusal(self, key: K, number: int, now: float) -> None:
-        """Record a temporary refusal."""
+        """Record a temporary refusal. During a pause or retry, only that of the retried message counts."""
         trial = self._trials.get(key)
         if trial is None:
             self._trials[key] = Trial(now + SHORTEST, SHORTEST)
@@ -50,7 +49,10 @@ class RetryProbes(Generic[K]):
             self._trials[key] = Trial(now + length, length)
 
     def record_arrival(self, key: K, number: int) -> bool:
-        """Record an arrival or a final answer. Return whether waiting messages may leave now."""
+        """Record an arrival or a final answer. Return whether waiting messages may leave now.
+
+        They may leave if `number` was being retried.
+        """
         if key not in self._trials or self._trials[key].tried != number:
             return False
         del self._trials[key]
@@ -67,7 +69,6 @@ class RetryProbes(Generic[K]):
             self._trials[key].tried = number
 
     def tried(self) -> Sequence[tuple[K, int]]:
-        """Return the keys and numbers being retried."""
         return [(key, trial.tried) for key, trial in self._trials.items() if trial.tried is not None]
 
     def deadline(self) -> float | None:

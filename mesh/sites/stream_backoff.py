@@ -56,7 +56,7 @@ class StreamBackoff:
         return (pause := self._pauses.get(key)) is not None and not pause.is_over
 
     def defer_stream(self, key: bytes, now: float) -> float:
-        """Defer the stream, and return when it is resent. Repeated deferrals double the pause."""
+        """Defer the stream, and return when it is resent. Each deferral after a resend doubles the pause."""
         pause = self._pauses.get(key)
         if pause is None:
             pause = self._pauses[key] = _Pause(now + SHORTEST, SHORTEST)
@@ -66,7 +66,7 @@ class StreamBackoff:
         return pause.until
 
     def went_on(self, key: bytes, now: float) -> None:
-        """Shorten the pause, because the site has given a final answer for part of the stream."""
+        """End or shorten the pause, because the site has given a final answer for part of the stream."""
         pause = self._pauses.get(key)
         if pause is not None and pause.is_over:
             del self._pauses[key]
@@ -74,11 +74,10 @@ class StreamBackoff:
             pause.until, pause.length = min(pause.until, now + SHORTEST), SHORTEST
 
     def drop_stream(self, key: bytes) -> None:
-        """Forget a stream of which nothing is owed any more."""
         self._pauses.pop(key, None)
 
     def take_ended(self, now: float) -> list[bytes]:
-        """Return the streams that are to be resent now."""
+        """Return the streams to be resent now, and record that they are resent."""
         found = [key for key, pause in self._pauses.items() if not pause.is_over and pause.until <= now]
         for key in found:
             self._pauses[key].is_over = True

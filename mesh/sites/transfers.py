@@ -55,12 +55,11 @@ class SiteTransfer:
         return self.sent
 
     def unanswered(self) -> list[tuple[int, Topic]]:
-        """Return the unanswered numbers with their topics, in order."""
         return list(self._open.items())
 
     @property
     def low(self) -> int:
-        """The lowest unanswered number."""
+        """The lowest unanswered number, or else the next number."""
         return next(iter(self._open), self.sent + 1)
 
     def apply_answer(self, domain: str, first: int, last: int, is_ok: bool) -> None:

@@ -95,7 +95,7 @@ class SiteViews:
             _review(seen, now)
 
     def tick(self, now: float) -> list[SiteNews]:
-        """Return the changes that are to be reported now."""
+        """Return the changes that are to be reported now, and record them as reported."""
         return [
             SiteNews(f"site-{seen.word}", site) for site, seen in self._sites.items() if _is_news(seen, now)
         ]
@@ -105,11 +105,11 @@ class SiteViews:
         return min((d for seen in self._sites.values() if (d := _due(seen)) is not None), default=None)
 
     def is_reachable(self, site: str) -> bool:
-        """Return whether a gateway reaches the site now, whatever was reported."""
+        """Return whether this node, as a gateway, reaches the site now, whatever was reported."""
         return (seen := self._sites.get(site)) is not None and seen.state == "up"
 
     def has(self, site: str, node: str) -> bool:
-        """Return whether that node is known to be in the site."""
+        """Return whether that node is known to be in the site, which this node must reach now."""
         seen = self._sites.get(site)
         return seen is not None and seen.state == "up" and any(m.name == node for m in _members(seen))
 
@@ -122,12 +122,10 @@ class SiteViews:
         return SiteView(site, seen.state, members, seen.since)
 
     def all(self) -> tuple[SiteView, ...]:
-        """Return the views of all sites, by name."""
         return tuple(view for site in self._sites if (view := self.view(site)) is not None)
 
 
 def _review(seen: _Seen, now: float) -> None:
-    """Update the state after a change in the reports."""
     if seen.said:
         seen.has_left = all(leaving for _, leaving in seen.said.values())
     state: State = "down" if seen.has_left else "up" if seen.said else "unreachable"
@@ -153,7 +151,7 @@ def _is_news(seen: _Seen, now: float) -> bool:
 
 
 def _members(seen: _Seen) -> list[SiteMember]:
-    """Return the members: gateways by uuid, then other nodes by name, each once."""
+    """Return the members: gateways by uuid, then other nodes by name, each once, at most MOST."""
     found = dict[str, SiteMember]()
     for members, _ in seen.said.values():
         for member in members:

@@ -24,7 +24,7 @@ class Marker(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, content: bytes) -> "Marker":
-        """Parse `{"heron-1a2b3c4d-7": [[1, 340], [342, 350]]}`. Raises: ValueError, with the position."""
+        """Parse `{"heron-1a2b3c4d-7": [[1, 340], [342, 350]]}`. Raises: ValueError."""
         found = _decoder.decode(content)
         for run, ranges in found.items():
             for first, last in ranges:
@@ -33,7 +33,6 @@ class Marker(msgspec.Struct, frozen=True):
         return cls({run: _joined(ranges) for run, ranges in found.items()})
 
     def encode(self) -> bytes:
-        """Return the bytes that `parse` reads."""
         return msgspec.json.encode(self.ranges, order="sorted")
 
     def covers(self, name: SegmentName) -> bool:
@@ -43,7 +42,6 @@ class Marker(msgspec.Struct, frozen=True):
         return after > 0 and name.number <= ranges[after - 1][1]
 
     def add(self, names: Iterable[SegmentName]) -> "Marker":
-        """Return a marker that includes these segments, too."""
         more: defaultdict[str, list[Range]] = defaultdict(list)
         for name in names:
             more[name.run].append((name.number, name.number))
@@ -51,12 +49,11 @@ class Marker(msgspec.Struct, frozen=True):
         return Marker({**self.ranges, **joined})
 
     def only(self, runs: Collection[str]) -> "Marker":
-        """Return a marker without boots that have no segments left, which would accumulate forever."""
+        """Return a marker without boots that are not in `runs`: these would accumulate forever."""
         return Marker({run: ranges for run, ranges in self.ranges.items() if run in runs})
 
 
 def _joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """Return the ranges sorted, with overlapping and adjacent ones merged."""
     joined: list[Range] = []
     for first, last in sorted(ranges):
         if joined and first <= joined[-1][1] + 1:

@@ -18,10 +18,7 @@ def iso(wall: int) -> str:
 
 @lru_cache(maxsize=16)
 def _date(day: int) -> str:
-    """Return the date of a day since 1970.
-
-    Years begin in March here, so that the leap day is the last one.
-    """
+    """Return the date of a day since 1970. Years begin in March here: the leap day is the last one."""
     era, in_era = divmod(day + EPOCH, ERA)
     leaps = in_era // 1460 - in_era // 36_524 + in_era // 146_096
     year = (in_era - leaps) // 365

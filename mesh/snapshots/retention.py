@@ -37,24 +37,17 @@ class Pile:
         self._rows: deque[_Row] = deque()
 
     def add(self, segment: Segment) -> None:
-        """Append a segment.
-
-        Call `sort` if it may not belong at the end.
-        """
+        """Append a segment. Call `sort` if it may not belong at the end."""
         if not self._rows or not self._rows[-1].goes_on_with(segment):
             self._rows.append(_Row(segment))
         self._rows[-1].sizes.append(segment.bytes)
         self.bytes += segment.bytes
 
     def sort(self) -> None:
-        """Sort by boot and number.
-
-        The hour may be wrong because a clock can go back.
-        """
+        """Sort by boot and number. The hour may be wrong because a clock can go back."""
         self._rows = deque(sorted(self._rows, key=lambda row: (row.first.name.boot, row.first.name.number)))
 
     def pop(self) -> Segment:
-        """Remove and return the oldest segment."""
         row = self._rows[0]
         segment = next(iter(row))
         row.gone += 1
@@ -103,7 +96,10 @@ class ClosedSegments:
         return self._unread.bytes > limit
 
     def take_surplus(self, limit: int) -> tuple[list[Segment], list[Segment]]:
-        """Remove and return the segments to delete: safe ones, and unread ones."""
+        """Remove and return the segments to delete: safe ones, and unread ones.
+
+        The others have at most `limit` bytes.
+        """
         safe, unread = [], []
         while self._safe and self.bytes > limit:
             safe.append(self._safe.pop())

@@ -29,10 +29,7 @@ class SegmentName(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def parse(cls, text: str) -> "SegmentName | None":
-        """Parse the result of `str()`.
-
-        Return None for names of other files.
-        """
+        """Parse the result of `str()`. Return None for names of other files."""
         found = _NAME.fullmatch(text)
         if found is None:
             return None
@@ -68,7 +65,7 @@ class Segment(msgspec.Struct, frozen=True, gc=False):
 
 
 def hour(ts: str) -> str:
-    """Return the directory of a segment, in two levels, from the time of its first line."""
+    """Return the directory of a segment, in two levels, from `ts`, the ISO time of its first line."""
     return f"date={ts[:10]}/hour={ts[11:13]}"
 
 

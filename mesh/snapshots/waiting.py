@@ -29,23 +29,20 @@ class Waiting(NamedTuple):
 
     @property
     def is_idle(self) -> bool:
-        """Whether the queue is empty and has no consumers."""
+        """Whether the backlog is empty and has no consumers."""
         return not self.messages and not self.consumers
 
 
 class Longest:
-    """Selects the queues to record.
-
-    A queue that has become idle is recorded once more.
-    """
+    """Selects the backlogs to record. A backlog that has become idle is recorded once more."""
 
     def __init__(self, most: int) -> None:
-        """Create a selection of at most `most` queues at a time, and as many that have become idle."""
+        """Create a selection of at most `most` backlogs at a time, and as many that have become idle."""
         self._most = most
         self.told: dict[str, None] = {}  # names of recorded queues, not yet recorded as idle
 
     def select(self, found: Iterable[Waiting]) -> list[Waiting]:
-        """Return the queues to record now, from all that are not idle or were recorded before."""
+        """Return the backlogs to record now, from all that are not idle or were recorded before."""
         busy, idle = list[Waiting](), dict[str, Waiting]()
         for queue in found:
             if queue.is_idle:

@@ -1,1 +1,1 @@
-"""Stores of envelopes and small tables that outlive the process: SQLite, PostgreSQL, or memory."""
+"""Stores of envelopes and small tables: in SQLite or PostgreSQL, or in memory until the process ends."""

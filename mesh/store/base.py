@@ -59,8 +59,7 @@ class NodeStore(Store, Protocol):
     def is_tight(self) -> bool:
         """Whether the disk has so little room that queues must not grow. Thread-safe."""
 
-    def status(self) -> dict[str, int]:
-        """Return metrics."""
+    def status(self) -> dict[str, int]: ...
 
     def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Copy the store into a new file, on the thread of the commits; `meanwhile` may commit.
@@ -70,7 +69,7 @@ class NodeStore(Store, Protocol):
 
 
 class Untended:
-    """A store that needs no maintenance."""
+    """A store without maintenance, metrics, backups, or a limit of its room."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -40,7 +40,6 @@ class Change:
         return self.next_position > self.first or bool(self.rewritten or self.dropped or self.rows)
 
     def empty_positions(self) -> Ranges:
-        """Return the new positions without an envelope."""
         empty, place = Ranges(), self.first
         for position in (*self.appended, self.next_position):
             if place < position:

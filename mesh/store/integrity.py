@@ -87,7 +87,7 @@ class Audit:
             self._account.add(first, last)
 
     def finish(self, next_position: int) -> None:
-        """Record uncounted positions as missing, after all rows were read."""
+        """After all rows were read, record missing positions, and positions that are too high."""
         for first, last in self._account.missing(FIRST_POSITION, next_position - 1):
             self.note(f"missing: {_positions(first, last)}")
         if self._account.top() >= next_position:

@@ -78,7 +78,6 @@ def move(places: Mapping[str, Place], store_of: Callable[[str], str]) -> int:
 
 
 def _misplaced(place: Place, source: str, store_of: Callable[[str], str]) -> dict[str, _Misplaced]:
-    """Return the misplaced data by target store."""
     found: dict[str, _Misplaced] = {}
     known: dict[str, str] = {}
 
@@ -108,7 +107,6 @@ def _queue_of(table: str, key: bytes) -> str:
 
 
 def _move(source: str, old: Place, new: Place, misplaced: _Misplaced) -> None:
-    """Move envelopes with their rows, in batches, and then the remaining rows."""
     parts = {key: value for table, key, value in misplaced.rows if table == PART and _place_in(key)}
     keys = {_place_in(key): key for key in parts}
     for batch in misplaced.batches():

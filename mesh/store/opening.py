@@ -140,7 +140,6 @@ def look_queue_store(chosen: str, uuid: bytes, was_used: bool) -> None:
 
 
 def files_beside(path: Path) -> tuple[Path, ...]:
-    """Return all files that a store at `path` may have."""
     ends = ("", "-wal", "-shm", "-journal", WITNESS, RESERVE)
     return tuple(path.with_name(path.name + end) for end in ends)
 
@@ -151,7 +150,6 @@ def owner_of(uuid: bytes) -> bytes:
 
 
 def _check_file(path: Path, uuid: bytes, was_used: bool) -> None:
-    """Raise StoreError if the file is missing but was used, or belongs to another node."""
     with _named(path):
         is_there = path.exists() and path.stat().st_size > 0
     if was_used and not is_there:
@@ -181,7 +179,6 @@ def _claim(path: Path, witness: Witness, accept_rollback: bool) -> None:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Convert OSError into StoreError with the path."""
     try:
         yield
     except OSError as error:
@@ -189,10 +186,7 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def look(chosen: str, directory: Path) -> None:
-    """Check that the node could open its store, without a change.
-
-    Raises: NotAvailable, StoreError.
-    """
+    """Check that the node could open its store, without a change. Raises: NotAvailable, StoreError."""
     if chosen == SQLITE:
         SQLiteStore.check_openable(directory / "store.sqlite")
     elif chosen != MEMORY:

@@ -124,7 +124,6 @@ class PostgresStore:
         return self._counters.reach
 
     def _envelopes(self) -> Iterator[Stored]:
-        """Yield all envelopes, a page at a time."""
         last = 0
         while page := self._page(last):
             yield from page

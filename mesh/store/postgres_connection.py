@@ -109,7 +109,6 @@ class Connection:
             return cursor.fetchall() if cursor.description else []
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Execute the statement for each row, pipelined."""
         if rows:
             with _told(), self._db.cursor() as cursor:
                 cursor.executemany(sql.encode(), rows)
@@ -152,7 +151,6 @@ class Connection:
 
 @contextlib.contextmanager
 def _told() -> Iterator[None]:
-    """Convert errors of the library into Trouble."""
     try:
         yield
     except psycopg.Error as error:

@@ -86,7 +86,7 @@ class Keeper:
     """Holds and renews a lease, on its own connection, until it is released or lost.
 
     One thread renews, and another watches the clock, since an answer may never come. When the lease is lost,
-    `on_loss` is called on either thread.
+    `on_loss` is called on the thread that detects it, which may also be that of a caller of `check`.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Keeper:
     ) -> None:
         """Take the lease. `reach` opens a connection; `first` runs in the transaction that creates the lease.
 
-        If a dead process has the lease, wait for its end, at most for the duration of one lease. Raises:
+        While another process has the lease, wait for its end, for a little longer than one lease. Raises:
         StoreError STORE_IN_USE; Trouble if the database fails.
         """
         self._reach, self._claim, self._terms, self._on_loss = reach, claim, terms, on_loss
@@ -128,7 +128,7 @@ class Keeper:
             raise self._loss
 
     def pause(self) -> None:
-        """Wait for a moment before a retry."""
+        """Wait for a moment before a retry, or until the lease is released or lost."""
         self._ending.wait(self._terms.retry)
 
     def close(self) -> None:

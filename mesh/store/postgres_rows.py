@@ -106,13 +106,13 @@ def read_all(
 
 
 def read_page(db: Connection, owner: UUID, after: int, audit: Audit) -> list[Stored]:
-    """Return a page of envelopes above a position, in order; empty at the end."""
+    """Return a page of unchanged envelopes above a position, in order; empty at the end."""
     rows = db.execute(f"{_ENVELOPES} AND position > %s ORDER BY position LIMIT {PAGE}", (owner, after))
     return list(audit.envelopes(rows))
 
 
 def read_some(db: Connection, owner: UUID, wanted: Ranges, audit: Audit) -> list[Stored]:
-    """Return the envelopes at the wanted positions, in order."""
+    """Return the unchanged envelopes at the wanted positions, in order. `audit` records damage."""
     positions = [position for first, last in wanted for position in range(first, last + 1)]
     where = "AND position = ANY(%s::bigint[]) ORDER BY position"
     found = list(audit.envelopes(db.execute(f"{_ENVELOPES} {where}", (owner, positions))))

@@ -27,8 +27,7 @@ def check_settings(db: Connection, url: str) -> None:
 def prepare(db: Connection, url: str) -> None:
     """Create the tables if they are missing, or upgrade those of the previous release.
 
-    Raises: StoreError STORE_VERSION if a later release made the tables, or another user, who alone may change
-    them.
+    Raises: StoreError STORE_VERSION if another release made the tables and this user may not upgrade them.
     """
     if not _is_there(db) or _may_upgrade(db):
         with db.transaction():
@@ -43,7 +42,10 @@ def prepare(db: Connection, url: str) -> None:
 
 
 def look_at(db: Connection, url: str) -> None:
-    """Check that `prepare` would succeed. Raises: as `prepare`; STORE if this user may not create tables."""
+    """Check that `prepare` would succeed, without a change.
+
+    Raises as `prepare`, and StoreError STORE if this user may not create tables.
+    """
     if _is_there(db):
         if not _may_upgrade(db):
             _check_version(db, url)

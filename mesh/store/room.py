@@ -9,7 +9,7 @@ from pathlib import Path
 from mesh.errors import StoreError
 
 RESERVED = "reserve"  # name of the file
-RESERVE = 16 * 1024 * 1024  # bytes, at most: log space for acknowledgements
+RESERVE = 16 * 1024 * 1024  # bytes, at most: log space for acknowledgments
 TRY_AGAIN = 60.0  # s until growth is retried after a failed write
 TIGHT = 2  # times the wanted free room: below it queues must not grow
 START = 256 * 1024  # bytes for identity, lock and log of a start
@@ -20,7 +20,6 @@ Tell = Callable[[str, str], None]  # lower-case level of logging, text
 
 
 def is_full(error: OSError) -> bool:
-    """Return whether the error means that the disk is full."""
     return error.errno in _NO_ROOM
 
 
@@ -135,12 +134,14 @@ class DiskSpace:
 
     @property
     def free(self) -> int:
-        """The free bytes on the disk."""
         found = os.statvfs(self._directory)
         return found.f_bavail * found.f_frsize
 
     def measure(self) -> None:
-        """Measure the free room, and report changes of `is_short`."""
+        """Measure the free room, and update `is_tight` and `is_short`. A change of `is_short` is reported.
+
+        The reserve is restored when there is room. Without `wanted` nothing is measured.
+        """
         if not self._wanted:
             return
         left = self._left
@@ -158,7 +159,7 @@ class DiskSpace:
             self._run_short("no space for the reserve")
 
     def release(self) -> None:
-        """Release the reserve after a write found no room."""
+        """Release the reserve after a write found no room, and report that the disk is short of space."""
         if self._wanted:
             self._full_at, self._left_then = self._clock(), self._left
             self._reserve.release()

@@ -66,12 +66,10 @@ class Roomy:
             self._store.checkpoint()
 
     def release(self) -> None:
-        """Release the reserve after a write found no room."""
         self._room.release()
 
     @property
     def is_tight(self) -> bool:
-        """The state `is_tight` of DiskSpace. Thread-safe."""
         return self._room.is_tight
 
     @property

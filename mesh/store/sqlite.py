@@ -129,7 +129,10 @@ class SQLiteStore:
             raise self._failure(error) from error
 
     def checkpoint(self) -> None:
-        """Move the write-ahead log into the file. Errors are not raised: the data is safe in the log."""
+        """Move the write-ahead log into the file. Errors are not raised: the data is safe in the log.
+
+        An error other than a full disk ends the use of this object.
+        """
         self._logged, self.is_cramped = 0, False
         try:
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
@@ -183,7 +186,6 @@ class SQLiteStore:
         return int(self._db.execute(query).fetchone()[0])
 
     def _write(self, work: Callable[[], None], counters: StoreProgress) -> None:
-        """Run `work` in one transaction, and adopt the counters."""
         try:
             self._within_transaction(work)
         except _FAILURES as error:
@@ -191,7 +193,6 @@ class SQLiteStore:
         self._counters = counters
 
     def _envelopes(self) -> Iterator[Stored]:
-        """Yield all envelopes. `load` has verified them just before."""
         self._check_usable()
         audit = Audit()
         try:
@@ -202,7 +203,6 @@ class SQLiteStore:
             raise self._data_loss(audit.losses)
 
     def _read(self, work: Callable[[sqlite3.Connection, Audit], T]) -> T:
-        """Return the result of `work`, if no damage was found."""
         self._check_usable()
         audit = Audit()
         try:

@@ -100,12 +100,11 @@ def read_all(db: Database, audit: Audit) -> tuple[StoreProgress, dict[str, dict[
 
 
 def read_envelopes(db: Database, audit: Audit) -> Iterator[Stored]:
-    """Yield all unchanged envelopes in order."""
     return audit.envelopes(db.execute("SELECT * FROM envelope ORDER BY position"))
 
 
 def read_some(db: Database, wanted: Ranges, audit: Audit) -> list[Stored]:
-    """Return the unchanged envelopes at the wanted positions, in order."""
+    """Return the unchanged envelopes at the wanted positions, in order. `audit` records damage."""
     found: list[Stored] = []
     for both in wanted:
         rows = db.execute("SELECT * FROM envelope WHERE position BETWEEN ? AND ? ORDER BY position", both)

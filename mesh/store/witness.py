@@ -30,7 +30,6 @@ class Statement:
     next_position: int
 
     def pack(self) -> bytes:
-        """Return the bytes of a slot."""
         data = _FORM.pack(_MAGIC, self.store, self.boot, self.commits, self.next_position)
         return data + _CRC.pack(zlib.crc32(data))
 
@@ -67,7 +66,7 @@ def read_witness(path: Path, store: bytes) -> Statement | None:
 
 
 class Witness:
-    """The witness file of one store. `known` is its content. Every method may raise OSError."""
+    """The witness file of one store. `known` is its content, or `None`. Every method may raise OSError."""
 
     def __init__(self, path: Path, store: bytes, boot: int) -> None:
         self.path = path

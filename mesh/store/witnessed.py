@@ -17,7 +17,8 @@ PERIOD = 1.0  # s that the witness may be behind
 class Witnessed:
     """A store with a witness of its progress.
 
-    Law 5: everything that the witness knows is in the store, or `load` raises STORE_ROLLED_BACK.
+    Law 5: everything that the witness knows is in the store, or `load` raises STORE_ROLLED_BACK, unless the
+    user accepts the rollback.
     """
 
     def __init__(
@@ -45,7 +46,10 @@ class Witnessed:
         self.read, self.status, self.copy = store.read, store.status, store.copy
 
     def load(self) -> Image:
-        """Load the store. Raises: StoreError STORE_ROLLED_BACK too, unless a rollback is accepted."""
+        """Load the store. Raises: as `Store.load`, and StoreError STORE_ROLLED_BACK.
+
+        An accepted rollback raises no error, except if the boot is not above that of the witness.
+        """
         image = self._store.load()
         known = self._witness.known
         if known is None:

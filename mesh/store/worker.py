@@ -37,16 +37,12 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """A request to read envelopes."""
-
     token: Hashable
     positions: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A request to copy the store; `done` receives the result."""
-
     path: Path
     done: Callable[[StoreError | None], None]
 
@@ -60,7 +56,7 @@ class Committer:
         self._given_up: list[int] = []  # refused positions that the store must skip
 
     def settle(self, jobs: Sequence[Job]) -> Iterator[tuple[Sequence[Job], StoreError | None]]:
-        """Commit the jobs. Yield groups of jobs with their errors, as soon as each is done."""
+        """Commit the jobs. Yield groups of jobs with their error, or None, as soon as each is done."""
         error = self._commit(jobs)
         if isinstance(error, StoreFull) and len(jobs) > 1:
             # A job that is too large must not make the others fail.
@@ -89,12 +85,13 @@ class StoreWorker:
 
     Jobs that are submitted during a commit become one commit together. There is no timer: a lone job never
     waits, and a busy disk makes larger commits. `done(tokens, error)` is called on the thread. With `None`
-    these jobs are durable. With StoreFull nothing of them was written, and the store is usable. After any
-    other StoreError the store must not be used, and the next load shows whether they were written.
-    `fetched(token, envelopes)` is called there too, or with the error. `tend()` is called there whenever
-    nothing waits, and again after the returned seconds; its errors are reported without jobs.
+    the jobs are durable. With StoreFull nothing of them was written, and the store is usable. After any other
+    StoreError the store must not be used, and the next load shows whether they were written.
 
-    The thread starts with `start` or the first request. Until then the caller may read the store.
+    `fetched(token, found)` is called there with the envelopes or the error. `tend()` is called there before
+    each batch of requests, and again after the returned seconds; its first error is reported without jobs,
+    and ends these calls. The thread starts with `start` or the first request. Until then the caller may read
+    the store.
     """
 
     def __init__(
@@ -134,9 +131,9 @@ class StoreWorker:
         self._enqueue(_Wish(token, tuple(positions)), "nothing is read")
 
     def copy(self, path: Path, done: Callable[[StoreError | None], None]) -> None:
-        """Request a copy of the store without blocking, one at a time. Jobs do not wait for it.
+        """Request a copy of the store without blocking. Jobs do not wait for the copy.
 
-        `done` is called on the thread.
+        `done` is called on the thread, with BUSY if another copy is being made. Raises: Closed after `close`.
         """
         self._enqueue(_Copy(path, done), "nothing is copied")
 
@@ -178,7 +175,6 @@ class StoreWorker:
             self._close_error = _as_store_error(error)
 
     def _work(self) -> None:
-        """Process all waiting requests, or wait for one."""
         jobs, wishes = self._gather()
         for settled, error in self._committer.settle(jobs) if jobs else ():
             self._report_done(settled, error)
@@ -186,8 +182,6 @@ class StoreWorker:
             self._read(wish)
 
     def _make_copy(self, it: _Copy) -> None:
-        """Copy the store, and process requests that arrive meanwhile."""
-
         def meanwhile() -> None:
             if not self._jobs.empty():
                 self._work()

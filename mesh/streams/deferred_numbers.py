@@ -20,9 +20,8 @@ class DeferredNumbers:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._refused: OrderedDict[bytes, tuple[list[int], float]] = (
-            OrderedDict()
-        )  # sorted numbers, time of the first
+        # By stream: sorted numbers, time of the first.
+        self._refused: OrderedDict[bytes, tuple[list[int], float]] = OrderedDict()
 
     def defer(self, who: bytes, first: int, now: float) -> None:
         """Record that the message with the number `first` was refused for now."""

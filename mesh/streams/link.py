@@ -36,7 +36,6 @@ class LinkSender(Generic[T]):
         return len(self._flight)
 
     def sent(self, message: T, size: int) -> None:
-        """Remember a message with the number `next` until it is acknowledged."""
         self._flight.append((self.next, size, message))
         self.bytes += size
         self.next += 1

@@ -30,7 +30,7 @@ IDLE = 600.0  # s of silence after which a leg is not waited for
 
 
 class LegsFull(Exception):
-    """A number was not accepted, because there is no room to record it.
+    """A number was not accepted, because there is no room to record it or an earlier one comes first.
 
     The sender may retry.
     """
@@ -38,10 +38,7 @@ class LegsFull(Exception):
 
 @dataclass(slots=True)
 class _Leg:
-    """A source of messages of the stream.
-
-    Below `low` its sender has all answers.
-    """
+    """A source of messages of the stream. Below `low` its sender has all answers."""
 
     low: int
     used: float = 0.0
@@ -60,7 +57,7 @@ class MultiPathStream(OriginStream):
         self._now = 0.0
 
     def accept(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
-        """Accept numbers from the publisher itself."""
+        """Accept numbers from the publisher itself. Returns and raises as `accept_by`."""
         return self.accept_by(PUBLISHER, first, last, low, self._now)
 
     def accept_by(self, leg: bytes, first: int, last: int, low: int, now: float) -> list[tuple[int, int]]:
@@ -88,7 +85,6 @@ class MultiPathStream(OriginStream):
         return fresh
 
     def defer_leg(self, leg: bytes, first: int, now: float) -> None:
-        """Record that numbers of that leg from `first` on were deferred."""
         self._turns = self._turns or DeferredNumbers(LEGS)
         self._turns.defer(leg, first, now)
 

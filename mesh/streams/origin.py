@@ -24,10 +24,8 @@ class OriginStream:
     def __init__(self, low: int = 1, above: Ranges | None = None) -> None:
         self.low = low  # everything below is settled with the publisher
         self.above = above or Ranges()
-        self.refused = (
-            Ranges()
-            # Numbers refused for lack of room or of a receiver, for good: later ones may have been accepted.
-        )
+        # Numbers refused for lack of room or of a receiver, for good: later ones may have been accepted.
+        self.refused = Ranges()
         # Numbers that another master has for durable subscriptions; None: none. See `mark_second`.
         self.second: Ranges | None = None
         self._forgotten = 1  # below this, holes are forgotten
@@ -51,7 +49,6 @@ class OriginStream:
         return fresh
 
     def _check_known(self, first: int, last: int) -> None:
-        """Check that the state of the range is known. Raises: StaleSequence."""
         if first < self._forgotten and not self.above.covers(first, last):
             raise StaleSequence(
                 f"The numbers {first}..{last} are older than the memory of this stream (from "
@@ -77,7 +74,6 @@ class OriginStream:
         self.give_up(first, last)
 
     def give_up(self, first: int, last: int) -> None:
-        """Refuse these numbers for good."""
         self.refused.add(first, last)
         if len(self.refused) > MAX_RANGES:
             self.refused.drop_lowest()

@@ -41,18 +41,16 @@ class Stream:
 
     @property
     def low(self) -> int:
-        """The lowest unsettled number: those below are answered for good, or abandoned by the publisher."""
+        """The lowest number without a final answer that the publisher has not abandoned, or the next one."""
         return self.waiting[0].envelope.first if self.waiting else self.next
 
     def between(self, first: int, last: int) -> Iterator[WaitingEnvelope]:
-        """Yield the envelopes with any of the numbers first..last, found by bisection."""
         place = bisect_left(self.waiting, first, key=lambda waiting: waiting.envelope.last)
         while place < len(self.waiting) and self.waiting[place].envelope.first <= last:
             yield self.waiting[place]
             place += 1
 
     def trim(self) -> None:
-        """Forget settled envelopes."""
         while self.waiting and not self.waiting[0].open:
             self.waiting.popleft()
         self.heard.drop_below(self.low)
@@ -72,10 +70,7 @@ class Outbox:
 
     @property
     def open(self) -> bool:
-        """Whether another envelope may be sent.
-
-        The last one may exceed the bytes of the window.
-        """
+        """Whether another envelope may be sent. The last one may exceed the bytes of the window."""
         return self._bytes < self.window[0] and self._count < self.window[1]
 
     @property
@@ -87,11 +82,10 @@ class Outbox:
         return self._stream(domain).next
 
     def numbered(self) -> dict[str, int]:
-        """Return the last assigned number of each domain."""
         return {domain: stream.next - 1 for domain, stream in self._streams.items()}
 
     def low(self, domain: str) -> int:
-        """Return the lowest number of the domain without a final answer."""
+        """Return the lowest number of the domain without a final answer, or else the next number."""
         return self._stream(domain).low
 
     def add(self, envelope: Envelope) -> Envelope:
@@ -108,7 +102,7 @@ class Outbox:
         return numbered
 
     def note_answer(self, domain: str, first: int, last: int, final: bool) -> list[tuple[int, int]]:
-        """Record an answer to first..last. Return the numbers that had none of this kind before.
+        """Record an answer to first..last. Return the ranges that had none of this kind before.
 
         With `final` False (FORWARD_WARNING) the window opens, but the envelope stays until the final answer.
         An answer to numbers that were never sent, or answered before, changes nothing.
@@ -146,12 +140,10 @@ class Outbox:
         return envelope.first, envelope.last
 
     def is_answered(self, domain: str, number: int) -> bool:
-        """Return whether this number has any answer."""
         stream = self._stream(domain)
         return number < stream.low or number in stream.heard
 
     def is_final(self, domain: str, number: int) -> bool:
-        """Return whether this number has its final answer."""
         stream = self._stream(domain)
         return number < stream.low or number in stream.final
 
@@ -199,8 +191,7 @@ def room_of(envelope: Envelope) -> int:
     """Return the bytes of the window that an envelope takes, fewer than its size for one large content.
 
     Otherwise a camera that publishes large pictures would have a window of few messages, and would wait for
-    answers. Messages addressed to a queue count in full, because their backlog at a node is limited by a
-    whole window.
+    answers. Direct messages count in full: the backlog of a queue at a node is limited by a whole window.
     """
     size = len(envelope.body)
     return size // LARGE_SHARE if size > ENVELOPE_BYTES and envelope.count == 1 and not envelope.to else size

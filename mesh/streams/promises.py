@@ -22,13 +22,11 @@ class Promises:
         return len(self._open)
 
     def open(self, stream: bytes, first: int, last: int) -> None:
-        """Record that the receiver is owed these numbers, possibly again."""
         if stream not in self._open:
             self._open[stream] = Ranges()
         self._open[stream].add(first, last)
 
     def close(self, stream: bytes, first: int, last: int) -> None:
-        """Record that the receiver has answered these numbers."""
         numbers = self._open.get(stream)
         if numbers is None:
             return
@@ -37,7 +35,6 @@ class Promises:
             del self._open[stream]
 
     def is_open(self, stream: bytes, number: int) -> bool:
-        """Return whether the number is owed and not answered."""
         return stream in self._open and self._open[stream].overlaps(number, number)
 
     def low(self, stream: bytes, publishers: int) -> int:

@@ -17,10 +17,7 @@ MOST_PACKED = 1_000_000  # ranges that `unpack` admits: 16 MB
 
 
 class Ranges:
-    """A set of positive integers as sorted, disjoint, inclusive ranges.
-
-    `len()` counts ranges.
-    """
+    """A set of positive integers as sorted, disjoint, inclusive ranges. `len()` counts ranges."""
 
     __slots__ = ("_firsts", "_lasts")
 
@@ -30,7 +27,6 @@ class Ranges:
 
     @classmethod
     def of(cls, numbers: Iterable[int]) -> "Ranges":
-        """Return the set of the given numbers."""
         ranges = cls()
         for number in numbers:
             ranges.add(number, number)
@@ -86,7 +82,6 @@ class Ranges:
         return place < len(self._lasts) and self._firsts[place] <= last
 
     def missing(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Return the ranges of first..last that are not in the set, in order."""
         if not self._lasts or first > self._lasts[-1]:  # the usual case
             return [(first, last)] if first <= last else []
         gaps = []
@@ -101,7 +96,6 @@ class Ranges:
         return gaps
 
     def common(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Return the parts of first..last that are in the set, in order."""
         if self._firsts and self._firsts[-1] <= first <= last <= self._lasts[-1]:  # the usual case
             return [(first, last)]
         parts = []
@@ -137,10 +131,7 @@ class Ranges:
         return self._lasts[0]
 
     def remove(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Remove first..last.
-
-        Return the parts of it that were in the set, in order.
-        """
+        """Remove first..last, and return the parts of it that were in the set, in order."""
         firsts, lasts = self._firsts, self._lasts
         start, stop = bisect_left(lasts, first), bisect_right(firsts, last)
         if start >= stop:
@@ -154,10 +145,7 @@ class Ranges:
         return taken
 
     def remove_all(self, runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Remove ascending ranges.
-
-        Return the parts of them that were in the set, in order.
-        """
+        """Remove ascending ranges, and return the parts of them that were in the set, in order."""
         if len(runs) < MANY:
             return [part for first, last in runs for part in self.remove(first, last)]
         if runs == [*self]:
@@ -199,7 +187,6 @@ class Ranges:
         return twin
 
     def drop_below(self, number: int) -> None:
-        """Remove every number less than this one."""
         if not self._firsts or number <= self._firsts[0]:
             return
         place = bisect_left(self._lasts, number)

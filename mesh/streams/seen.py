@@ -17,10 +17,7 @@ from mesh.streams.ranges import Ranges
 
 @dataclass(slots=True)
 class _Stream:
-    """The received numbers of one stream.
-
-    At or below `forgotten` the ranges are incomplete.
-    """
+    """The received numbers of one stream. At or below `forgotten` the ranges are incomplete."""
 
     ranges: Ranges = field(default_factory=Ranges)
     forgotten: int = 0
@@ -66,11 +63,11 @@ class SeenMessages:
         return new
 
     def has_passed(self, origin: Hashable, position: int, persistent: bool, is_direct: bool = False) -> bool:
-        """Return whether a message with a later position in the origin's log has arrived before.
+        """Return whether a message with a later position in the origin's log has arrived.
 
-        A transient message is in no log: its position is the last one before it, 0 for none. That position is
-        passed if `is_direct`: the origin itself has delivered it. Of two routes, each may deliver a part of
-        an envelope, one of them later.
+        The position of this message is recorded. A transient message is in no log, and the result is False:
+        its position is the last one before it, 0 for none. That position is passed if `is_direct`: the origin
+        itself has delivered it. Of two routes, each may deliver a part of an envelope, one of them later.
         """
         place, last = 2 * position + (is_direct and not persistent), self._places.get(origin, 0)
         self._places[origin] = max(place, last)

@@ -54,7 +54,6 @@ class LivingEndpoints:
         self.all: WeakSet[Endpoints] = WeakSet()
 
     def close_copies(self) -> None:
-        """Close this process's copies of all connections of this package."""
         close_ours(self.all)
 
 
@@ -64,16 +63,14 @@ _LIVING = LivingEndpoints()
 def close_ours(living: Collection[Endpoints]) -> None:
     """Close this process's copies of the connections.
 
-    Only Linux can list descriptors this way.
+    Nothing is closed except on Linux: other systems cannot list descriptors this way.
     """
     if not living or sys.platform != "linux":
         return
     names = frozenset(name for endpoints in living for name in endpoints)
     usual = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(
-        None
-        # Otherwise examining a descriptor would make it non-blocking in all processes.
-    )
+    # Otherwise examining a descriptor would make it non-blocking in all processes.
+    socket.setdefaulttimeout(None)
     try:
         for text in os.listdir("/proc/self/fd"):
             with suppress(OSError):  # no socket, or only open for the listing
@@ -112,10 +109,7 @@ def _peer(it: socket.socket) -> str:
 
 
 def _text(name: str | bytes) -> str:
-    """Return the path of a Unix socket.
-
-    Abstract paths never belong to this package.
-    """
+    """Return the path of a Unix socket. Abstract paths never belong to this package."""
     return name if isinstance(name, str) else os.fsdecode(name)
 
 

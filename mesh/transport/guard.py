@@ -35,10 +35,7 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """A connection to be closed.
-
-    An empty `why` is not reported.
-    """
+    """A connection to be closed. An empty `why` is not reported."""
 
     number: int
     peer: Any
@@ -47,10 +44,7 @@ class Ending:
 
 
 class Guard:
-    """The inbound connections by descriptor.
-
-    `now` and all other times are in seconds.
-    """
+    """The inbound connections by descriptor. `now` and all other times are in seconds."""
 
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
@@ -105,18 +99,12 @@ class Guard:
         return []
 
     def unwanted(self, number: int, now: float) -> None:
-        """Record that this node has hung up.
-
-        The connection may receive the reason, and is then closed.
-        """
+        """Record that this node has hung up. The connection may receive the reason, and is then closed."""
         if number in self._guests:
             self._guests[number].ends = min(self._guests[number].ends, now + FAREWELL)
 
     def forget_guest(self, number: int) -> str:
-        """Forget a closed connection.
-
-        Return its address.
-        """
+        """Forget a closed connection, and return its address, or "" if it was not known."""
         guest = self._guests.pop(number, None)
         if guest is None:
             return ""
@@ -183,7 +171,7 @@ class Guard:
         self._unread.forget_connection(number)
 
     def _why(self, guest: Guest, is_heard: bool, now: float) -> str | None:
-        """Return the reason to close the connection, or None."""
+        """Return the reason to close the connection ("": not to be reported), or None to keep it."""
         if excess := self._unfinished.excess(guest, now) or self._unread.excess(guest):
             return excess
         if guest.role == STRANGER and not is_heard and now - guest.came > HELLO_WITHIN:

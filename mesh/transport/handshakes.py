@@ -38,8 +38,8 @@ class Doorman:
     """Watches a bound socket.
 
     `stranger` gets a line for each failed handshake, `accepted` and `gone` get the descriptor of each
-    connection that begins or ends, and `left` is called once for many that ended. `watch` checks all inbound
-    connections.
+    connection that begins or ends, and `left` is called a moment later, once for many that ended. `watch`
+    checks all inbound connections.
     """
 
     def __init__(
@@ -69,14 +69,10 @@ class Doorman:
         self._monitor = Monitor(loop, context, watched, WATCHED, self._note)
 
     def close(self) -> None:
-        """Close the monitor.
-
-        The watched socket must still be open.
-        """
+        """Close the monitor. The watched socket must still be open."""
         self._monitor.close()
 
     def catch_up(self) -> None:
-        """Process all events up to now."""
         self._monitor.catch_up()
 
     def _note(self, event: int, value: int) -> None:
@@ -137,7 +133,7 @@ def _reason(event: int, value: int) -> str:
 
 
 def failure(events: list[list[bytes]], is_keyed: bool) -> Refused | None:
-    """Return the reason if an outbound connection ended during ZeroMQ's handshake."""
+    """Return the reason why an outbound connection ended during ZeroMQ's handshake, or None."""
     for frames in events:
         event, value = event_of(frames)
         if event & FAILED:

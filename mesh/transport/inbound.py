@@ -28,23 +28,21 @@ class Arrivals:
     def accepted(self, place: Place) -> Inbound | None:
         """Record a new connection at `place`.
 
-        Return the previous connection there if its end was not reported.
+        Return the previous connection there if it has sent something and its end was not reported, else None.
         """
         self._open.add(place)
         return self._newest.pop(place, None)
 
     def end_place(self, place: Place) -> Inbound | None:
-        """Record the end of the connection at `place`.
-
-        Return its key if it has sent something.
-        """
+        """Record the end of the connection at `place`. Return its key if it has sent something, else None."""
         self._open.discard(place)
         return self._newest.pop(place, None)
 
     def spoke(self, key: Inbound, place: Place, catch_up: Callable[[], None]) -> Inbound | None:
-        """Name a connection by its first message. Return the connection that has ended, possibly itself.
+        """Name a connection by its first message. Return the connection that has ended, or None.
 
-        `catch_up` reads all events of its listener. An end that is reported later belongs to this connection.
+        The result may be `key` itself. `catch_up` reads all events of its listener. An end that is reported
+        later belongs to this connection.
         """
         catch_up()
         self.places[key] = place
@@ -62,10 +60,7 @@ class Arrivals:
         return place is not None and self._newest.get(place) == key
 
     def forget_connection(self, key: Inbound) -> Place | None:
-        """Forget a connection.
-
-        Return its place if it is alive.
-        """
+        """Forget a connection, and return its place if it is alive, else None."""
         is_alive = self.lives(key)
         place = self.places.pop(key, None)
         if place is None or not is_alive:

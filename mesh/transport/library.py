@@ -23,5 +23,4 @@ def check_library(version: tuple[int, ...], has_curve: bool) -> None:
 
 
 def check_ours() -> None:
-    """Check the library of this process."""
     check_library(zmq.zmq_version_info(), zmq.has("curve"))

@@ -51,10 +51,7 @@ class Lifetime:
         self._forgotten.atexit = False
 
     def terminate(self) -> None:
-        """Wait until the last messages are sent, within their linger time.
-
-        All sockets must be closed.
-        """
+        """Wait until the last messages are sent, within their linger time. All sockets must be closed."""
         self.context.term()
         self._forgotten.detach()  # last: Ctrl-C may come during the wait
 

@@ -37,10 +37,7 @@ class Monitor:
         self.is_closed = False
 
     def close(self) -> None:
-        """Close the monitor.
-
-        The watched socket must still be open.
-        """
+        """Close the monitor. The watched socket must still be open."""
         self.is_closed = True
         self._loop.remove_reader(descriptor(self._events))
         self._watched.disable_monitor()
@@ -54,7 +51,6 @@ class Monitor:
             self._loop.call_soon(self._readable)
 
     def catch_up(self) -> None:
-        """Process all events up to now."""
         self._read(ALL)
 
     def _read(self, most: int) -> None:

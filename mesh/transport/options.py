@@ -24,15 +24,13 @@ NOBLOCK, MORE, POLLIN = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zm
 TURN = 128  # messages read from a socket before others
 # Seconds of such a turn: a message with a costly key may take a tenth of a second.
 LONG = 0.05
-HIGH_WATER = (
-    # Messages that wait to be sent. The real limits are the windows of the streams.
-    4096
-)
+# Messages that wait to be sent. The real limits are the windows of the streams.
+HIGH_WATER = 4096
 UNBOUNDED = 0  # messages that wait to be read: see Law 1
 # Milliseconds for TCP's first answer: Linux retries after 0, 1, 3 and 7 s, so a new dial is faster.
 CONNECTING = 2000
 IDLE, BETWEEN, PROBES = 5, 2, 3  # TCP keepalive: s idle, s between probes, probes
-# Milliseconds that data may stay without a TCP acknowledgement. Keepalive begins only after that, by default
+# Milliseconds that data may stay without a TCP acknowledgment. Keepalive begins only after that, by default
 # in a quarter of an hour, and a node waits long for a client that has work.
 UNANSWERED = 1000 * (IDLE + BETWEEN * PROBES) + 7  # odd: `forked.py` recognizes connections by it
 LINGER = 300  # ms for messages sent just before closing
@@ -78,7 +76,7 @@ def unlock(socket: Socket, keys: Keys, server: str) -> None:
 
 
 def turn() -> Iterator[None]:
-    """Yield once for each message that may be read before other sockets."""
+    """Yield once for each message that may be read before other sockets, for at most LONG seconds."""
     until = monotonic() + LONG
     for _ in range(TURN):
         yield
@@ -87,7 +85,6 @@ def turn() -> Iterator[None]:
 
 
 def drain(socket: Socket, most: int = TURN) -> list[list[bytes]]:
-    """Return the waiting messages, at most `most`."""
     messages: list[list[bytes]] = []
     while len(messages) < most and readable(socket):
         messages.append(received(socket))
@@ -129,10 +126,8 @@ def send_frames(socket: Socket, frames: list[bytes]) -> None:
 
 
 def descriptor(socket: Socket) -> int:
-    """Return the descriptor for the event loop."""
     return int(socket.getsockopt(zmq.FD))
 
 
 def readable(socket: Socket) -> bool:
-    """Return whether a message waits."""
     return bool(int(socket.getsockopt(zmq.EVENTS)) & POLLIN)

@@ -49,10 +49,7 @@ NEVER = 86_400_000  # ms; a connection that has ended is closed at once
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A bound ROUTER.
-
-    `doorman` watches for ended connections, and over TCP for failed handshakes.
-    """
+    """A bound ROUTER. `doorman` watches for ended connections, and over TCP for failed handshakes."""
 
     socket: Socket
     endpoint: str
@@ -135,8 +132,6 @@ class Sockets:
         return endpoint
 
     def _doorman(self, socket: Socket, number: int, trusted: bool, is_keyed: bool) -> Doorman | Monitor:
-        """Return the watcher for connections of listener `number`."""
-
         def accepted(descriptor: int) -> None:
             self._over(self._arrivals.accepted((number, descriptor)))
 
@@ -156,7 +151,7 @@ class Sockets:
     def bind_pub(self, address: str) -> str:
         """Bind the PUB for `publish`, and return its address.
 
-        Over TCP only with keys. Raises: BindRefused.
+        Raises: BindRefused, over TCP also without keys.
         """
         if self._keys is not None:
             self._require_zap()
@@ -182,7 +177,7 @@ class Sockets:
     def dial(self, key: Key, address: str, keys: Keys | None = None) -> None:
         """Open a connection with its own socket.
 
-        `gone` is called when the connection ends.
+        `gone` is called when the connection ends or cannot be opened.
         """
         try:
             check_descriptors(CONTEXT)
@@ -219,10 +214,7 @@ class Sockets:
         socket.connect(address)
 
     def send(self, key: Key, frames: list[bytes]) -> None:
-        """Send a message.
-
-        A connection that cannot accept the message is lost.
-        """
+        """Send a message. A connection that cannot accept the message is lost."""
         if isinstance(key, tuple):
             number, routing_id = key
             socket = self._routers[number].socket
@@ -246,17 +238,11 @@ class Sockets:
     # --- gossip ---------------------------------------------------------------------------------------
 
     def publish(self, frames: list[bytes]) -> None:
-        """Publish to all subscribers.
-
-        Slow subscribers miss the message.
-        """
+        """Publish to all subscribers. Slow subscribers miss the message."""
         self._gossip.publish(frames)
 
     def listen(self, address: str) -> None:
-        """Subscribe to the PUB at this address.
-
-        Repetition and unused addresses are harmless.
-        """
+        """Subscribe to the PUB at this address. Repetition and unused addresses are harmless."""
         self._gossip.listen(address)
 
     def unlisten(self, address: str) -> None:
@@ -265,7 +251,7 @@ class Sockets:
     # --- end ------------------------------------------------------------------------------------------
 
     def hang_up(self, key: Key) -> None:
-        """Close a dialed connection, or forget an inbound one."""
+        """Close a dialed connection. An inbound one is forgotten, and over TCP closed a moment later."""
         if isinstance(key, tuple) and (place := self._arrivals.forget_connection(key)) is not None:
             self._watch.unwanted(place[1])
         if key in self._dialled:
@@ -277,10 +263,7 @@ class Sockets:
             socket.close(linger=LINGER)
 
     def close(self) -> None:
-        """Close all sockets, once.
-
-        Messages just sent get a moment to leave.
-        """
+        """Close all sockets, once. Messages just sent get a moment to leave."""
         if self._closed:
             return
         self._closed = True
@@ -318,7 +301,6 @@ class Sockets:
         self._idle()
 
     def _frames(self, listener: Listener, key: Inbound) -> list[bytes]:
-        """Return the rest of a message, after its connection is known."""
         place = self._arrivals.places.get(key)
         if place is not None:
             frames = received(listener.socket)
@@ -398,10 +380,7 @@ class Sockets:
 
 
 def refusal(address: str, error: zmq.ZMQError, has_keys: bool) -> BindRefused:
-    """Return the error for an address that cannot be bound.
-
-    With keys a node binds two ports.
-    """
+    """Return the error for an address that cannot be bound. With keys a node binds two ports."""
     if error.errno not in (errno.EADDRINUSE, errno.EACCES):
         hint = "Write tcp://127.0.0.1:PORT; port 0 selects a free one."
     elif has_keys:

@@ -29,10 +29,7 @@ NOISE = KIB  # bytes between two checks that are ignored
 
 @dataclass(slots=True, eq=False)
 class Guest:
-    """An inbound connection.
-
-    `peer` is the other end's address as its socket reports it.
-    """
+    """An inbound connection. `peer` is the other end's address as its socket reports it."""
 
     peer: Any
     address: str
@@ -61,10 +58,7 @@ class Unfinished:
         }
 
     def grows(self, number: int, guest: Guest, received: int, is_heard: bool) -> bool:
-        """Update the bytes that a connection holds.
-
-        Return whether they have grown.
-        """
+        """Update the bytes that a connection holds. Return whether they have grown by more than NOISE."""
         if is_heard and guest.role != PUB:
             guest.base = received
         before, guest.held = guest.held, received - guest.base
@@ -75,7 +69,6 @@ class Unfinished:
         return guest.held > before + NOISE
 
     def forget_connection(self, number: int) -> None:
-        """Forget a connection that has ended or is being closed."""
         self._holding.pop(number, None)
 
     def excess(self, guest: Guest, now: float) -> str:
@@ -129,5 +122,4 @@ def _size(limit: int, role: str) -> str:
 
 
 def size(limit: int) -> str:
-    """Return a number of bytes as text."""
     return f"{limit // MIB} MiB" if limit >= MIB else f"{limit // KIB} KiB"

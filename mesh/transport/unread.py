@@ -27,7 +27,7 @@ class Unread:
         self._waiting: dict[int, Guest] = {}  # with unread bytes at the last check
 
     def grows(self, number: int, guest: Guest, received: int, read: int, is_empty: bool) -> bool:
-        """Update the unread bytes of a connection. Return whether they have grown.
+        """Update the unread bytes of a connection. Return whether they have grown beyond UNPROVEN.
 
         `received` and `read` are bytes since the connection began. With `is_empty` its socket was empty at
         some time since the last check.
@@ -43,7 +43,6 @@ class Unread:
         return guest.unread > max(before, UNPROVEN)
 
     def forget_connection(self, number: int) -> None:
-        """Forget a connection that has ended or is being closed."""
         self._waiting.pop(number, None)
 
     def excess(self, guest: Guest) -> str:
@@ -54,7 +53,10 @@ class Unread:
         return f"more than {size(limit)} of unread data, {guest.role}"
 
     def crowding(self) -> Iterator[tuple[int, str]]:
-        """Yield the largest connections of strangers, and of the others, until the rest fits."""
+        """Yield the largest connections of strangers, and of the others, until the rest fits.
+
+        Each comes with the reason.
+        """
         for is_stranger, limit in ((True, TOGETHER), (False, IN_ALL)):
             group = [
                 (guest.unread, number)

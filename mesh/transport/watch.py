@@ -35,9 +35,10 @@ class BorrowedSocket(socket.socket):
 class TrafficWatch:
     """Watches inbound connections.
 
-    `take` reads all whole messages. `tell` gets a line for each closed connection. `heard` has the
-    descriptors whose messages were read since the last check, `read` the bytes read of each connection since
-    it began, and `emptied` the endpoints that had nothing to read since the last check.
+    `take` reads waiting messages of all connections. `tell` gets a line for each connection that is closed
+    for a reason. `heard` has the descriptors whose messages were read since the last check, `read` the bytes
+    read of each connection since it began, and `emptied` the endpoints that had nothing to read since the
+    last check.
     """
 
     def __init__(
@@ -74,12 +75,11 @@ class TrafficWatch:
     # --- arrival and departure ------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Reserve the descriptor for epoll now: a burst of connections may leave none."""
+        """Reserve the descriptor for epoll now, on Linux: a burst of connections may leave none."""
         if sys.platform == "linux" and self._arrivals is None:
             self._arrivals = select.epoll()
 
     def add_connection(self, number: int, endpoint: str, role: str = STRANGER) -> None:
-        """Add an accepted connection."""
         self.forget_connection(number)
         try:
             line = BorrowedSocket(fileno=number)  # no copy: there may be no descriptor
@@ -101,20 +101,15 @@ class TrafficWatch:
         self._plan(max(self._earliest, self._loop.time() + SOON))
 
     def note_read(self, number: int, frames: list[bytes], is_keyed: bool) -> None:
-        """Record a message that was read.
-
-        The count is at least its bytes on the wire.
-        """
+        """Record a message that was read. The count is at least its bytes on the wire."""
         self.heard.add(number)
         head = FRAME_HEAD + CURVE_HEAD if is_keyed else FRAME_HEAD
         self.read[number] = self.read.get(number, 0) + sum(map(len, frames)) + head * len(frames)
 
     def proven(self, number: int, role: str, user: str) -> None:
-        """Record that a connection has sent a valid HELLO."""
         self._close_connections(self._guard.proven(number, role, user))
 
     def unwanted(self, number: int) -> None:
-        """Record that this node has hung up."""
         self._guard.unwanted(number, self._loop.time())
 
     def forget_connection(self, number: int, endpoint: str = "") -> str:
@@ -188,7 +183,6 @@ class TrafficWatch:
     # --- wakeup ---------------------------------------------------------------------------------------
 
     def _listen(self, wanted: bool) -> None:
-        """Set whether incoming bytes wake the loop."""
         if self._arrivals is not None and wanted != self._is_listening:
             self._is_listening = wanted
             if wanted:

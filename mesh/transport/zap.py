@@ -15,9 +15,9 @@ OVERHEAD = 2  # frames before a request: of both sockets
 
 
 class ZapHandler:
-    """Answers ZAP requests.
+    """Answers ZAP requests. `denied` gets a line for each refusal.
 
-    `denied` gets a line for each refusal. After `close`, ZeroMQ admits no connection.
+    After `close`, ZeroMQ admits no connection to a socket with keys.
     """
 
     def __init__(

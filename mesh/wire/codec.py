@@ -17,7 +17,6 @@ T = TypeVar("T")
 
 
 def pack(value: Any) -> bytes:
-    """Return a value as msgpack."""
     return msgpack.packb(value, use_bin_type=True)
 
 
@@ -55,7 +54,6 @@ def reader(shape: type[T], limit: int) -> Callable[[bytes], T]:
 
 
 def malformed(frame: bytes, error: Exception) -> RemoteError:
-    """Return the error for a malformed frame, with its first bytes."""
     return RemoteError(f"malformed frame {bytes(frame[:24])!r}: {error}", code="MALFORMED")
 
 

@@ -108,7 +108,7 @@ class Hello(Command, frozen=True, tag=1):
         stream: Of a client: its stream id, 16 bytes, derived from `key`.
         token: Of a client: the token from WELCOME that resumes its session.
         boot_seen: Boot of the other end in the last WELCOME, to which `have` refers.
-        have: Number of the last ITEMS received from it.
+        have: Number of the last ITEMS received from the other end.
         next: Of a node: number of the next ITEMS that it sends.
         signature: Of a client, after CHALLENGE: signature by `key`, 64 bytes. Of a node: signature by its
             Ed25519 key; without keys a MAC of 32 bytes that only the node itself can check.
@@ -173,7 +173,7 @@ class Welcome(Command, frozen=True, tag=3):
         cluster: Name of its mesh.
         proof: Proof of the secret, 32 bytes. Only over TCP.
         boot_seen: To a node: boot of the dialing node to which `have` refers.
-        have: To a node: number of the last ITEMS received from it.
+        have: To a node: number of the last ITEMS received from that node.
         next: Number of the next ITEMS that the node sends.
         session: To a client: name of its session, `/node/NODE/client/CLIENT/session/NUMBER`.
         token: To a client: token that resumes this session.
@@ -311,7 +311,7 @@ class Piece(Command, frozen=True, tag=18):
 
 
 class PieceAck(Command, frozen=True, tag=19):
-    """Acknowledgement of pieces.
+    """Acknowledgment of pieces.
 
     Attributes:
         taken: Bytes received in pieces since the connection began.
@@ -466,7 +466,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
         first: First number.
         last: Last number.
         state: `OK`, `FORWARD_WARNING` or the code of a refusal.
-        matched: Number of subscriptions at this node, and of other nodes, that received it.
+        matched: Number of subscriptions at the master, and of other nodes, that receive it.
         text: Text of a warning or refusal.
     """
 
@@ -585,7 +585,7 @@ class Items(Command, frozen=True, tag=22):
 
 
 class Ack(Command, frozen=True, tag=23):
-    """Cumulative acknowledgement of ITEMS. An older one changes nothing.
+    """Cumulative acknowledgment of ITEMS. An older one changes nothing.
 
     Attributes:
         have: Number of the last ITEMS received.
@@ -743,7 +743,7 @@ class Reply(Command, frozen=True, tag=35):
 
 
 class Watch(Command, frozen=True, tag=41):
-    """The names whose consumers the sender wants to know from now on.
+    """The names whose consumers the sender wants to know.
 
     Between nodes each part has at most 512 names. A node watches a name until no client has used it for 60 s.
 
@@ -1089,7 +1089,7 @@ class Behind(Command, frozen=True, tag=63):
 
 
 class Follow(Command, frozen=True, tag=70):
-    """The domains for which the sender wants to know strata from now on.
+    """The domains for which the sender wants to know strata. It replaces the previous one.
 
     Strata are shown to users; no routing depends on them.
 
@@ -1179,15 +1179,11 @@ class UnknownCommand(RemoteError):
 
 
 class _Strange(msgspec.Struct, array_like=True):
-    """The first two fields of a command of any kind."""
-
     tag: Natural
     field: msgspec.Raw = msgspec.Raw(b"\xc0")
 
 
 def _checked(read: Reader, field: str, check: Callable[[Any], None] = check_plain) -> Reader:
-    """Return a reader that rejects invalid values of a field, and values that are not plain."""
-
     def checked(frame: bytes) -> AnyCommand:
         command = read(frame)
         try:

@@ -90,7 +90,6 @@ class Envelope(Struct, frozen=True, dict=True):
         return u16(self.index) if self.index else bytes(self.count)
 
     def number(self, i: int) -> int:
-        """Return the sequence number of message `i`."""
         if not self.numbers:
             return self.first + i
         for first, last in self.ranges():
@@ -128,7 +127,6 @@ class Envelope(Struct, frozen=True, dict=True):
         return u32(self.props)[i] if isinstance(self.props, bytes) else self.props
 
     def props_sizes(self, indices: Iterable[int]) -> Iterable[int]:
-        """Return the lengths of the properties of several messages."""
         if isinstance(self.props, bytes):
             column = u32(self.props)
             return [column[i] for i in indices]
@@ -141,7 +139,6 @@ class Envelope(Struct, frozen=True, dict=True):
         return self.body[start:middle], self.body[middle:end]
 
     def contents(self) -> list[bytes]:
-        """Return the content of every message, in order."""
         if isinstance(self.sizes, int) and self.sizes and not self.props:
             # The usual case, in a third of the time.
             return list(chain.from_iterable(iter_unpack(f"{self.sizes}s", self.body)))
@@ -167,11 +164,11 @@ class Envelope(Struct, frozen=True, dict=True):
         return pack(fields)
 
     def passed(self, hop: Hop, stamp: int = 0) -> Envelope:
-        """Return the envelope with a further hop. The first hop sets the timestamp."""
+        """Return the envelope with a further hop, which sets the timestamp if there was none."""
         return replace(self, route=(*self.route, hop), sent=self.sent or stamp)
 
     def mastered(self, sent: int, hop: Hop) -> Envelope:
-        """Return the envelope as its master accepts it.
+        """Return the envelope as its master accepts it, without marks of copies and resends.
 
         Strata count down to 0 at the master, whose clock determines the order.
         """
@@ -186,7 +183,7 @@ class Envelope(Struct, frozen=True, dict=True):
 
     @property
     def master(self) -> str:
-        """The name of the node that accepted the envelope, or "" before that."""
+        """The last node on the route with stratum 0, or "": after acceptance, the master."""
         return next((hop.node for hop in reversed(self.route) if not hop.stratum), "")
 
     def marked(self, mark: int) -> Envelope:
@@ -222,7 +219,6 @@ class Envelope(Struct, frozen=True, dict=True):
         )
 
     def _slices(self, indices: Sequence[int]) -> list[bytes]:
-        """Return the bytes of the messages at `indices`, including properties."""
         body, size = self.body, self.sizes
         if isinstance(size, int):
             return [body[i * size : i * size + size] for i in indices]
@@ -237,7 +233,6 @@ class Envelope(Struct, frozen=True, dict=True):
         return replace(cut, first=first, last=last, numbers=())
 
     def _cut_keys(self, indices: Sequence[int]) -> tuple[tuple[str, ...], bytes]:
-        """Return the keys of the messages at `indices`, and their index column."""
         column = u16(self.index)
         rows = [column[i] for i in indices]
         used = sorted(set(rows))
@@ -246,7 +241,6 @@ class Envelope(Struct, frozen=True, dict=True):
         return tuple([self.keys[row] for row in used]), index
 
     def number_list(self, indices: Iterable[int]) -> list[int]:
-        """Return the sequence numbers of several messages."""
         if not self.numbers:
             return [self.first + i for i in indices]
         every = list(chain.from_iterable([range(first, last + 1) for first, last in self.ranges()]))
@@ -259,7 +253,7 @@ def as_ranges(numbers: Sequence[int]) -> tuple[int, ...]:
 
 
 def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Return increasing numbers as (first, last) pairs."""
+    """Return increasing numbers as (first, last) pairs, one for each range without a gap."""
     ranges = as_ranges(numbers) if numbers else ()
     return zip(ranges[::2], ranges[1::2], strict=True)
 
@@ -267,7 +261,7 @@ def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 def runs_by_size(envelope: Envelope, most: int) -> list[tuple[int, int, bool]]:
     """Return the numbers in runs (first, last, whether all contents have at most `most` bytes).
 
-    A cut envelope is a single run.
+    A cut envelope is a single run, which counts as short.
     """
     if envelope.numbers:
         return [(envelope.first, envelope.last, True)]
@@ -283,7 +277,10 @@ def runs_by_size(envelope: Envelope, most: int) -> list[tuple[int, int, bool]]:
 
 
 def short_parts(envelope: Envelope, most: int, too_long: Callable[[Envelope], None]) -> Iterator[Envelope]:
-    """Yield the parts whose contents have at most `most` bytes, and call `too_long` with each other part."""
+    """Yield the parts whose contents have at most `most` bytes each. Call `too_long` with each other part.
+
+    A cut envelope counts as short.
+    """
     if len(envelope.body) <= most:
         yield envelope
         return

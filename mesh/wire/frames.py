@@ -39,12 +39,10 @@ def chunks(body: bytes) -> list[bytes]:
 
 
 def body_frames(envelope: Envelope) -> int:
-    """Return the number of frames of an envelope's body."""
     return max(1, -(-len(envelope.body) // CHUNK))
 
 
 def write(command: Command, envelopes: Iterable[Envelope] = ()) -> list[bytes]:
-    """Return all frames of a message."""
     frames = [encode(command)]
     for envelope in envelopes:
         frames.append(envelope.header())
@@ -55,9 +53,8 @@ def write(command: Command, envelopes: Iterable[Envelope] = ()) -> list[bytes]:
 def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[AnyCommand, list[Envelope]]:
     """Return (command, envelopes). Raises: RemoteError if the frames are not as the command announces.
 
-    `max_content` applies to published messages. A peer's forwarded messages are refused where they are
-    accepted, and messages accepted by a master are always relayed: a closed connection would only make the
-    peer resend them.
+    `max_content` applies to messages from clients. Those from other nodes may have up to MAX_CONTENT_EVER,
+    because a closed connection would only make the peer resend them.
     """
     if not frames or len(frames) > FRAMES:
         raise RemoteError(f"message of {len(frames)} frames; 1 to {FRAMES} are allowed", code="MALFORMED")
@@ -84,7 +81,7 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
 
 
 def resent(frames: Sequence[bytes]) -> list[bytes]:
-    """Return the frames of a publish as its client resends them to another process.
+    """Return the frames of a PUBLISH as its client resends them to another process.
 
     Other messages are unchanged. Raises: RemoteError, as `read`.
     """
@@ -140,7 +137,6 @@ def _counts(command: AnyCommand) -> Sequence[int]:
 
 
 def _check_moving(command: Transfer, envelopes: Sequence[Envelope]) -> None:
-    """Check that each envelope has an entry with the delivery counts of its messages."""
     told = [len(tries) // 2 for *_, tries in command.entries]
     counts = [envelope.count for envelope in envelopes]
     if len(told) != len(counts) or any(n and n != count for n, count in zip(told, counts, strict=True)):
@@ -158,7 +154,6 @@ def _check_targets(head: ItemHead, count: int) -> None:
 
 
 def _check_tries(head: ItemHead, count: int) -> None:
-    """Check that delivery counts belong to one subscription, with one for each message."""
     named = [len(column) // 2 or count for _, column in head.targets]
     if named != [len(head.tries)]:
         raise RemoteError(

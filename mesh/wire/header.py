@@ -107,12 +107,10 @@ def _is_plain(h: Header, body_size: int, max_content: int) -> bool:
 
 
 def u16(column: bytes) -> Sequence[int]:
-    """Return the numbers of an index column."""
     return memoryview(column).cast("H")
 
 
 def u32(column: bytes) -> Sequence[int]:
-    """Return the numbers of a column of sizes."""
     return memoryview(column).cast("I")
 
 
@@ -125,7 +123,6 @@ def _check_numbers(h: Header) -> None:
 
 
 def _held(h: Header) -> int:
-    """Return the count of the numbers that a cut envelope lists."""
     firsts, lasts = h.numbers[::2], h.numbers[1::2]
     # Each range begins behind the end of the one before it, and the last one ends within the envelope.
     is_rising = all(map(lt, (h.first - 1, *lasts), firsts)) and all(map(le, firsts, lasts))

@@ -17,7 +17,7 @@ _decode = msgspec.msgpack.Decoder(dict[str, str]).decode
 
 
 def check_metadata(metadata: Mapping[str, str]) -> None:
-    """Raise BadConfig if the metadata is larger than other nodes accept."""
+    """Raise BadConfig if a name is empty, or if the metadata is larger than other nodes accept."""
     if "" in metadata:
         raise BadConfig("The name of an entry is empty.", hint='Write, for example, rack = "r7".')
     if (size := len(_encode(metadata))) > LONGEST:
@@ -25,7 +25,6 @@ def check_metadata(metadata: Mapping[str, str]) -> None:
 
 
 def said(metadata: Mapping[str, str]) -> Raw:
-    """Return the metadata as it is sent to other nodes."""
     return Raw(_encode(metadata))
 
 

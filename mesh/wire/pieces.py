@@ -42,7 +42,10 @@ class Cutter:
         return self._next()
 
     def on_acked(self, taken: int) -> list[Frames]:
-        """Record that the other end has `taken` bytes of pieces, and return the messages to send now."""
+        """Record that the other end has `taken` bytes of pieces, and return the messages to send now.
+
+        Raises: RemoteError with FORGED_ACK, above the bytes sent.
+        """
         if taken > self._sent:
             raise RemoteError(
                 f"{taken} bytes of pieces acknowledged, {self._sent} were sent", code="FORGED_ACK"
@@ -136,7 +139,6 @@ class Gatherer:
         self._close_frames()
 
     def _close_frames(self) -> None:
-        """Finish the frame that is complete, and empty ones after it."""
         while not self._lack and len(self._frames) < len(self._sizes):
             self._frames.append(bytes(self._part))
             self._part = bytearray()

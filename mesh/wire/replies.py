@@ -180,7 +180,6 @@ class Reason(Struct, frozen=True, kw_only=True):
 
     @property
     def is_cause(self) -> bool:
-        """Whether the reason stops the message from arriving."""
         return self.rank == "cause"
 
 
@@ -419,7 +418,8 @@ class QueueRow(ReplyValue, frozen=True, kw_only=True):
         in_vain: Messages that a selector of a consumer scanned without a match, if 10,000 or more.
         looks_on: Whether the scan continues.
         node: Name of the node that was asked.
-        parts: One row for each node with messages or consumers, and for the node that was asked.
+        parts: One row for each node with messages or consumers, for the node that was asked, and for each
+            disconnected node whose figures are known.
         missing: Names of nodes that did not answer.
         away: Names of disconnected nodes that had queued messages.
     """
@@ -470,7 +470,7 @@ class WhyRow(Struct, frozen=True, kw_only=True):
         node: Name of the node.
         messages: Number of messages.
         why: Reason, in words.
-        is_cause: Whether no consumer would accept them as things are.
+        is_cause: Whether no consumer at the node matches them, and they do not move.
     """
 
     node: Name
@@ -646,7 +646,8 @@ class NodeRow(Gossiped, frozen=True, kw_only=True):
         address: Address at which it was or can be reached.
         via: Source: `"self"`, `"mdns"`, `"seed"`, `"remembered"`, `"gossip"` or `"hello"`.
         state: `"alive"`, `"suspect"`, `"dead"`, `"left"`, `"seen"` or `"conflict"`.
-        link: State of the link, in words. Empty for a node that is dead or left.
+        link: State of the link, in words. Empty for a node that is dead or left, unless one side refuses the
+            link.
         data: Whether there is a data connection.
         rtt: Round-trip time, in s. 0: not measured.
         age: Seconds since its last message.

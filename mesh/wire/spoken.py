@@ -22,13 +22,12 @@ def agreed(oldest: int, newest: int, ours: int = VERSION_MAX) -> int:
 
 
 def in_common(version: int, theirs: Iterable[str], ours: Iterable[str]) -> frozenset[str]:
-    """Return the features of both ends. Other features of the peer are not kept."""
+    """Return the features of both ends; in wire version 1 only PIECES and WAYS count."""
     both = frozenset(ours).intersection(theirs)
     return both if version >= UNKNOWN_IS_TOLD else both & OF_VERSION_1
 
 
 def is_spoken(kind: str, words: frozenset[str]) -> bool:
-    """Return whether the other end understands queries of this kind."""
     return kind in KINDS or kind in words
 
 
@@ -41,7 +40,7 @@ class Seldom:
         self._since = self._told = 0.0
 
     def allows(self, now: float) -> bool:
-        """Return whether a further notice may be sent."""
+        """Return whether a further notice may be sent at `now` (s), and count it."""
         if now - self._since >= 1:
             self._since, self._told = now, 0
         self._told += 1

@@ -20,5 +20,5 @@ def ttl_of(until: float, now: float) -> int:
 
 
 def end_of(ttl: int, now: float) -> float:
-    """Return when a message that arrives now runs out of time."""
+    """Return when a message that arrives at `now` (s) runs out of time: infinity for a `ttl` of 0."""
     return now + (ttl - OVER) / 1000 if ttl else inf

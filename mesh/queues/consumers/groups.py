@@ -32,12 +32,11 @@ class MessageGroups:
         return bool(self._all)
 
     def add(self, name: str, n: int) -> None:
-        """Add `n` messages to a group."""
         if name:
             self._all.setdefault(name, MessageGroup()).messages += n
 
     def may_have(self, name: str, taker: QueueConsumer) -> bool:
-        """Return whether a consumer may receive messages of a group."""
+        """Return whether a consumer may receive messages of a group; True for "", which is no group."""
         if not name:
             return True
         group = self._all[name]
@@ -95,7 +94,6 @@ class MessageGroups:
         return not group.out and group.home is not None and group.home.selector is not None
 
     def done(self, name: str, n: int) -> None:
-        """Remove `n` done messages from a group."""
         if name:
             group = self._all[name]
             group.messages -= n

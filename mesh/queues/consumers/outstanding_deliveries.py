@@ -96,15 +96,13 @@ class OutstandingDeliveries:
 
     @property
     def first_over(self) -> float:
-        """The time when the first lease ends, or infinity."""
+        """The time when the first lease ends; infinity if none does."""
         return min((run.until for run in self._runs), default=inf)
 
     def take_lapsed(self, now: float) -> list[DeliveryRun]:
-        """Remove and return the runs whose lease has ended."""
         late = [run for run in self._runs if run.until <= now]
         return [part for run in late for part in self.settle(run.count, run.count + run.n - 1)]
 
     def take_all(self) -> list[DeliveryRun]:
-        """Remove and return all outstanding runs."""
         runs, self._runs, self.out = self._runs, [], 0
         return runs

@@ -64,7 +64,6 @@ class QueueConsumer:
 
     @property
     def busy(self) -> int:
-        """The number of messages that the consumer has now."""
         return self.holding.out
 
     def place(self, priority: int) -> LotKey:
@@ -81,7 +80,6 @@ class QueueConsumer:
             self.passed[priority] = (key[0], key[1], key[2] - 1)
 
     def lapse(self, run: DeliveryRun) -> None:
-        """Record that the lease of `run` has ended."""
         for count, number in enumerate(numbers_of(run.runs), run.count):
             self.lapsed[count] = run.lot, number
         while len(self.lapsed) > LAPSED:

@@ -79,7 +79,6 @@ def terms_of(said: Mapping[str, Any]) -> QueueTerms:
 
 
 def packed(terms: QueueTerms) -> bytes:
-    """Return the terms as they are stored and sent to other nodes."""
     return pack(plain(terms))
 
 
@@ -106,7 +105,6 @@ def differences(old: QueueTerms, new: QueueTerms) -> list[str]:
 
 
 def same(old: QueueTerms, new: QueueTerms) -> bool:
-    """Return whether two declarations agree."""
     return old == new
 
 

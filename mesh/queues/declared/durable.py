@@ -48,7 +48,6 @@ def durable_of(queries: Iterable[Query]) -> DurableTerms:
 
 
 def packed(durable: DurableTerms) -> bytes:
-    """Return the declaration as it is stored and sent to other nodes."""
     return pack({"queries": [[query.kind, query.text, query.domain] for query in durable.queries]})
 
 
@@ -61,7 +60,6 @@ def unpacked(data: bytes) -> DurableTerms:
 
 
 def said(durable: DurableTerms) -> str:
-    """Return the queries as text for messages."""
     return ", ".join(
         f"{query.text}{f' in domain {query.domain}' if query.domain else ''}" for query in durable.queries
     )

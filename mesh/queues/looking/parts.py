@@ -31,7 +31,6 @@ NONE: Mapping[str, QueuePart | None] = {}
 
 
 def part_of(row: QueueRow) -> QueuePart:
-    """Return the part that a node reports in its row."""
     return QueuePart(
         node=row.node,
         ready=row.ready,
@@ -90,9 +89,9 @@ def by_name(pages: Iterable[Sequence[QueueRow]]) -> dict[str, list[QueueRow]]:
 def next_ones(
     pieces: Iterable[tuple[Envelope, bytes]], count: int, size: int
 ) -> list[tuple[Envelope, bytes]]:
-    """Return the next messages of several parts, with their delivery counts.
+    """Return the next messages of several parts in delivery order, with their delivery counts.
 
-    The result has at most `count` messages and `size` bytes, but at least one piece.
+    The result has at most `count` messages and `size` bytes, but its first piece may be larger.
     """
     found: list[tuple[Envelope, bytes]] = []
     for envelope, tries in sorted(pieces, key=lambda piece: _turn(piece[0])):

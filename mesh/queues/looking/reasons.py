@@ -21,7 +21,10 @@ LONG = 100  # characters shown of a name
 
 
 class WaitReason(NamedTuple):
-    """Why `messages` messages wait. `is_cause` if no consumer matches them, here or elsewhere."""
+    """Why `messages` messages wait.
+
+    `is_cause` is set if no consumer here matches them and they do not move.
+    """
 
     messages: int
     text: str
@@ -68,7 +71,6 @@ def reasons(
 
 
 def _going(part: LocalQueue) -> Counter[bytes]:
-    """Count the messages that move to each node."""
     there = Counter[bytes]()
     for lot in part.leaving:
         for runs, node, _ in lot.going:
@@ -109,7 +111,6 @@ def _busy(part: LocalQueue, takers: Collection[QueueConsumer]) -> str:
 def _elsewhere(
     terms: QueueTerms, others: Mapping[str, QueueReport], closed: Collection[str]
 ) -> tuple[str, bool]:
-    """Return what other nodes can do for the messages, and whether they move there."""
     if terms.scope == "node":
         return "the queue exists only at this node", False
     if not others:

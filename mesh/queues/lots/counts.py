@@ -19,12 +19,10 @@ class SeveralRuns(Protocol):
 
 
 def count(runs: Iterable[tuple[int, int]]) -> int:
-    """Return how many numbers the runs have."""
     return sum([last - first + 1 for first, last in runs])
 
 
 def numbers_of(runs: SeveralRuns) -> Iterator[int]:
-    """Iterate over the numbers of the runs."""
     if len(runs) >= MANY:  # then most runs are single numbers
         firsts, lasts = zip(*runs, strict=True)
         if firsts == lasts:
@@ -33,7 +31,6 @@ def numbers_of(runs: SeveralRuns) -> Iterator[int]:
 
 
 def first_of(runs: Runs, n: int) -> Runs:
-    """Return the first `n` numbers of the runs."""
     return slice_of(runs, 0, n)
 
 
@@ -51,7 +48,6 @@ def slice_of(runs: Runs, start: int, end: int) -> Runs:
 
 
 def without(runs: Runs, first: int, last: int) -> Runs:
-    """Return the runs without the numbers `first` to `last`."""
     left: Runs = []
     for a, b in runs:
         if b < first or a > last:

@@ -63,11 +63,14 @@ class DiskIndex:
 
     @property
     def oldest(self) -> int:
-        """The time when the oldest envelope was accepted, or 0 if there is none."""
+        """The time (ns since 1970) when the oldest envelope was accepted, or 0 if there is none."""
         return min((paged.oldest for paged in self._paged.values() if paged), default=0)
 
     def last(self, priority: int, n: int) -> int:
-        """Return the acceptance time of the envelope `n` places behind the first, or of the last envelope."""
+        """Return the acceptance time of the envelope `n` places behind the first, or of the last one.
+
+        Return 0 if none of this priority waits here.
+        """
         return self._paged[priority].last(n) if priority in self._paged else 0
 
     def add(self, lot: QueuedEnvelope, expiry: float | None, *, is_back: bool = False) -> None:
@@ -93,7 +96,7 @@ class DiskIndex:
         put(parcel.position, e.sent, left, parcel.size, all_void(e, limit) if limit or e.expires else 0)
 
     def take_out(self, priority: int, position: int) -> bool:
-        """Remove an envelope that is kept in memory from now on, and return whether it was here."""
+        """Remove an envelope that will be kept in memory, and return whether it was here."""
         return priority in self._paged and self._paged[priority].take_out(position)
 
     def to_load(self, priority: int) -> Wish | None:
@@ -108,7 +111,8 @@ class DiskIndex:
     def void_to_load(self, wall: int) -> Wish | None:
         """Start a read of envelopes whose messages have all expired, so that they are dead-lettered.
 
-        Envelopes with unexpired messages are left out: these would be delivered before older messages.
+        Envelopes with unexpired messages are left out: these would be delivered before older messages. Return
+        `None` if there are no such envelopes, or if such a read is pending.
         """
         void: list[int] = []
         for paged in self._paged.values() if VOID not in self._loading else ():
@@ -126,7 +130,7 @@ class DiskIndex:
         return self._loading.pop(priority)
 
     def purge(self) -> tuple[int, int]:
-        """Discard all envelopes, and return the number of their messages and bytes."""
+        """Discard all envelopes, and return their messages and bytes, without envelopes being read."""
         paged, self._paged = list(self._paged.values()), {}
         self._purged += paged
         self._loading = dict.fromkeys(self._loading, False)
@@ -135,7 +139,7 @@ class DiskIndex:
     def discard_first(self, priority: int) -> tuple[int, int]:
         """Discard the first envelope of a priority, and return the number of its messages and bytes.
 
-        Returns `(0, 0)` while envelopes of this priority are being read.
+        Return `(0, 0)` if there is none, or while envelopes of this priority are being read.
         """
         paged = self._paged.get(priority)
         if not paged or priority in self._loading:

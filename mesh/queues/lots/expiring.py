@@ -49,7 +49,7 @@ class Expiring:
     def take_expired(self, wall: int) -> Iterator[tuple[QueuedEnvelope, Runs]]:
         """Yield the envelopes that have expired ready messages, with these messages.
 
-        Messages that are not ready are checked again a second later.
+        Expired messages that are not ready are checked again a second later.
         """
         while self._heap and self._heap[0][0] <= wall:
             _, _, lot, limit = heappop(self._heap)

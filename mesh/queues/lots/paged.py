@@ -1,4 +1,4 @@
-"""A compact index of the envelopes that wait on disk only, with 18 bytes for each envelope."""
+"""A compact index of envelopes that wait on disk only: 18 bytes each, or 26 if any of a page expires."""
 
 from __future__ import annotations
 
@@ -84,7 +84,6 @@ class LotPage:
         return self._base + self._places[at]
 
     def take_first(self) -> PagedRow:
-        """Remove and return the first envelope."""
         at, self._at = self._at, self._at + 1
         return self._position(at), self.counts[at], self.sizes[at]
 
@@ -118,11 +117,14 @@ class PagedLots:
 
     @property
     def oldest(self) -> int:
-        """The time when the oldest envelope was accepted, or 0 if there is none."""
+        """The time (ns since 1970) when the oldest envelope was accepted, or 0 if there is none."""
         return self._pages[0].sent[self._pages[0]._at] if self._pages else 0
 
     def last(self, n: int) -> int:
-        """Return the acceptance time of the envelope `n` places behind the first, or of the last envelope."""
+        """Return the acceptance time of the envelope `n` places behind the first, or of the last one.
+
+        Return 0 if there is none.
+        """
         for page in self._pages:
             if n < len(page):
                 return page.sent[page._at + n]
@@ -167,13 +169,12 @@ class PagedLots:
             yield from self._pages[at].after(position)
 
     def _place(self, position: int) -> int:
-        """Return the index of the page that would have this position."""
         return bisect_left(self._pages, position, key=lambda page: page.last)
 
     def take_positions(self, lots: int, size: int) -> tuple[int, ...]:
-        """Remove and return the next positions, at least one.
+        """Remove the next envelopes up to both limits, and return their positions.
 
-        The number of envelopes is limited, and their bytes to about `size`.
+        The last one may exceed the limit of `size` bytes.
         """
         taken: list[int] = []
         while self._pages and len(taken) < lots and size > 0:

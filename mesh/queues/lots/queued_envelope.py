@@ -113,7 +113,6 @@ class QueuedEnvelope:
 
     @property
     def size(self) -> int:
-        """The size of the envelope in bytes."""
         return self.parcel.size
 
     @property
@@ -151,11 +150,9 @@ class QueuedEnvelope:
         return list(here)
 
     def first(self, n: int) -> Runs:
-        """Return the first `n` ready messages."""
         return first_of(list(self.ready), n)
 
     def take_ready(self, n: int) -> Runs:
-        """Remove and return the first `n` ready messages."""
         taken = list(self.ready)
         if n >= count(taken):
             self.ready = Ranges()
@@ -176,7 +173,10 @@ class QueuedEnvelope:
         return True
 
     def with_somebody(self, runs: Runs) -> Runs:
-        """Return the messages among `runs` that a consumer may have after a restart."""
+        """Return the messages among `runs` that a consumer may have after a restart.
+
+        These are all if the row does not name any.
+        """
         given = self.given
         return runs if given is None else [each for run in runs for each in given.common(*run)]
 
@@ -185,7 +185,6 @@ class QueuedEnvelope:
         return self.ready.remove_all(runs)
 
     def add_ready(self, runs: Runs) -> None:
-        """Make `runs` ready again."""
         self.ready.add_all(runs)
 
     def mark_done(self, runs: Runs) -> int:
@@ -210,11 +209,10 @@ class QueuedEnvelope:
                 self.tries[number] = self.tries.get(number, 0) + 1
 
     def failures(self, number: int) -> int:
-        """Return the number of failed deliveries of a message."""
         return self.tries.get(number, 0) % PERHAPS
 
     def may_have_been_given(self, runs: Runs) -> None:
-        """Mark `runs` as possibly redelivered."""
+        """Mark `runs` as possibly redelivered, except messages that have a count already."""
         for number in numbers_of(runs):
             self.tries.setdefault(number, PERHAPS)
 
@@ -254,7 +252,6 @@ class QueuedEnvelope:
         self.late = [*self._late_but(first, last), (first, last, said, delay)]
 
     def wait_no_more(self, first: int, last: int) -> None:
-        """End the delay of the messages `first` to `last`."""
         self.late = list(self._late_but(first, last))
 
     def _late_but(self, first: int, last: int) -> Iterator[LateRun]:

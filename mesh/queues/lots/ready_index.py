@@ -45,7 +45,7 @@ class ReadyIndex:
             lots.insert(at, lot)
 
     def first(self) -> QueuedEnvelope | None:
-        """Return the first envelope that has ready messages."""
+        """Return the first envelope that has ready messages, or None."""
         lots = self._lots
         while self._at < len(lots):
             if lots[self._at].ready:
@@ -67,7 +67,7 @@ class ReadyIndex:
             at += 1
 
     def ahead(self, n: int) -> QueuedEnvelope | None:
-        """Return the envelope `n` places behind the first, or the last envelope."""
+        """Return the envelope `n` places behind the first, or the last one; None if no message is ready."""
         if self.first() is None:
             return None
         return self._lots[min(self._at + n, len(self._lots) - 1)]

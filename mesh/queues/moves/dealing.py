@@ -39,8 +39,9 @@ class ReadyLot(Struct):
 class ReadyScan:
     """A scan of the ready messages of a part that are in memory.
 
-    `stranded` is the number of ready messages that no consumer here matches; a scan that was cut counts only
-    what it covered. `is_whole` means that the scan covered everything.
+    `stranded` is the number of ready messages that no consumer here matches: without consumers of all, else
+    of the scanned ones. `is_whole` means that the scan covered all ready messages, and that none is on disk
+    only.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class ReadyScan:
     ) -> dict[NodeUuid, list[DealtPiece]]:
         """Return the scanned messages to move to each node.
 
-        The mapping of consumers has every other node that has some, with the messages that they match.
+        The mapping of consumers has every other node with consumers, with the messages that these match.
         `wants` has the demand of all nodes to which messages may move: stranded messages of a group go to its
         home even without a move there.
         """
@@ -101,8 +102,6 @@ END: LotKey = (2**64, b"", 0)  # behind all envelopes
 
 
 class _Deal:
-    """Moves, and the messages assigned to them."""
-
     def __init__(
         self, moves: Sequence[Move], takers: Mapping[NodeUuid, Matching], wants: Mapping[NodeUuid, int]
     ) -> None:
@@ -114,7 +113,6 @@ class _Deal:
         self._dealt = Counter[NodeUuid]()
 
     def has_room(self, lot: QueuedEnvelope) -> bool:
-        """Return whether any message of the envelope may move."""
         return bool(self.left or (lot.group and self._homes))
 
     def shares(self, lot: QueuedEnvelope, runs: Runs) -> Iterable[tuple[NodeUuid, Runs]]:

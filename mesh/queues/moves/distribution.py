@@ -41,9 +41,9 @@ class Distributing:
     ) -> dict[NodeUuid, Runs]:
         """Return the messages that go to each other node, by their numbers; other ready messages stay.
 
-        The mapping of consumers has every node that has some, including this one, with the messages that they
-        match. `homes` has the reachable nodes, including this one, where messages may stay; with `None` they
-        may stay wherever a consumer is. In mode strict `homes` has all nodes that know the queue.
+        The mapping of consumers has every node with consumers, including this one, with the messages that
+        these match. `homes` has the reachable nodes, including this one, where messages may stay; with `None`
+        they may stay wherever a consumer is. In mode strict `homes` has all nodes that know the queue.
         """
         steps = self._steps(mode, takers, homes)
         if not steps:
@@ -93,7 +93,6 @@ class Distributing:
             self._turns[ordered] = (ordered.index(self._me) + 1) % len(ordered)
 
     def _turn(self, nodes: tuple[NodeUuid, ...], n: int) -> int:
-        """Return the index of the node that gets the first of `n` messages, and advance the turn."""
         turn = self._turns.get(nodes, 0)
         if len(self._turns) >= REMEMBERED:
             self._turns.clear()
@@ -120,14 +119,13 @@ def for_whom(lot: QueuedEnvelope, steps: Sequence[AllowedNodes]) -> dict[tuple[N
 
 
 def one_of(group: str, nodes: Collection[NodeUuid]) -> tuple[NodeUuid, ...]:
-    """Return all nodes in order, or only the home node of a group."""
+    """Return all nodes in order, or only the home node if `group` is not empty."""
     if not group:
         return tuple(sorted(nodes))
     return (max(nodes, key=lambda node: blake2b(node + group.encode(), digest_size=16).digest()),)
 
 
 def messages(lot: QueuedEnvelope, numbers: Sequence[int]) -> Iterator[tuple[int, str, Headers]]:
-    """Yield the (number, key, headers) of the given messages."""
     e = lot.envelope
     places = {number: i for i, number in enumerate(e.number_list(range(e.count)))}
     for number in numbers:

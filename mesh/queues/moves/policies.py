@@ -80,7 +80,7 @@ def _is_right(move: object, others: Mapping[NodeUuid, QueueReport], busy: Collec
 def policy(name: str = "") -> Policy:
     """Return the policy of that name, or the default rules for "".
 
-    Raises: LocalError with the installed policies.
+    Raises: LocalError if the policy is not installed, installed twice, or cannot be loaded.
     """
     if not name:
         return moves
@@ -112,8 +112,8 @@ def _made(entry: EntryPoint) -> Policy:
 class Policies:
     """The policies that queues name, each loaded once.
 
-    `tell` is called with a text when a policy is not installed, so that the default rules decide, and at the
-    first fault of an installed one.
+    `tell` is called with a text when a policy cannot be loaded, so that the default rules decide, and at the
+    first fault of a loaded one.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
@@ -129,7 +129,6 @@ class Policies:
         busy: Collection[NodeUuid],
         now: float,
     ) -> list[Move]:
-        """Return the moves that the policy of the queue decides."""
         it = self._known.get(terms.policy) or self._found(terms.policy)
         found = it(terms, mine, others, busy, now)
         if isinstance(it, GuardedPolicy) and it.fault and it.name not in self._told:

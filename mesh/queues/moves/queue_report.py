@@ -113,12 +113,15 @@ def is_only_wish(old: QueueReport | None, new: QueueReport | None) -> bool:
 
 
 def is_wanted_more(old: QueueReport, new: QueueReport) -> bool:
-    """Return whether the demand has doubled, which senders should know soon."""
+    """Return whether the demand has at least doubled, which senders should know soon."""
     return new.wants >= 2 * old.wants > 0
 
 
 def is_worth_telling(old: QueueReport, new: QueueReport) -> bool:
-    """Return whether to include the change in the next report: a figure changed by a tenth."""
+    """Return whether to include the change in the next report.
+
+    It is news, or a figure changed by more than a tenth.
+    """
     figures = ((old.wants, new.wants), (old.ready, new.ready), (old.leaves, new.leaves))
     return is_news(old, new) or any(abs(b - a) > TENTH * max(a, b) for a, b in figures)
 
@@ -143,12 +146,14 @@ class Matching:
         return self.takes_all or bool(self._selectors)
 
     def takes(self, key: str, priority: int, headers: Headers) -> bool:
-        """Return whether the set includes the message."""
         return self.takes_all or any(each.wants(key, priority, headers) for each in self._selectors)
 
 
 def matching(stock: QueueReport) -> Matching:
-    """Return the messages that a remote part accepts. Invalid or excess selectors match none."""
+    """Return the messages that a remote part accepts: none while it is leaving.
+
+    Invalid or excess selectors match no message.
+    """
     if stock.is_leaving:
         return Matching(())
     if stock.is_any:

@@ -120,30 +120,30 @@ def _shared(wants: Mapping[NodeUuid, int], n: int, *, is_stranded: bool) -> Iter
 class RefusingNodes:
     """The nodes that refused messages, which get none for SHUT s.
 
-    The time doubles with each further refusal, up to LONGEST s.
+    The time doubles with each refusal after it has passed, up to LONGEST s, until the node accepts messages.
     """
 
     def __init__(self) -> None:
         self._shut: dict[NodeUuid, tuple[float, float]] = {}  # until when, and for how long
 
     def close_node(self, node: NodeUuid, now: float) -> None:
-        """Close a node after a refusal."""
         until, length = self._shut.get(node, (now, SHUT / 2))
         if until <= now:
             length = min(LONGEST, 2 * length)
             self._shut[node] = now + length, length
 
     def open_node(self, node: NodeUuid) -> None:
-        """Open a node that accepted messages."""
         self._shut.pop(node, None)
 
     def closed_nodes(self, now: float) -> set[NodeUuid]:
-        """Return the nodes to which no messages move now."""
         return {node for node, (until, _) in self._shut.items() if until > now} if self._shut else set()
 
 
 def may_move(lot: QueuedEnvelope, is_stranded: bool, now: float) -> bool:
-    """Return whether an envelope may move again; messages of a group stay unless they are stranded."""
+    """Return whether an envelope may move again.
+
+    Messages of a group move only when stranded. Law 3 limits the other moves.
+    """
     if not is_stranded and (lot.group or lot.moves >= MOST):
         return False
     return (is_stranded and lot.moves < MOST) or now - lot.came >= APART

@@ -42,7 +42,7 @@ class Outgoing(Generic[T]):
 
     @property
     def low(self) -> int:
-        """The first open number; the end of all earlier ones is on disk."""
+        """The first open number, or else the next number; the end of all earlier ones is on disk."""
         return min((*self.going, *self._ending), default=self._next)
 
     @property
@@ -57,7 +57,6 @@ class Outgoing(Generic[T]):
         return number
 
     def restored(self, number: int, piece: T) -> None:
-        """Add a piece that was moving before the restart."""
         self.going[number] = piece
 
     def leaves(self, number: int) -> bool:
@@ -74,7 +73,6 @@ class Outgoing(Generic[T]):
         return piece
 
     def close_number(self, number: int) -> None:
-        """Close a number whose outcome is on disk."""
         self._ending.discard(number)
 
 
@@ -119,10 +117,9 @@ class IncomingPieces:
         return len(self._taken) >= MOST_RANGES
 
     def classify(self, number: int, low: int, is_again: bool) -> PieceVerdict:
-        """Classify a piece.
+        """Classify a piece, and forget the numbers below `low`, the first open number at its source.
 
-        `low` is the first open number at its source. `is_again` means that the piece may have been sent
-        before.
+        `is_again` means that the piece may have been sent before.
         """
         self.drop_below(low)
         if not is_again:
@@ -156,7 +153,6 @@ class IncomingPieces:
             self._low = low
 
     def pack(self) -> bytes:
-        """Return the state as it is stored."""
         return pack([self._low, self._taken.pack(), self._known_from])
 
     @classmethod

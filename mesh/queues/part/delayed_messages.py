@@ -30,7 +30,7 @@ class DelayedMessages:
 
     @property
     def due(self) -> float:
-        """The time when the first delay is over, or infinity."""
+        """The time when the first delay is over; infinity if nothing is delayed."""
         return self._heap[0][0] if self._heap else inf
 
     def delay_new(self, lot: QueuedEnvelope, now: float, wall: int, may_be_out: bool = False) -> None:

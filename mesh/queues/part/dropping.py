@@ -11,7 +11,10 @@ from mesh.queues.part.local_queue import LocalQueue
 
 
 def drop_excess(part: LocalQueue) -> int:
-    """Drop the oldest messages until the part keeps to its terms, and return how many were dropped."""
+    """Drop the oldest messages until the part keeps to its terms, and return how many were dropped.
+
+    The part may stay over its terms if the rest cannot be dropped.
+    """
     before, terms = part.messages, part.terms
     while (part.messages > terms.max_count or part.bytes > terms.max_bytes) and _drop_oldest(part):
         pass
@@ -32,7 +35,7 @@ def drop_bytes(part: LocalQueue, size: int) -> int:
 def _drop_oldest(part: LocalQueue) -> bool:
     """Drop the ready messages of the oldest envelope.
 
-    Returns `False` if none is ready or the envelope is being read from disk.
+    Return `False` if none is ready or the envelope is being read from disk.
     """
     stamp, priority = min(((_oldest(part, each), each) for each in part.priorities()), default=(inf, 0))
     if stamp == inf:

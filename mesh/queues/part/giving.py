@@ -34,7 +34,6 @@ def deliver(queue: LocalQueue, now: float, wall: int) -> Iterator[Given]:
 
 
 def _alike(queue: LocalQueue, takers: list[QueueConsumer], now: float) -> Iterator[Given]:
-    """Deliver to consumers without a selector when no message groups exist."""
     for priority in queue.priorities():
         line, end = queue.line(priority), queue.on_disk.first(priority)
         while takers and (lot := line.first()) is not None and lot.key[0] < end:
@@ -49,7 +48,6 @@ def _alike(queue: LocalQueue, takers: list[QueueConsumer], now: float) -> Iterat
 
 
 def _apart(queue: LocalQueue, takers: list[QueueConsumer], now: float) -> Iterator[Given]:
-    """Deliver to consumers that search for their messages: from one envelope at a time."""
     turn = ScanBudget(queue, now)
     while takers:
         taker = min(takers, key=lambda t: (t.busy, t.turn))
@@ -69,7 +67,6 @@ def _apart(queue: LocalQueue, takers: list[QueueConsumer], now: float) -> Iterat
 
 
 def _find(queue: LocalQueue, taker: QueueConsumer, turn: ScanBudget) -> tuple[QueuedEnvelope, Runs] | None:
-    """Return the next envelope with matches for a consumer, and the matching messages."""
     taker.is_through = False
     for priority in queue.priorities():
         end = queue.on_disk.first(priority, taker.place_on_disk(priority))

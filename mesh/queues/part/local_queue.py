@@ -84,7 +84,7 @@ class LocalQueue:
 
     @property
     def ready(self) -> int:
-        """The number of messages that can be delivered now."""
+        """The number of ready messages, in memory or on disk."""
         return self.messages - self.away - self.later.messages - self.dying - self.going
 
     @property
@@ -106,7 +106,7 @@ class LocalQueue:
     def stamp_ahead(self, priority: int, n: int) -> int:
         """Return the acceptance time of the envelope `n` places behind the first of a priority.
 
-        Beyond the last envelope, that of the last one is returned.
+        Beyond the last envelope, that of the last one is returned; 0 if there is none.
         """
         line = self.line(priority)
         here = line.before(self.on_disk.first(priority))
@@ -261,7 +261,6 @@ class LocalQueue:
     # --- in memory --------------------------------------------------------------------------------------
 
     def _back(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Make messages ready and let all consumers search that place again."""
         lot.add_ready(runs)
         if not lot.ready:
             return
@@ -280,8 +279,8 @@ class LocalQueue:
     def open(self, taker: QueueConsumer, held: HeldNumbers = ()) -> list[int]:
         """Register a consumer, and return the delivery tags of `held` messages that it no longer has.
 
-        The messages that it still has get tags from 1 on. Messages of its former registration that are not in
-        `held` are requeued.
+        The k-th message in `held` gets tag k, even if the consumer no longer has it. Messages of its former
+        registration that are not in `held` are requeued after a failed attempt.
         """
         old = self.takers.pop(taker.key, None)
         mine: dict[tuple[bytes, int], list[QueuedEnvelope]] = {}
@@ -357,12 +356,10 @@ class LocalQueue:
         self._freed(taker)
 
     def _freed(self, taker: QueueConsumer) -> None:
-        """Free the message groups of a consumer that has left."""
         if self.groups.leave(taker):
             self._look_again()
 
     def _look_again(self) -> None:
-        """Let all consumers search again from the front."""
         for taker in self.takers.values():
             taker.passed.clear()
 
@@ -373,7 +370,6 @@ class LocalQueue:
         self.groups.out(lot.group, taker, n)
 
     def _returned(self, run: DeliveryRun) -> None:
-        """Record that the consumer no longer has the messages of `run`."""
         self.out -= run.n
         if run.lot.given is not None and run.lot.returned(run.runs):
             self.changed[run.lot] = None
@@ -433,7 +429,6 @@ class LocalQueue:
         self.done(lot, runs)
 
     def _goes(self, lot: QueuedEnvelope, n: int) -> None:
-        """Add `n` to the number of moving messages; a negative `n` subtracts."""
         self.going += n
         self.groups.add_moving(lot.group, n)
 
@@ -448,8 +443,8 @@ class LocalQueue:
     def ack(self, taker: QueueConsumer, first: int, last: int) -> Runs:
         """Acknowledge the delivery tags `first` to `last`, and return the tags that the consumer had lost.
 
-        A late ack after the lease counts if the message is still ready. Raises: RemoteError for tags never
-        used.
+        An ack after the end of the lease counts if the message is still ready. Raises: RemoteError for tags
+        that were never used.
         """
         runs = taker.holding.settle(first, last)
         for run in runs:
@@ -469,7 +464,10 @@ class LocalQueue:
         return joined(n for n in range(first, last + 1) if n not in ours)
 
     def nack(self, taker: QueueConsumer, first: int, last: int, delay: float, now: float, wall: int) -> Runs:
-        """Requeue the messages of the given tags after `delay` seconds. Returns and raises as `ack`."""
+        """Requeue the messages of the given tags after `delay` seconds, if they have attempts left.
+
+        The others are dead-lettered. Return the tags that were not outstanding. Raises as `ack`.
+        """
         runs = taker.holding.settle(first, last)
         for run in runs:
             self._returned(run)
@@ -481,7 +479,10 @@ class LocalQueue:
         return _others(runs, first, last)
 
     def reject(self, taker: QueueConsumer, first: int, last: int, reason: str) -> Runs:
-        """Dead-letter the messages of the given tags. Returns and raises as `ack`."""
+        """Dead-letter the messages of the given tags, and return the tags that were not outstanding.
+
+        Raises as `ack`.
+        """
         runs = taker.holding.settle(first, last)
         for run in runs:
             self._returned(run)
@@ -490,11 +491,13 @@ class LocalQueue:
         return _others(runs, first, last)
 
     def extend(self, taker: QueueConsumer, first: int, last: int, until: float) -> Runs:
-        """Extend the lease of the given tags until `until`. Returns and raises as `ack`."""
+        """Let the lease of the given tags end at `until`, and return the tags that were not outstanding.
+
+        Raises as `ack`.
+        """
         return _others(taker.holding.extend(first, last, until), first, last)
 
     def _failed(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Count a failed attempt, and requeue the messages that have attempts left."""
         self._back(lot, self._tried(lot, runs))
 
     def _tried(self, lot: QueuedEnvelope, runs: Runs) -> Runs:
@@ -515,18 +518,16 @@ class LocalQueue:
         return joined(n for n in numbers_of(runs) if lot.failures(n) < most)
 
     def _dies(self, lot: QueuedEnvelope, runs: Runs, code: str, text: str) -> None:
-        """Mark messages as dead. They leave the queue in `buried`."""
         self.dying += count(runs)
         self.died += count(runs)
         self.dead.append(DeadMessages(lot, runs, code, text))
 
     def buried(self, dead: DeadMessages) -> None:
-        """Finish messages whose dead letter is stored."""
         self.dying -= count(dead.runs)
         self.done(dead.lot, dead.runs)
 
     def done(self, lot: QueuedEnvelope, runs: Runs) -> int:
-        """Remove messages that are neither ready nor out from the queue, and return their count."""
+        """Remove from the queue messages that are neither ready nor out, and return their count."""
         n = lot.mark_done(runs)
         self.messages -= n
         self.groups.done(lot.group, n)
@@ -549,7 +550,10 @@ class LocalQueue:
             del self.picked[lot]
 
     def purge(self) -> int:
-        """Finish all ready and delayed messages, and return their count."""
+        """Finish all ready and delayed messages, and return their count.
+
+        Messages that are being read from disk are finished after the read, and not counted.
+        """
         if self.watch is not None:
             self.watch.purges()
         before = self.messages
@@ -604,7 +608,7 @@ class LocalQueue:
         self._doubtful = UnclaimedDeliveries(until, set(expected), sum(expected.values()))
 
     def priorities(self) -> list[int]:
-        """Return the priorities that have envelopes, the highest first."""
+        """Return the priorities that may have envelopes, the highest first."""
         return sorted({*self.lines, *self.on_disk}, reverse=True)
 
     def line(self, priority: int) -> ReadyIndex:
@@ -642,7 +646,7 @@ class LocalQueue:
 
     @property
     def is_timed(self) -> bool:
-        """Whether messages can expire or leases can end."""
+        """Whether messages in memory can expire or leases can end."""
         return bool(self._expiring) or any(taker.lease < inf for taker in self.takers.values())
 
     def tick(self, now: float, wall: int) -> None:
@@ -665,13 +669,13 @@ class LocalQueue:
 
     @property
     def due(self) -> float:
-        """The time of the next event that `tick` handles; expiry is not included."""
+        """The time of the next event that `tick` handles, or infinity; expiry is not included."""
         until = self._doubtful.until if self._doubtful is not None else inf
         leases = (taker.holding.first_over for taker in self.takers.values() if taker.lease < inf)
         return min(self.later.due, until, self.looks_at, *leases)
 
     def expire(self, wall: int) -> None:
-        """Dead-letter the ready messages that have expired."""
+        """Dead-letter the ready messages in memory that have expired."""
         for lot, void in self._expiring.take_expired(wall):
             lot.take_out(void)
             self._dies(lot, void, EXPIRED, f"The message expired in {self.name}.")

@@ -65,7 +65,6 @@ def _rest(queue: LocalQueue, taker: QueueConsumer, now: float) -> None:
 
 
 def wanted(selector: TakerSelector | None, lot: QueuedEnvelope, runs: Iterable[tuple[int, int]]) -> Runs:
-    """Return the messages among `runs` that `selector` matches."""
     if selector is None:
         return list(runs)
     e = lot.envelope
@@ -111,7 +110,6 @@ def _idle(queue: LocalQueue) -> int:
 
 
 def _next(queue: LocalQueue, priority: int, place: int, selectors: int) -> tuple[int, ...]:
-    """Return the next positions behind `place`, as many as `selectors` selectors may search in a turn."""
     positions: list[int] = []
     messages = size = 0
     for position, n, length in queue.on_disk.after(priority, place):
@@ -125,7 +123,10 @@ def _next(queue: LocalQueue, priority: int, place: int, selectors: int) -> tuple
 def searched(
     queue: LocalQueue, search: Search, lots: Iterable[QueuedEnvelope], now: float, wall: int
 ) -> None:
-    """Keep the envelopes of a finished disk read that a selector matches and that are still on disk."""
+    """Finish a disk read: keep the envelopes that a selector matches and that are still on disk.
+
+    The consumers of the read have then searched up to its last position.
+    """
     queue.is_searching = False
     takers = [taker for taker in search.takers if queue.takers.get(taker.key) is taker]
     glad: set[TakerSelector | None] = set()
@@ -156,16 +157,15 @@ def put_back(queue: LocalQueue) -> None:
 
 
 def _fans(queue: LocalQueue, lot: QueuedEnvelope) -> Iterator[Runs]:
-    """Yield the wanted messages of an envelope for each consumer that has searched its position."""
     for taker in queue.takers.values():
         if lot.parcel.position <= taker.place_on_disk(lot.priority):
             yield wanted(taker.selector, lot, lot.ready)
 
 
 def in_vain(queue: LocalQueue) -> tuple[int, bool]:
-    """Return the most messages that a consumer has searched without a match, and whether it searches on.
+    """Return the most messages that a consumer has searched without a match, and whether searches continue.
 
-    Returns `(0, False)` below a limit of VAIN messages.
+    Return `(0, False)` below a limit of VAIN messages.
     """
     vain = max((taker.vain for taker in queue.eligible() if taker.room), default=0)
     looks_on = queue.is_searching or queue.looks_at < inf

@@ -26,7 +26,6 @@ class UnclaimedDeliveries:
         self.messages = 0
 
     def add(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Add messages of an envelope that are not done."""
         insort(self._lots.setdefault(lot.envelope.stream, []), lot, key=_first)
         left = self._left[lot] = Ranges()
         for first, last in runs:
@@ -48,7 +47,7 @@ class UnclaimedDeliveries:
         return None
 
     def rest(self) -> Iterator[tuple[QueuedEnvelope, Runs]]:
-        """Yield the unclaimed messages in delivery order, surely delivered ones first."""
+        """Yield the unclaimed messages in delivery order, recorded deliveries first."""
         for lot in sorted(self._left, key=lambda lot: (lot.given is None, -lot.priority, lot.key)):
             if left := self._left[lot]:
                 yield lot, list(left)

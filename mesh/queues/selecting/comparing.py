@@ -1,4 +1,4 @@
-"""Comparisons of a selector: header texts, keys, numbers and `None`."""
+"""Terms and comparisons of a selector, over header texts, keys, numbers and `None`."""
 
 # Law: a comparison that Python cannot make is False, and nothing here raises.
 
@@ -96,7 +96,7 @@ def header(name: str) -> SelectorTerm:
 
 
 def joined(terms: list[SelectorTerm], is_or: bool) -> SelectorTerm:
-    """Join the terms with `and` or `or`: the value is that of the first deciding term, or of the last."""
+    """Join the terms with `and` or `or`: the value is that of the first deciding term, else of the last."""
 
     def value(message: SelectedMessage) -> SelectorValue:
         found = None

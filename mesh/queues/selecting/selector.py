@@ -48,7 +48,6 @@ class Selector:
         self._test = _Compiler(self.text).test()
 
     def wants(self, key: str, priority: int, headers: Headers) -> bool:
-        """Return whether the selector matches the message."""
         return bool(self._test(SelectedMessage(key, priority, headers)))
 
     def __eq__(self, other: object) -> bool:
@@ -65,13 +64,10 @@ class Selector:
 
 
 class _Compiler:
-    """Compiles each part of the expression to a function."""
-
     def __init__(self, text: str) -> None:
         self._text = text
 
     def test(self) -> SelectorTerm:
-        """Return the function of the whole expression."""
         self._check_words()
         try:
             tree = ast.parse(self._text.strip(" "), mode="eval")
