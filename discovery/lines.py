@@ -70,7 +70,7 @@ def encode(message: StateMessage) -> bytes:
 
 
 def line_of(said: object) -> StateLine | None:
-    """Return the line in an answer, or None if `said` is not one."""
+    """Return `said` as a line, or None if it is not one."""
     try:
         return msgspec.convert(said, StateLine)
     except msgspec.ValidationError:

@@ -36,7 +36,7 @@ class Sample:
 
 
 class Summary(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The summary of a node's rows of one kind that all nodes share.
+    """The summary of the shared rows of one kind that a node has.
 
     Attributes:
         kind: Kind of the rows.
@@ -131,7 +131,7 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
 
     @property
     def cpu_used(self) -> float | None:
-        """The percentage of all cores in use, or None if it is not known."""
+        """The used percentage of all cores together, or None if it is not known."""
         return 100 - sum(self.cpu) / len(self.cpu) if self.cpu else None
 
     def encode(self) -> bytes:
@@ -143,7 +143,7 @@ _decode = msgspec.msgpack.Decoder(NodeState).decode
 
 
 def decode(data: bytes) -> NodeState:
-    """Return the state that `encode` wrote. Raises: ValueError, which names the field."""
+    """Return the state that `encode` wrote. Raises: ValueError."""
     if len(data) > LONGEST:
         raise ValueError(f"a node state of {len(data)} bytes; at most {LONGEST} are allowed")
     try:
