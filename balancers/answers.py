@@ -22,7 +22,7 @@ class AnswerRecord:
 
 
 class AnswerRecords:
-    """A record for each node, by name.
+    """Records of the KEPT most recently used nodes, by name.
 
     A restarted node begins with an empty record.
     """
@@ -41,9 +41,9 @@ class AnswerRecords:
             del self._records[next(iter(self._records))]
 
     def answered(self, node: str, boot: object, n: int = 1, seconds: float | None = None) -> None:
-        """Count `n` answers of `node` that arrived after `seconds`.
+        """Count `n` messages as answered by `node` after `seconds`, if the record is of this boot.
 
-        `None` means that no answers will come.
+        `None` means that no answers will come, which leaves the response time unchanged.
         """
         record = self._records.get(node)
         if record is None or record.boot != boot:
@@ -54,7 +54,7 @@ class AnswerRecords:
             record.latency += (seconds - record.latency) * weight
 
     def of(self, node: str, boot: object) -> tuple[int, float]:
-        """Return the number of unanswered messages, and the response time in s."""
+        """Return the number of unanswered messages, and the average response time in s, 0 if unknown."""
         record = self._records.get(node)
         return (record.outstanding, record.latency) if record and record.boot == boot else (0, 0.0)
 
