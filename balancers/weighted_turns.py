@@ -32,7 +32,7 @@ class TurnGroup:
         return node
 
     def whole_turns(self, n: int) -> dict[str, int]:
-        """Return how many of `n` messages each node receives if its share is rounded down, and adjust credits.
+        """Return how many of `n` messages each node receives with its share rounded down, and adjust credits.
 
         Fewer messages than there are nodes remain.
         """

@@ -76,7 +76,6 @@ class Table:
             self._replace([bad], explained(self._read(self._new, [bad])))
 
     def _leave_out_known(self) -> None:
-        """Remove the rows that are already in the table."""
         touched = {file.rpartition("/")[0] for file in self._files.find(self._new, FILES)}
         there = sorted(part for part in touched if self._files.find(f"{self._place}/{part}", "*.parquet"))
         if there:

@@ -35,7 +35,7 @@ def name(facts: Facts) -> str:
 
 
 def span(facts: Facts) -> str:
-    """Return the period of the report and its length, as text."""
+    """Return the period of the report and its length, or "no time" if it is unknown."""
     if facts.since is None or facts.until is None:
         return "no time"
     long = duration((facts.until - facts.since).total_seconds())

@@ -24,7 +24,7 @@ def fit(name: str, y: Column, x: Column) -> list[Column]:
 class Crossing:
     """The x where a line reaches a level, with the 95 % interval.
 
-    low and high are null if the slope may be 0.
+    All are null unless the line rises. `low` and `high` are null, too, if the slope may be 0.
     """
 
     x: Column
