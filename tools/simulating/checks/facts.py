@@ -182,5 +182,4 @@ def _spans(history: History) -> Iterator[Span]:
 
 
 def shortly(events: Iterable[Event], most: int = 3) -> tuple[Event, ...]:
-    """Return the first `most` events."""
     return tuple(events)[:most]

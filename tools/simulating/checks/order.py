@@ -29,12 +29,9 @@ from tools.simulating.history import Event, History
 def in_order(history: History, facts: Facts) -> list[Violation]:
     """C1.2: the messages of a stream arrive in order, those of a key with its own rules in order of that key.
 
-    The same holds for direct messages to one name, and for retained values of one topic.
-
-    A transient message that waited for its master when its node ended may be resent too late, and the
-    messages that a failing disk had in progress are uncertain. A master or a next hop that was unreachable
-    may deliver late, after others have delivered later messages. A node with a wrong clock may send messages
-    that others have expired; so may a publisher that moved to another node and missed the expiry.
+    So do direct messages to one name, and retained values of one topic. Excused are expired messages,
+    transient ones after the end of a process, and those that a failing disk had in progress. Messages whose
+    next hop was unreachable, and after the first end of a process those of several masters, may be late.
     """
     found: list[Violation] = []
     pubs, ends = published(history), [event.at for event in restarts(history)]
@@ -72,10 +69,9 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
 
 
 def _was_away(late: Event, other: Event | None, since: float, backs: dict[str, list[float]]) -> bool:
-    """Return whether the next hop of `late` was unreachable, or had just returned, at its publication.
+    """Return whether a node that only `late` passed has become reachable again since about `since`.
 
-    `other`, the later message, came by another next hop. Persistent messages for an unreachable next hop
-    follow when it returns.
+    Persistent messages for an unreachable node follow when it returns.
     """
     ways = set(ways_of(late)) - set(ways_of(other) if other is not None else ())
     return "p" in late.flags and any(was_between(backs.get(way, []), since - BACK, late.at) for way in ways)

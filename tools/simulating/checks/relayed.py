@@ -165,8 +165,9 @@ class Far(History):
 def in_order(history: History, facts: Facts) -> list[Violation]:
     """S-order: messages of one publisher in one domain arrive in order at each other site.
 
-    Where no rule names a master, each of several gateways is master of a part of them. After a fault each of
-    several masters at home may send a part; an unreachable master's part may be late.
+    A site without masters but with several gateways is not checked: each gateway is master of a part. After
+    the first fault, messages with several masters at home are not checked: an unreachable master's part may
+    be late.
     """
     first_fault = min((e.at for e in history.of("fault")), default=inf)
     found = list[Violation]()

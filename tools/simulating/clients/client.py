@@ -97,7 +97,7 @@ class SimClient:
         flags: int = 0,
         expires: int = 0,
     ) -> None:
-        """Publish one envelope with a message for each word of `keys`.
+        """Publish a message for each word of `keys`, as soon as the window has space.
 
         `expires` is in ns since 1970; 0 means never.
         """
@@ -121,7 +121,6 @@ class SimClient:
         self._post([("", content, domain, flags, expires, to)])
 
     def _post(self, messages: list[Post]) -> None:
-        """Post the messages as soon as the window has space."""
         self.core.desk.now = self.net.now
         self._wanting.append(messages)
         self._post_wanted()
@@ -253,7 +252,7 @@ class SimClient:
         self._turn()
 
     def use(self, s: Subscription, rate: float | None = None) -> None:
-        """Consume `rate` items per second from now on; None means at once."""
+        """Consume `rate` items per second from now on; None means at once, and 0 means none."""
         s.rate = rate
         if rate:
             self._use_some(s, rate)
@@ -261,7 +260,7 @@ class SimClient:
         self._turn()
 
     def _use_some(self, s: Subscription, rate: float) -> None:
-        """Consume one item now, and `rate` items per second."""
+        """Consume one item now, and further ones at `rate` until the rate changes."""
         if not self.is_closed and s.rate == rate:
             self._use_one(s)
             self._turn()

@@ -1,4 +1,4 @@
-"""Observers of a client's outbox: envelopes that leave, and their answers."""
+"""An outbox that reports the envelopes that leave, and checksums of contents."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ class Hand(Partner):
     # --- settling -----------------------------------------------------------------------------------------
 
     def _work_at(self, it: Consumer, some: Sequence[tuple[DeliveredEnvelope, int]], then_looks: bool) -> None:
-        """Settle each delivery at random."""
+        """Settle each delivery, or leave it unsettled, as drawn from the habits of the consumer."""
         if self.is_closed:
             return
         self.core.desk.now = self.net.now

@@ -21,7 +21,10 @@ def folder() -> TemporaryDirectory[str]:
 
 
 class FiledStore(SimStore):
-    """A store that also writes a SQLite file, which is reopened and compared whenever the process starts."""
+    """A store that also writes a SQLite file, and compares what is read with that file.
+
+    The file is reopened at each start. An old copy is not compared.
+    """
 
     def __init__(
         self, durable: Callable[[Sequence[Op]], None], clock: Callable[[], float], path: Path

@@ -122,11 +122,9 @@ class SimNode:
         return ROOMS
 
     def _hired(self) -> Worker:
-        """Return the worker that writes to the node's own store."""
         return Worker(self, self.disk)
 
     def _hired_for(self, store: str, disk: Disk) -> Worker:
-        """Return the worker of another store of the node."""
         return Worker(self, disk, store)
 
     @property
@@ -140,14 +138,14 @@ class SimNode:
         return self.sockets.came_in
 
     def begin(self) -> Image:
-        """Open the store."""
+        """Open the store, and return its content."""
         return begin(self.disk.store, self.disk.boot, self._settings.get("accept_rollback", False))
 
     def made(self) -> None:
         """Handle the creation of the core before it starts; subclasses override this."""
 
     def kill(self) -> None:
-        """End like `kill -9`: data that is not durable is lost, with all frames in flight."""
+        """End like `kill -9`: data that is not durable is lost, and so are frames in flight, at random."""
         if not self.is_up:
             return
         self._fall_silent()

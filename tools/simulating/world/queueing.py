@@ -60,7 +60,6 @@ class QueueWatch:
             )
 
     def _parted(self, kind: str, session: Session) -> None:
-        """Record that a session disconnected or closed."""
         if session.text in self._takers:
             self._tell(kind, to=session.text)
 

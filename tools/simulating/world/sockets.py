@@ -35,7 +35,6 @@ class Sockets:
             pipe.end(self._owner)
 
     def forget(self, key: Hashable) -> None:
-        """Forget a closed connection."""
         self._known.discard(key)
         self._dialled.pop(key, None)
 
@@ -68,7 +67,7 @@ class Sockets:
             self._net.after(0.0, lambda: self._owner.on_closed(outer))
 
     def gossip(self, frames: list[bytes]) -> None:
-        """Send frames to all nodes that subscribed to this one."""
+        """Send frames to all reachable nodes that subscribed to this one."""
         net, mine = self._net, self._owner
         for node in net.nodes.values():
             if mine.pub in node.listening and net.passes(mine.name, node.name):
