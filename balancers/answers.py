@@ -31,7 +31,6 @@ class AnswerRecords:
         self._records: dict[str, AnswerRecord] = {}  # most recently used last
 
     def sent(self, node: str, boot: object, n: int = 1) -> None:
-        """Count `n` messages that were sent to `node`."""
         record = self._records.pop(node, None)
         if record is None or record.boot != boot:
             record = AnswerRecord(boot)
@@ -43,7 +42,7 @@ class AnswerRecords:
     def answered(self, node: str, boot: object, n: int = 1, seconds: float | None = None) -> None:
         """Count `n` messages as answered by `node` after `seconds`, if the record is of this boot.
 
-        `None` means that no answers will come, which leaves the response time unchanged.
+        If `seconds` is None, no answers will come, and the response time is unchanged.
         """
         record = self._records.get(node)
         if record is None or record.boot != boot:

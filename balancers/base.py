@@ -200,10 +200,10 @@ class Strategy(ABC):
         return [candidate.node for candidate in at_least_one(candidates)]
 
     def started(self, node_info: NodeInfo) -> None:  # noqa: B027 - most need not know
-        """Do nothing. Strategies that use data of the choosing node override this method."""
+        """Do nothing; a strategy that uses data of the choosing node overrides this method."""
 
     def registrations(self, delta: Sequence[Registration]) -> None:  # noqa: B027 - most need not know
-        """Do nothing. Strategies that count consumers themselves override this method."""
+        """Do nothing; a strategy that counts consumers itself overrides this method."""
 
 
 def at_least_one(candidates: Candidates) -> Candidates:

@@ -18,7 +18,6 @@ class SentCounts:
         self._sent: dict[str, tuple[float, float]] = {}  # amount, and when it was computed
 
     def add(self, node: str, now: float, n: int = 1) -> None:
-        """Count n messages that were sent to the node."""
         self._sent[node] = (self.of(node, now) + n, now)
 
     def of(self, node: str, now: float) -> float:

@@ -24,7 +24,7 @@ class TurnGroup:
     credits: dict[str, float]
 
     def next(self) -> str:
-        """Add its share to each credit, and return the node with the highest credit, which pays 1."""
+        """Add the shares to the credits, and return the node with the highest credit, which pays 1."""
         for node, share in self.shares.items():
             self.credits[node] += share
         node = max(self.credits, key=self.credits.__getitem__)

@@ -19,8 +19,7 @@ SAY_AGAIN = 60.0  # s before an identical complaint is repeated
 class AdvertLimiter:
     """Limits the rate of processed adverts, and the number of services, meshes and complaints.
 
-    Adverts wait in a queue, once per service. `ignored` counts what exceeds a limit, and what the caller
-    adds.
+    Adverts wait in a queue, once per service. `ignored` counts what a limit excludes, and callers add to it.
     """
 
     def __init__(self) -> None:

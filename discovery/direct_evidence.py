@@ -92,7 +92,7 @@ class DirectEvidence:
                 return self._fates.join(record, node, now)
 
     def heard(self, uuid: bytes, now: float) -> Results:
-        """Record a message from the node `uuid`, which ends a suspicion.
+        """Record a message from the node `uuid`, and end a suspicion of that node.
 
         A node that does not count as alive is ignored.
         """

@@ -19,7 +19,6 @@ class Health:
         return self.score + 1
 
     def better(self) -> None:
-        """Lower the score by one, because a node answered."""
         self.score = max(0, self.score - 1)
 
     def worse(self, points: int) -> None:

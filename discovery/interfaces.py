@@ -82,8 +82,8 @@ def advertised(bound: str, found: Sequence[Interface], patterns: Sequence[str] =
 def mdns_interfaces(bound: str, found: Sequence[Interface], patterns: Sequence[str] = ()) -> tuple[str, ...]:
     """Return an IPv4 and an IPv6 address, as far as there are, of each interface on which to use mDNS.
 
-    The addresses identify the interfaces. For a loopback address, and for a wildcard if only loopback is up,
-    the result is 127.0.0.1, because `::1` has no multicast.
+    The addresses identify the interfaces. For a loopback address, and for a wildcard if only loopback can be
+    used, the result is 127.0.0.1, because `::1` has no multicast.
     """
     host = _host(bound)
     if _is_wildcard(host):

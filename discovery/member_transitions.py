@@ -147,7 +147,10 @@ class MemberTransitions:
     # --- the end ------------------------------------------------------------------------------------------
 
     def die(self, record: MemberRecord, by: bytes, now: float) -> Results:
-        """Declare a node dead, as `by` reports or decided."""
+        """Declare a node dead.
+
+        `by` is the uuid of the node that first declared it dead.
+        """
         record.learn(weigh(record.rumour(NodeLife.DEAD)))
         return self._end(record, NodeLife.DEAD, by, now)
 

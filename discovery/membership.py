@@ -107,7 +107,7 @@ class Membership:
         return results
 
     def on_message(self, uuid: bytes, now: float) -> Results:
-        """Record a message from the node `uuid`, which ends a suspicion.
+        """Record a message from the node `uuid`, and end a suspicion of that node.
 
         The method is cheap enough to call for each message.
         """
@@ -159,7 +159,6 @@ class Membership:
     def answered(
         self, by: bytes, number: int, lives: bool, rumours: tuple[Rumour, ...], now: float
     ) -> Results:
-        """Process the answer of `by` to the probe with this number."""
         results = self._detector.answered(by, number, lives)
         return self._said(by, rumours, now) + results
 
@@ -251,7 +250,6 @@ class Membership:
         return [record.member for record in self._table.records.values() if record.is_living]
 
     def all(self) -> list[Member]:
-        """Return all nodes in any state, including this one."""
         return [record.member for record in self._table.records.values()]
 
     def is_outlived(self, uuid: bytes) -> bool:

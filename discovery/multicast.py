@@ -54,7 +54,6 @@ class ZeroconfInstance:
         )
 
     async def close(self) -> None:
-        """Say goodbye and close the sockets."""
         await self._zeroconf.async_close()
 
     async def go_over(self, wanted: Announcement) -> None:
@@ -117,7 +116,7 @@ def _bindable(address: str) -> str:
 
 
 class MdnsListener:
-    """Reads the announcements that the sieve admits, and passes adverts and rejections to `put`.
+    """Reads the announcements that `sieve` admits, and passes adverts and rejections to `put`.
 
     `own` is the instance name of this node, whose announcements are ignored.
     """

@@ -238,7 +238,6 @@ class RumorEvidence:
 
 
 def places(node: Node) -> tuple[str, ...]:
-    """Return the addresses at which the node can be dialed."""
     return tuple(filter(None, (node.address, *node.also)))
 
 

@@ -126,7 +126,6 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
 
     @property
     def version(self) -> tuple[int, int]:
-        """The version, as (boot, counter)."""
         return self.boot, self.counter
 
     @property

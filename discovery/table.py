@@ -105,7 +105,6 @@ class MemberRecord:
         return Member(self.node, self.via, self.state, self.heard, self.incarnation, self.since)
 
     def rumour(self, state: NodeLife, by: bytes = b"") -> Rumour:
-        """Return a rumor with this state about the node as it is known now."""
         return Rumour(self.node, self.incarnation, state, by)
 
     @property
@@ -158,7 +157,6 @@ class MemberTable:
         return self._groups[state]
 
     def named(self, name: str) -> list[MemberRecord]:
-        """Return the records with this name, in any state."""
         return self._named.get(name, [])
 
     def holder(self, name: str, newcomer: bytes) -> MemberRecord | None:
@@ -180,7 +178,6 @@ class MemberTable:
                 del self._told_by[record.teller]
 
     def add(self, record: MemberRecord) -> None:
-        """Add a node that was unknown."""
         self._count(record, 1)
         self.records[record.uuid] = record
         self._groups[record.state][record.uuid] = record

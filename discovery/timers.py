@@ -45,7 +45,6 @@ class Timers:
         self._lag += seconds
 
     def tick(self, now: float) -> list[MemberEvent | DiscoveryRequest]:
-        """Run the actions that are due."""
         results: list[MemberEvent | DiscoveryRequest] = []
         # The sum must be the same as in deadline(). Otherwise rounding could wake a loop forever for nothing.
         while self._heap and self._heap[0][0] + self._lag <= now:

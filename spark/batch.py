@@ -70,7 +70,6 @@ class Table:
         return int(counted.get["lines"])
 
     def _explain_bad(self) -> None:
-        """Add the reasons to the bad lines, which are few."""
         bad = f"kind={QUARANTINE}"
         if self._files.find(self._new, bad):
             self._replace([bad], explained(self._read(self._new, [bad])))

@@ -55,7 +55,6 @@ def parsed(lines: DataFrame) -> DataFrame:
 
 
 def field(name: str) -> Column:
-    """Return a column of a parsed line."""
     return F.col(name if name in TIMES else f"read.{name}")
 
 

@@ -196,7 +196,7 @@ class Ingest:
             raise explained(error, self._to, CHECKPOINT) from error
 
     def _end(self, queries: Sequence[StreamingQuery]) -> None:
-        """End the streams after the current batch is in the checkpoint. Otherwise it would be read again."""
+        """End the streams once the current batch is in the checkpoint, so that it is not read again."""
         self._ending.set()
         while any(query.isActive and query.status["isTriggerActive"] for query in queries):
             time.sleep(LOOK)

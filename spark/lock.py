@@ -119,7 +119,7 @@ class Lock:
         return json.dumps({**who, "since": self._since, "token": self._token, "beats": self._beats})
 
     def _read(self) -> dict[str, Any] | None:
-        """Return the content of the lock file: None if it is missing, empty if it is partly written or invalid."""
+        """Return the content of the lock file: None without a file, empty if it is unfinished or invalid."""
         text = self._files.read(self._path)
         try:
             read = json.loads(text or "{}")

@@ -76,7 +76,6 @@ class Unfinished:
         return self.open != self._before
 
     def encode(self) -> str:
-        """Return the text that the constructor reads."""
         return json.dumps(self.open)
 
 

@@ -68,7 +68,7 @@ def waiting(row: Load) -> float | None:
 def axis(starts: Iterable[datetime], width: timedelta) -> tuple[datetime, ...]:
     """Return the starts of the buckets, with an empty bucket at each end of a period without data.
 
-    A gap is thus visible, and a history with long gaps stays short. A period of one bucket has one empty
+    A gap is thus visible, and a history with long gaps stays short. A gap of one bucket gets a single empty
     bucket.
     """
     times: list[datetime] = []

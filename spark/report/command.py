@@ -126,7 +126,7 @@ def _collected(spark: SparkSession, to: str, span: Span, tell: Tell) -> Facts:
 def again_if_changed(make: Callable[[], T]) -> T:
     """Return the result of `make`, which is called again if a compaction replaced files meanwhile.
 
-    The last of TRIES calls may fail. Raises: SparkJobError CHANGED, or another error of `make`.
+    After TRIES calls, the error of the last one is raised.
     """
     for _ in range(TRIES - 1):
         try:

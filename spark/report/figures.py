@@ -1,4 +1,7 @@
-"""Formatting of figures, times and foreign texts."""
+"""Formatting of figures, times and foreign texts.
+
+An unknown figure or time is written as a dash.
+"""
 
 from datetime import UTC, datetime
 
@@ -8,7 +11,7 @@ LONGEST = 120  # characters of a text from the mesh
 
 
 def number(value: float | None) -> str:
-    """Return a text such as "1,234,567", or a dash if the value is unknown."""
+    """Return a text such as "1,234,567"."""
     return "-" if value is None else f"{value:,.0f}"
 
 

@@ -95,7 +95,6 @@ class Line:
 
     @property
     def _variance(self) -> Column:
-        """The variance of y about the line."""
         return F.try_divide(F.greatest(F.lit(0.0), self._of("syy") - self._explained), self.n - 2)
 
     @property

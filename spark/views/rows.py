@@ -33,7 +33,6 @@ def settled(timestamp: str | Column = "ts") -> Column:
 
 
 def later(timestamp: Column, by: Column) -> Column:
-    """Return the time `by` seconds later."""
     return F.timestamp_micros(F.unix_micros(timestamp) + F.round(by * 1e6).cast("long"))
 
 

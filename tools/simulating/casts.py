@@ -73,7 +73,6 @@ class Cast:
         return replace(self, files=files)
 
     def rules_at(self, node: str) -> str:
-        """Return the kind of rules that `node` has."""
         place = self.site_of(node)
         return place.rules if place is not None else self.rules
 

@@ -71,7 +71,6 @@ def _faults(total: Total, console: Console) -> None:
 
 
 def as_json(total: Total) -> str:
-    """Return the report for programs."""
     found: dict[str, Any] = {
         "stories": total.stories,
         "profiles": dict(total.profiles),

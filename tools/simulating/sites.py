@@ -172,7 +172,7 @@ FAULTS = (_gateway, _gateways, _master, _parted, _broken, _split, _set_back)
 
 
 def asides(script: Script, dice: Random) -> Iterator[Step]:
-    """Yield steps of some scenarios only: syncs, conflicting publishes, and gateways that stop amid messages."""
+    """Yield steps of some scenarios only: syncs, conflicting publishes, and stops while messages pass."""
     kinds = [kind for kind in (_wished, _crossed, _amid) if dice.random() < 0.5]
     now = WARM_UP + dice.expovariate(1 / 5)
     for _ in range(ENOUGH if kinds else 0):
@@ -248,5 +248,4 @@ def _read(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def with_far_wire(script: Script, dice: Random) -> Script:
-    """Return `script` with a slow wire between sites."""
     return replace(script, far=dice.choice(FAR))

@@ -152,7 +152,6 @@ def _parts(facts: Facts) -> Html:
 
 
 def topics(facts: Facts) -> Section:
-    """Return the section about topics and their messages."""
     return Section("topics", "Busiest topics", HOW_TOPICS, _topics(facts))
 
 

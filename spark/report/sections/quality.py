@@ -120,7 +120,6 @@ def _forecast(row: Forecast) -> tuple[str, ...]:
 
 
 def clocks(facts: Facts) -> Section:
-    """Return the section about wrong clocks."""
     return Section("clocks", "Clocks", HOW_CLOCKS, _clocks(facts))
 
 

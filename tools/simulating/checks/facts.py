@@ -115,7 +115,6 @@ def final(given: list[Event] | None) -> str:
 
 
 def wants(sub: Event, key: str, domain: str) -> bool:
-    """Return whether the subscription matches the topic."""
     return sub.domain in ("", domain) and bool(sub.keys) and matches(sub.keys[0], key)
 
 

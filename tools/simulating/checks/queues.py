@@ -180,7 +180,7 @@ def _wants(selector: str, put: Event) -> bool:
 
 
 def sums(history: History, facts: Facts) -> list[Violation]:
-    """Q9: each message is ready, out, delayed, in doubt, dying, done, dead or discarded, in one state only.
+    """Q9: each message is in one state only, such as ready, out, delayed, in transit, acked, dead or purged.
 
     The figures that a node reports agree with these states.
     """

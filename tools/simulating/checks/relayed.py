@@ -180,7 +180,6 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
 
 
 def _has_several(given: Event, facts: Facts) -> bool:
-    """Return whether `given` is a delivery of a message with several masters at home."""
     home = next((site for site in facts.sites if given.to.startswith(f"/site/{site.name}/")), None)
     is_so = home is not None and len(home.facts.masters_of(given.domain, given.keys[0])) > 1
     return given.kind == "deliver" and is_so

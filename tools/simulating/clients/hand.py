@@ -57,7 +57,7 @@ class Hand(Partner):
 
     Its events: `put` with the terms and kind in `keys`; `put said` with the answer; `opened` at the start of
     an epoch, with the messages from before in `keys`; `began` when the user receives a message; `says` when
-    the user settles it; `settled` when the node has stored that, and `late` when it has not.
+    the user settles it; `settled` when the node has stored that.
     """
 
     def __init__(self, *args: Any) -> None:

@@ -140,7 +140,6 @@ class Partner(Witness):
                     self._handle(served, taken, False)
 
     def _note_epochs(self) -> None:
-        """Record which epochs have begun or ended."""
         for served in self.served.values():
             epoch = served.serving._epoch
             number = epoch.number if epoch is not None and self.core.line.is_up else 0

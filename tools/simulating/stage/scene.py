@@ -38,7 +38,6 @@ class Scene:
         self.tell("fault", what, who, to)
 
     def over(self, what: str, who: str, to: str = "") -> None:
-        """Record the end of a fault."""
         self.tell("over", what, who, to)
 
     def within(self, seconds: float, is_done: Callable[[], bool]) -> None:

@@ -60,7 +60,6 @@ class Sites:
         return met >= {(place.name, to) for place in self._places.values() for to in place.knows}
 
     def end(self) -> None:
-        """Record all views in the end."""
         for who, view in self._views():
             self._tell("saw", who, view)
 

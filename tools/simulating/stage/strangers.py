@@ -25,7 +25,6 @@ class Strangers:
         return {"stranger": self._stranger, "namesake": self._namesake, "lie": self._lie}
 
     def leave(self) -> None:
-        """Stop all foreign nodes."""
         for node in self._foreign:
             node.close()
 

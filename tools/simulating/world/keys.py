@@ -24,7 +24,6 @@ IDLE = Sample((100.0,), 8 << 30, 16 << 30)
 
 
 def seed_of(name: str) -> bytes:
-    """Return the seed of an Ed25519 key."""
     return name.encode().ljust(32, b".")[:32]
 
 

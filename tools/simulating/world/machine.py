@@ -126,7 +126,6 @@ class HarshNode(StoppableNode):
 
     @property
     def guard(self) -> Witnessed:
-        """The guard between the process and its store."""
         return self._place.guard
 
     def _hired(self) -> HarshWorker:
@@ -211,7 +210,6 @@ class HarshNode(StoppableNode):
         return not self.is_up and self.store.put_back(self._place.ended - UNWITNESSED)
 
     def let_go(self) -> None:
-        """Release all resources after the run."""
         self._place.let_go()
         self.store.close()
 

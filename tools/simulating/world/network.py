@@ -181,7 +181,6 @@ class Network(Generic[N]):
         self.pipes.append(pipe)
 
     def passes(self, sender: str, receiver: str) -> bool:
-        """Return whether frames pass from `sender` to `receiver`."""
         return frozenset((sender, receiver)) not in self.cuts
 
     def chance(self, what: str) -> Random:

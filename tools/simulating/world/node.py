@@ -118,7 +118,6 @@ class SimNode:
 
     @property
     def rooms(self) -> tuple[Room, ...]:
-        """The additional components of its core."""
         return ROOMS
 
     def _hired(self) -> Worker:
@@ -134,7 +133,6 @@ class SimNode:
 
     @property
     def came_in(self) -> dict[Hashable, Pipe]:
-        """The inbound connections."""
         return self.sockets.came_in
 
     def begin(self) -> Image:

@@ -54,7 +54,6 @@ class Sockets:
         return None
 
     def pipe(self, key: Hashable) -> Pipe | None:
-        """Return the connection with the core's key, or None."""
         return self._dialled.get(key) or self.came_in.get(key)
 
     def send(self, key: Hashable, frames: list[bytes]) -> None:

@@ -139,7 +139,6 @@ class HarshNetwork(SimNetwork):
             self._wires[sender, receiver] = wire
 
     def lay(self, base: Wire) -> None:
-        """Set the default wire."""
         self._base = base
 
     def lay_between(self, sites: Mapping[str, str], far: Wire) -> None:
