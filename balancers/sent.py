@@ -8,7 +8,7 @@ FORGOTTEN = 0.01  # smaller amounts are dropped
 class SentCounts:
     """Messages sent to each node, by name, in amounts that decay as the nodes' own figures include them.
 
-    A count since a node's last state would mislead: right after its state each node would look idle to every
+    A count since a node's last state would mislead. Right after a state the node would look idle to every
     sender at once, and a node whose states do not arrive would look ever busier.
     """
 

@@ -112,8 +112,8 @@ class DirectEvidence:
     def spoke(self, uuid: bytes, now: float) -> Results:
         """Record a message on the control connection of the node `uuid`.
 
-        Such a message proves that the process is alive, because nothing stays in flight there when it dies. A
-        dead node counts as alive again, unless another node holds its name.
+        The message proves that the process is alive, because no message stays in flight on that connection
+        when the process dies. A dead node counts as alive again, unless another node holds its name.
         """
         record = self._table.records.get(uuid)
         if record is None:

@@ -136,7 +136,7 @@ class Membership:
     ) -> Results:
         """Process rumors that `by` sent without a probe.
 
-        `is_answer` marks the answer to a request for all members.
+        `is_answer` marks an answer to a request for all members, with more than HEARSAY nodes.
         """
         return self._said(by, rumours, now, is_answer)
 

@@ -51,7 +51,7 @@ class RumorEvidence:
         self._places = set(places(table.me.node))  # own addresses in this boot
         self._by = b""  # the sender of the current rumors
         self._is_crowd = False  # more than HEARSAY nodes, as far as known
-        self._is_census = False  # the sender's complete list, mostly no news
+        self._is_census = False  # from the sender's list of all members, mostly no news
 
     def moved(self, node: Node) -> None:
         """Add the addresses of `node`, this node, and announce this node with a higher incarnation."""
@@ -91,7 +91,7 @@ class RumorEvidence:
     def believe(self, rumours: tuple[Rumour, ...], by: bytes, now: float, is_answer: bool = False) -> Results:
         """Process the rumors that `by` sent.
 
-        `is_answer` marks the answer to a request for all members: more than HEARSAY nodes, and complete.
+        `is_answer` marks an answer to a request for all members, with more than HEARSAY nodes.
         """
         results: Results = []
         self._by, self._is_census = by, is_answer

@@ -60,7 +60,7 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
         wall: Clock of the node, in ns since 1970.
         up: Seconds since its start.
         software: Name and version of its software, at most 64 printable ASCII characters.
-        cpu: Idle percentage of each core.
+        cpu: Idle percentage of each core. Empty: not known.
         ram_free: Free memory, in bytes.
         ram_total: Memory, in bytes.
         load: Load, 0 (idle) to 1 (busy).
@@ -73,19 +73,19 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
         sessions: Number of sessions.
         subscriptions: Number of subscriptions.
         links: Number of nodes that it is logged in to.
-        insecure: Whether it is open to all on purpose.
+        insecure: Not used; this release always sends false.
         weights: Stamp of the balancers' weights that it has. 0: none.
         log: Position of the newest entry of its log on disk.
         commits: Number of commits of its store.
-        ways: Names of the nodes through which it publishes and asks.
+        ways: Names of the nodes through which it publishes and subscribes.
         shared: For each kind of shared rows that it has: kind, newest stamp, digest.
         requested: Requests a second of its clients.
-        request_p50: Median duration of their replies in the last 5 to 10 s.
+        request_p50: Median duration of these requests, in s, in the last 5 to 10 s.
         request_p99: 99th percentile of the same.
         request_failed: Requests a second that failed.
         served: Messages a second settled by servers and group members at this node.
         queued: Messages in queues at this node, outstanding ones included.
-        consumers: Consumers of the given queues.
+        consumers: Consumers of queues at this node.
         machine: 8 hexadecimal digits that nodes on one machine share until it restarts. `""`: not known.
     """
 
