@@ -27,7 +27,7 @@ class ServerFiles(Reads):
         self._session = session
 
     def find(self, folder: str, pattern: str) -> list[str]:
-        """Return the paths of table files below `folder`, or of their directories, that match, sorted."""
+        """Return the paths that match `pattern`, sorted: table files below `folder`, or their directories."""
         try:
             paths = self._session.read.schema(TABLE).parquet(folder).inputFiles()
         except AnalysisException as error:
