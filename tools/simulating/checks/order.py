@@ -80,9 +80,9 @@ def _was_away(late: Event, other: Event | None, since: float, backs: dict[str, l
 class Owed:
     """The messages that a subscription must receive or be notified of.
 
-    They were published after it was confirmed, and answered OK. A subscription from before the first fault is
-    known to all nodes that its own node had met by then. Later ones may be unknown to a master; in a mesh
-    without rules its `accept` event names the subscribers.
+    The messages were published after the subscription was confirmed, and answered OK. A subscription from
+    before the first fault is known to all nodes that its own node had met by then. Later ones may be unknown
+    to a master; in a mesh without rules its `accept` event names the subscribers.
     """
 
     def __init__(self, history: History, facts: Facts) -> None:

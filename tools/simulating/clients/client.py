@@ -252,7 +252,7 @@ class SimClient:
         self._turn()
 
     def use(self, s: Subscription, rate: float | None = None) -> None:
-        """Consume `rate` items per second from now on; None means at once, and 0 means none."""
+        """Change the rate to `rate` items per second; None consumes at once, and 0 nothing."""
         s.rate = rate
         if rate:
             self._use_some(s, rate)

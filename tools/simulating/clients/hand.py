@@ -174,7 +174,7 @@ class Hand(Partner):
             self._turn()
 
     def hurry(self) -> None:
-        """Process all deliveries quickly and ack them from now on.
+        """Change all consumers to process deliveries without delay, and to ack them.
 
         Unsettled messages with a lease stay unsettled, so that other consumers receive them.
         """

@@ -53,7 +53,7 @@ class Strangers:
         scene.net.after(STAYS, node.close)
 
     def _lie(self, name: str) -> None:
-        """Make a node send arbitrary numbers to other nodes from now on."""
+        """Make a node send arbitrary numbers to other nodes, until all faults are healed."""
         scene, cast = self._scene, self._scene.script.cast
         scene.fault("lie", name)
         scene.history.met("lied")
