@@ -30,7 +30,7 @@ _FAR, _LINK, _LOOPBACK = range(3)  # reach of an address
 
 @dataclass(frozen=True, slots=True)
 class Advert:
-    """What a node announces about itself, so that others can dial it.
+    """The announcement of a node, with the data that others need to dial it.
 
     `hosts` are IP addresses as text, those with the widest reach first.
     """

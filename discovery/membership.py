@@ -264,7 +264,7 @@ class Membership:
     def by_name(self, name: str) -> Member | None:
         """Return the member with this name, or None.
 
-        Living nodes are preferred, then those that are not only seen, then the latest contact.
+        Preferred are living nodes, then nodes that are not only seen, then the latest contact.
         """
         named = self._table.named(name)
         best = max(named, key=lambda r: (r.is_living, r.state is not NodeLife.SEEN, r.heard), default=None)

@@ -68,7 +68,7 @@ class ZeroconfInstance:
     async def look(self, heard: Callable[..., None]) -> None:
         """Adopt the wanted interfaces, and query for services again. Raises: CannotSpeak.
 
-        Each service that answers is reported to `heard`, even if it is known.
+        Each service that answers is reported to the callback, even if it is known.
         """
         # This includes interfaces that failed before, such as one without an address yet.
         await self._zeroconf.async_update_interfaces(_for_zeroconf(self._spoken.interfaces))

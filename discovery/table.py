@@ -215,7 +215,7 @@ class MemberTable:
     def make_room(self) -> bool:
         """Return whether a record fits, after evicting one if necessary.
 
-        Evicted is the oldest seen node, or else the oldest dead one, or else the oldest one that left.
+        Evicted is the oldest seen node, or else the oldest dead one, or else the oldest left one.
         """
         if not self.is_full:
             return True

@@ -55,7 +55,7 @@ class Unfinished:
                 self.open.pop(it.path, None)
 
     def look(self, sizes: Mapping[str, int | None], now: float) -> list[str]:
-        """Return the segments to read again, and remove those that are complete or deleted.
+        """Return the segments to read again, and remove complete and deleted ones.
 
         `sizes` has the present size of each in bytes; None means deleted.
         """

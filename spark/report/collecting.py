@@ -96,7 +96,7 @@ VIEWS = {
 def collect(history: DataFrame, now: datetime, tell: Tell) -> Facts:
     """Return the facts of a history, as read by mesh.history.reading.
 
-    `now` is the time of this report. `tell` is called from several threads.
+    `now` is the time of this report. The progress callback is called from several threads.
     """
     done = count()
 

@@ -30,8 +30,8 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
     """C1.2: the messages of a stream arrive in order, those of a key with its own rules in order of that key.
 
     So do direct messages to one name, and retained values of one topic. Excused are expired messages,
-    transient ones after the end of a process, and those that a failing disk had in progress. Messages whose
-    next hop was unreachable, and after the first end of a process those of several masters, may be late.
+    transient ones after the end of a process, and messages in progress on a failing disk. Messages whose next
+    hop was unreachable, and after the first end of a process messages with several masters, may be late.
     """
     found: list[Violation] = []
     pubs, ends = published(history), [event.at for event in restarts(history)]

@@ -21,7 +21,7 @@ def folder() -> TemporaryDirectory[str]:
 
 
 class FiledStore(SimStore):
-    """A store that also writes a SQLite file, and compares what is read with that file.
+    """A store that also writes a SQLite file, and compares each read with that file.
 
     The file is reopened at each start. An old copy is not compared.
     """
