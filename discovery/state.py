@@ -134,7 +134,6 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
         return 100 - sum(self.cpu) / len(self.cpu) if self.cpu else None
 
     def encode(self) -> bytes:
-        """Return the state as one msgpack array."""
         return msgspec.msgpack.encode(self)
 
 

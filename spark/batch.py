@@ -91,7 +91,6 @@ class Table:
         return self._read(self._place, parts).where(F.col("ts").between(first, last) | F.col("ts").isNull())
 
     def _replace(self, parts: list[str], rows: DataFrame) -> None:
-        """Replace `parts` of the new rows by `rows`, which were derived from them."""
         self._write(rows, self._beside)
         for part in parts:
             self._files.remove(f"{self._new}/{part}")

@@ -30,7 +30,6 @@ class Figure:
 
 
 def name(facts: Facts) -> str:
-    """Return the title of the report."""
     return f"Mesh {', '.join(facts.clusters)}" if facts.clusters else "A mesh without data"
 
 

@@ -65,7 +65,6 @@ class Line:
         return F.coalesce((self.n > 2) & (self._explained > 0) & (self._doubt < 1), F.lit(False))
 
     def at(self, x: Column) -> Column:
-        """Return y of the line at x."""
         return self._of("y") + self.slope * (x - self._of("x"))
 
     def crossing(self, level: float) -> Crossing:

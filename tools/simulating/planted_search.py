@@ -114,7 +114,6 @@ def _show_script(console: Console, row: Search) -> None:
 
 
 def show_script(console: Console, profile: str, seed: int, script: Script) -> None:
-    """Print the steps of a script."""
     console.print(f"  {profile} {seed}: {len(script.steps)} steps", highlight=False)
     for step in script.steps:
         console.print(f"  {step}", highlight=False, markup=False)

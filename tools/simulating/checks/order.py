@@ -153,7 +153,6 @@ class Owed:
         return any(name == home and (not some or place in some.split(",")) for name, some in peers)
 
     def home(self, client: str, number: int) -> str:
-        """Return the session name of the subscription's client."""
         return self._confirmed[client, number].to
 
     def is_over(self, client: str, number: int) -> bool:

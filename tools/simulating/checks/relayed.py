@@ -45,7 +45,6 @@ class Relayed:
                     self.values[home, event.domain, key, event.stamp] = event.stream, event.domain, number
 
     def sent_from(self, site: str, domain: str, key: str) -> frozenset[str]:
-        """Return the sites that receive messages published at `site`."""
         return destinations(self._places, site, domain, key)
 
     def goes_to(self, pub: Event) -> frozenset[str]:

@@ -71,7 +71,6 @@ class SimClient:
         self._turn()
 
     def called(self, name: str) -> str:
-        """Return the unique name of the client in the network."""
         return f"client {name} {len(self.net.pipes)}"
 
     @property
@@ -151,7 +150,6 @@ class SimClient:
             promise.then(partial(self._judged, (domain, number), last))
 
     def _judged(self, number: Number, last: bool, said: Published | None, error: Any) -> None:
-        """Record the first and the final answer to a message."""
         known = self.answers.get(number)
         if isinstance(error, MeshError) and error.code == "CLOSED":
             return
@@ -292,7 +290,6 @@ class SimClient:
         """Handle a gap of `gap` dropped messages; subclasses override this."""
 
     def _look(self) -> None:
-        """Consume the messages that woken subscriptions have received."""
         while self._stirred:
             stirred, self._stirred = self._stirred, {}
             for s in stirred:

@@ -23,7 +23,6 @@ class Diary(Outbox):
 
     @property
     def is_through(self) -> bool:
-        """Whether all messages have a final answer."""
         return not any(stream.waiting for stream in self._streams.values())
 
 

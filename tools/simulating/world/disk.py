@@ -69,7 +69,6 @@ class SimStore(MemoryStore):
             self._durable(ops)
 
     def count_from(self, commits: int) -> None:
-        """Continue with the given number of commits."""
         self._commits = commits
 
     def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:

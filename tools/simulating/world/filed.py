@@ -16,7 +16,6 @@ ONE_IN = 100  # runs
 
 
 def folder() -> TemporaryDirectory[str]:
-    """Return a temporary folder for the files of a run."""
     return TemporaryDirectory(prefix="heronry-story-", dir=memory_directory())
 
 

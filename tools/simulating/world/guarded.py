@@ -109,6 +109,5 @@ class Place:
         self._data = self._guard = None
 
     def close(self) -> None:
-        """Release the directory after a clean stop."""
         self.guard.close()
         self.let_go()

@@ -203,7 +203,6 @@ class SimNode:
 
     @property
     def alive(self) -> set[str]:
-        """The names of the other nodes that this node considers alive."""
         return {peer.node.name for peer in self.core.parts.neighbours.peers.values() if peer.alive}
 
     def metric(self, name: str) -> int:

@@ -158,7 +158,6 @@ class Observer(Component):
                 self._add(self._event("untold", to=peer.node.name, gap=gap))
 
     def untold_yet(self) -> set[str]:
-        """Return the nodes with unreported gaps."""
         peers = self._node.core.parts.neighbours.peers.values()
         return {p.node.name for p in peers if p.begun and (untold(p.begun.feed) or p.begun.outlet.passed_on)}
 

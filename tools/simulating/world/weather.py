@@ -146,7 +146,10 @@ class HarshNetwork(SimNetwork):
         self._sites, self._far = sites, far
 
     def part(self, one: str, other: str) -> None:
-        """Cut the wires between two sites. Connections that are still cut after PATIENCE seconds break."""
+        """Cut the wires between two sites.
+
+        A connection that is still cut after PATIENCE seconds breaks.
+        """
         self.parted.add(frozenset((one, other)))
         self._give_up_those_cut()
 

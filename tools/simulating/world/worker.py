@@ -98,7 +98,6 @@ class Worker:
         return outcome
 
     def drain(self) -> None:
-        """Finish all jobs before a clean stop."""
         while self.batch or self.jobs:
             self.finish()
 
