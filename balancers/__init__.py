@@ -1,1 +1,1 @@
-"""Balancing strategies: each picks one node of several."""
+"""Balancing strategies, which choose among the nodes that can take a message."""

@@ -22,7 +22,7 @@ class AnswerRecord:
 
 
 class AnswerRecords:
-    """A record for each node, by name.
+    """Records of the KEPT most recently used nodes, by name.
 
     A restarted node begins with an empty record.
     """
@@ -31,7 +31,6 @@ class AnswerRecords:
         self._records: dict[str, AnswerRecord] = {}  # most recently used last
 
     def sent(self, node: str, boot: object, n: int = 1) -> None:
-        """Count `n` messages that were sent to `node`."""
         record = self._records.pop(node, None)
         if record is None or record.boot != boot:
             record = AnswerRecord(boot)
@@ -41,9 +40,9 @@ class AnswerRecords:
             del self._records[next(iter(self._records))]
 
     def answered(self, node: str, boot: object, n: int = 1, seconds: float | None = None) -> None:
-        """Count `n` answers of `node` that arrived after `seconds`.
+        """Count `n` messages as answered by `node` after `seconds`, if the record is of this boot.
 
-        `None` means that no answers will come.
+        If `seconds` is None, no answers will come, and the response time is unchanged.
         """
         record = self._records.get(node)
         if record is None or record.boot != boot:
@@ -54,7 +53,7 @@ class AnswerRecords:
             record.latency += (seconds - record.latency) * weight
 
     def of(self, node: str, boot: object) -> tuple[int, float]:
-        """Return the number of unanswered messages, and the response time in s."""
+        """Return the number of unanswered messages, and the average response time in s, 0 if unknown."""
         record = self._records.get(node)
         return (record.outstanding, record.latency) if record and record.boot == boot else (0, 0.0)
 

@@ -143,10 +143,10 @@ class Balancer(Protocol):
         """
 
     def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """Return all candidates, the best first, in the order in which the caller tries them."""
+        """Return the names of all candidates, the best first, in the order in which the caller tries them."""
 
     def several(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """Return the candidates that receive a message to all, which may be any subset."""
+        """Return the names of the candidates that receive a message to all, which may be any subset."""
 
     def started(self, node_info: NodeInfo) -> None:
         """Set the node that chooses.
@@ -196,14 +196,14 @@ class Strategy(ABC):
         return found
 
     def several(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """Return all candidates."""
+        """Return the names of all candidates."""
         return [candidate.node for candidate in at_least_one(candidates)]
 
     def started(self, node_info: NodeInfo) -> None:  # noqa: B027 - most need not know
-        """Set the node that chooses."""
+        """Do nothing; a strategy that uses data of the choosing node overrides this method."""
 
     def registrations(self, delta: Sequence[Registration]) -> None:  # noqa: B027 - most need not know
-        """Record changes of consumers."""
+        """Do nothing; a strategy that counts consumers itself overrides this method."""
 
 
 def at_least_one(candidates: Candidates) -> Candidates:

@@ -31,9 +31,9 @@ def weights(candidates: Candidates) -> list[float]:
 
 
 def tempered(known: Sequence[float], said: Sequence[float | None]) -> list[float]:
-    """Return `said`, limited to a factor of BELIEVED around the median of `known`.
+    """Return `said`, limited to a factor of BELIEVED around the low median of `known`.
 
-    `None` becomes the median.
+    `None` becomes the median. The median of no figures is 1.
     """
     # The low median, so that of two nodes the one with the higher figure does not set the standard.
     typical = median_low(known) if known else 1.0

@@ -19,10 +19,9 @@ Picked = TypeVar("Picked")
 
 
 class Guarded:
-    """A foreign balancer whose errors and invalid results are replaced by RoundRobin.
+    """A foreign balancer whose errors and invalid results are replaced by results of RoundRobin.
 
-    Its failures lose no message. `faults` counts the replacements. `fault` describes the last failure, or is
-    "" if there was none.
+    `faults` counts the replacements. `fault` describes the last failure, or is "" if there was none.
     """
 
     def __init__(self, name: str, inner: Balancer, jitter: Jitter) -> None:

@@ -8,7 +8,7 @@ from mesh.balancers.least_loaded import LeastLoaded
 class LeastMemory(LeastLoaded):
     """Picks the node with the lowest (sent + outstanding + 1) / (free memory x weight).
 
-    Works as LeastLoaded otherwise. Nodes without a recent figure count as the median.
+    Otherwise the strategy is that of LeastLoaded. Nodes without a recent figure count as the median.
     """
 
     def _rooms(self, candidates: Candidates) -> list[float]:

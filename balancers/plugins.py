@@ -50,10 +50,10 @@ class BadBalancer(ValueError):
 
 
 def named(name: str, jitter: Jitter, options: Mapping[str, object] = NO_OPTIONS) -> Balancer:
-    """Return a new balancer of the strategy `name`.
+    """Return a new balancer of the strategy `name`. Raises: BadBalancer.
 
     `jitter` returns random numbers in [0, 1). Built-in names take precedence. Foreign balancers are wrapped
-    by `Guarded`. Raises BadBalancer, which lists the installed strategies.
+    by `Guarded`.
     """
     found = [entry for entry in _foreign() if entry.name == name] if name not in OURS else []
     if not found and (ours := full_name(name)) in OURS:
@@ -72,7 +72,7 @@ def named(name: str, jitter: Jitter, options: Mapping[str, object] = NO_OPTIONS)
 
 
 def full_name(name: str) -> str:
-    """Return LeastLoaded for least-loaded, as for all built-in strategies, or any other name unchanged."""
+    """Return the built-in name that `name` writes in lower case with hyphens, or else `name` unchanged."""
     joined = "".join(part.capitalize() for part in name.split("-"))
     return joined if joined in OURS and name == name.lower() else name
 
@@ -83,7 +83,6 @@ def installed() -> list[str]:
 
 
 def _taken_by(options: Collection[str]) -> str:
-    """Return a hint about the strategy that has the first of the given options."""
     first = min(options)
     takers = [name for name, taken in OPTIONS.items() if first in taken]
     return f" That is for {takers[0]}." if takers else ""

@@ -8,7 +8,7 @@ FORGOTTEN = 0.01  # smaller amounts are dropped
 class SentCounts:
     """Messages sent to each node, by name, in amounts that decay as the nodes' own figures include them.
 
-    A count since a node's last state would mislead: right after its state each node would look idle to every
+    A count since a node's last state would mislead. Right after a state the node would look idle to every
     sender at once, and a node whose states do not arrive would look ever busier.
     """
 
@@ -18,7 +18,6 @@ class SentCounts:
         self._sent: dict[str, tuple[float, float]] = {}  # amount, and when it was computed
 
     def add(self, node: str, now: float, n: int = 1) -> None:
-        """Count n messages that were sent to the node."""
         self._sent[node] = (self.of(node, now) + n, now)
 
     def of(self, node: str, now: float) -> float:

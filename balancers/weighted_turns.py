@@ -24,7 +24,7 @@ class TurnGroup:
     credits: dict[str, float]
 
     def next(self) -> str:
-        """Return the node with the highest credit, and charge it for the pick."""
+        """Add the shares to the credits, and return the node with the highest credit, which pays 1."""
         for node, share in self.shares.items():
             self.credits[node] += share
         node = max(self.credits, key=self.credits.__getitem__)
@@ -32,7 +32,7 @@ class TurnGroup:
         return node
 
     def whole_turns(self, n: int) -> dict[str, int]:
-        """Return how many of `n` messages each node receives if its share is rounded down.
+        """Return how many of `n` messages each node receives with its share rounded down, and adjust credits.
 
         Fewer messages than there are nodes remain.
         """
@@ -116,7 +116,7 @@ class WeightedTurns(Strategy):
 
 
 def key_of(message: Message | None) -> str:
-    """Return the key of the message, which is the scope of its credits.
+    """Return the key of the message, or "" without a message, as the scope of its credits.
 
     With a common scope, alternating addresses could always meet the same node.
     """

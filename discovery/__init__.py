@@ -1,1 +1,1 @@
-"""Names, states and membership of nodes."""
+"""Discovery of nodes: membership, gossip about node states, and multicast DNS."""

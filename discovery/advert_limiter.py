@@ -17,9 +17,9 @@ SAY_AGAIN = 60.0  # s before an identical complaint is repeated
 
 
 class AdvertLimiter:
-    """Limits the rate of processed adverts and the number of kept services.
+    """Limits the rate of processed adverts, and the number of services, meshes and complaints.
 
-    Excess adverts wait in a queue, once per name. Adverts beyond a full queue are only counted.
+    Adverts wait in a queue, once per service. `ignored` counts what a limit excludes, and callers add to it.
     """
 
     def __init__(self) -> None:
@@ -40,14 +40,17 @@ class AdvertLimiter:
         return bool(self._line)
 
     def hear(self, instance: str) -> None:
-        """Queue the service `instance`, which was announced or has changed."""
+        """Queue the service `instance`, which was announced or has changed, unless the queue is full."""
         if instance not in self._line and len(self._line) >= LONGEST_LINE:
             self.ignored += 1
         else:
             self._line[instance] = None
 
     def take(self, now: float) -> list[str]:
-        """Return the services to process now, in order of arrival."""
+        """Remove and return the services to process now, in order of arrival.
+
+        On average at most MOST_A_SECOND services are returned per second.
+        """
         self._allowed = min(MOST_A_SECOND, self._allowed + (now - self._refilled) * MOST_A_SECOND)
         self._refilled = now
         taken = [self._line.popitem(last=False)[0] for _ in range(min(int(self._allowed), len(self._line)))]
@@ -57,7 +60,7 @@ class AdvertLimiter:
     def keep(self, instance: str) -> bool:
         """Keep the service if there is room for it, and return whether it is kept.
 
-        Call only for proven adverts, or foreign ones could fill all places.
+        Call only for proven adverts. Otherwise foreign adverts could fill all places.
         """
         if instance not in self._services and len(self._services) >= MOST_SERVICES:
             self.ignored += 1
@@ -66,12 +69,12 @@ class AdvertLimiter:
         return True
 
     def forget(self, instance: str) -> None:
-        """Free the place of a service that said goodbye or expired."""
+        """Remove a service that said goodbye or expired, also from the queue."""
         self._line.pop(instance, None)
         self._services.discard(instance)
 
     def is_new_mesh(self, mesh: str) -> bool:
-        """Return whether to report `mesh` to users, which happens once per mesh.
+        """Return whether to report `mesh` to users: only at the first call for each mesh.
 
         At most MOST_MESHES meshes are reported.
         """
@@ -84,7 +87,8 @@ class AdvertLimiter:
     def is_news(self, rejected: Rejected, now: float) -> bool:
         """Return whether to report `rejected` to users.
 
-        An identical rejection is reported again after SAY_AGAIN seconds.
+        A rejection with the same instance and code is reported again after SAY_AGAIN seconds. In that time,
+        at most MOST_COMPLAINTS are reported.
         """
         about = (rejected.instance, rejected.code)
         if now - self._complaints.get(about, float("-inf")) < SAY_AGAIN:
@@ -100,17 +104,17 @@ class AdvertLimiter:
 
 
 class Boots:
-    """Remembers the highest boot of each node, and rejects adverts of earlier boots.
+    """Remembers the highest boots of the latest MOST_BOOTS nodes, and rejects adverts of earlier boots.
 
-    An advert of an earlier boot is replayed or of an old process. A node is identified by uuid and key here,
-    because another member may sign adverts for any uuid with its own key.
+    An advert of an earlier boot is replayed or comes from an old process. A node is identified by uuid and
+    key here, because another member may sign adverts for any uuid with its own key.
     """
 
     def __init__(self) -> None:
         self._highest: OrderedDict[tuple[bytes, bytes], int] = OrderedDict()
 
     def judge(self, advert: Advert) -> Advert | Rejected:
-        """Return `advert`, or a rejection if its node has already advertised a higher boot.
+        """Return `advert`, or a rejection if a higher boot of its node is remembered.
 
         Call only for proven adverts.
         """

@@ -30,7 +30,7 @@ _FAR, _LINK, _LOOPBACK = range(3)  # reach of an address
 
 @dataclass(frozen=True, slots=True)
 class Advert:
-    """A place to dial a node.
+    """The announcement of a node, with the data that others need to dial it.
 
     `hosts` are IP addresses as text, those with the widest reach first.
     """
@@ -50,7 +50,10 @@ class Advert:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An advert that claims to be of this cluster but must not be followed."""
+    """An advert that claims to be of this cluster but must not be followed.
+
+    With an empty `instance`, mDNS itself has failed.
+    """
 
     instance: str  # as received, truncated
     reason: str  # human-readable
@@ -90,9 +93,9 @@ class Adverts:
         self._cluster = _mac(secret, b"cluster\0" + cluster.encode())[:8].hex().encode()
 
     def write(self, advert: Advert) -> dict[str, bytes]:
-        """Return the TXT record of `advert`, at most 346 bytes.
+        """Return the TXT record of `advert`, in at most LARGEST_READ bytes.
 
-        All values are text that any mDNS browser can show.
+        All values are ASCII text that any mDNS browser can show.
         """
         text = self._text(advert)
         txt = {"v": FORMAT, "c": self._cluster, "n": advert.name.encode(), "b": b"%d" % advert.boot}
@@ -108,8 +111,8 @@ class Adverts:
     ) -> Advert | Rejected | Near | None:
         """Return the advert if it is proven, or why it is rejected.
 
-        Return Near for a node with other keys than this mesh, and None for other clusters and for services
-        that are not nodes.
+        In a mesh with keys, return Near for a node with keys of another mesh. Return None for other foreign
+        adverts and for services that are not nodes.
         """
         if txt.get(b"c") != self._cluster:
             return self._near(instance, txt, port, hosts)
@@ -145,7 +148,7 @@ class Adverts:
     def _near(
         self, instance: str, txt: Mapping[bytes, bytes | None], port: int | None, hosts: Sequence[str]
     ) -> Near | None:
-        """Return the node of another mesh that the advert describes, or None if it cannot be read.
+        """Return the described node of another mesh with keys, or None.
 
         Two machines that each made their own keys notice each other only by this method.
         """
@@ -217,8 +220,7 @@ def _mac(secret: bytes, text: bytes) -> bytes:
 def usable(hosts: Sequence[str]) -> tuple[str, ...]:
     """Return the addresses that can be dialed, those with the widest reach first, at most MOST_HOSTS.
 
-    Loopback addresses are kept only if there are no others, because on another machine they mean that
-    machine.
+    Loopback addresses are kept only if there are no others, because they lead back to the machine that dials.
     """
     ranked = {host: rank for host in hosts if (rank := _rank(host)) is not None}
     if min(ranked.values(), default=_LOOPBACK) < _LOOPBACK:

@@ -1,4 +1,4 @@
-"""Failure detector: sends probes, probes for other nodes, and checks suspicious nodes at once."""
+"""Failure detector: probes nodes in turn, on behalf of other nodes, and after a lost connection."""
 
 from __future__ import annotations
 
@@ -96,10 +96,6 @@ class Detector:
             self._timers.after(AGAIN, now, self._spread)
 
     def _spread(self, now: float) -> Results:
-        """Send fresh rumors to a few connected nodes.
-
-        In a large mesh, such rumors do not wait for the next probe.
-        """
         rumours = self._news.next_batch(self._table.alive, sent=FRESH)
         self._is_spreading = bool(rumours)
         if not rumours:
@@ -120,7 +116,10 @@ class Detector:
         return (accusation, *(rumour for rumour in others if rumour.node.uuid != to))
 
     def tell_some(self, about: bytes) -> Results:
-        """Send fresh rumors to a few nodes other than `about`, which pass them on with their probes."""
+        """Send queued rumors at once to a few nodes, which pass them on with their probes.
+
+        In a small mesh, `about` is not among these nodes.
+        """
         if self._table.alive > HEARSAY:  # a random pick would seldom be connected
             return [Spread(self._news.next_batch(self._table.alive))]
         some = self._table.roster.some(self._timing.indirect, about)
@@ -198,7 +197,10 @@ class Detector:
     # --- probes for other nodes ---------------------------------------------------------------------------
 
     def probe_for(self, by: bytes, number: int, node: Node, now: float) -> Results:
-        """Probe `node` on behalf of a node that cannot reach it."""
+        """Probe `node` on behalf of a node that cannot reach it, or answer at once if `node` is this node.
+
+        With ERRANDS such probes open, the request is ignored.
+        """
         if node.uuid == self._table.me.uuid:
             return [Lives(by, number, node.boot == self._table.me.boot, self.packet(by))]
         if len(self._errands) >= ERRANDS:
@@ -217,7 +219,10 @@ class Detector:
     # --- immediate probes ---------------------------------------------------------------------------------
 
     def disconnected(self, record: MemberRecord, now: float) -> Results:
-        """Probe a node at once after its connection broke, because its process may have ended."""
+        """Probe a node at once after its connection broke, because its process may have ended.
+
+        If the node has an address, test also whether its machine refuses a connection.
+        """
         is_asked = any(question.record is record for question in self._questions.values())
         asks: Results = [] if is_asked else [self._ask(record, now)]
         return [*asks, DialProbe(record.node)] if record.node.address else asks
@@ -225,7 +230,8 @@ class Detector:
     def refused(self, record: MemberRecord, now: float) -> Results:
         """Start the final probe of a node whose machine refused the connection.
 
-        The node is declared dead unless a helper reaches it within two probe timeouts.
+        The node is declared dead unless a helper reaches it, or it sends something, within two probe
+        timeouts.
         """
         if record.uuid in self._lost:
             return []
@@ -238,7 +244,7 @@ class Detector:
         return self._send_for(number, question)
 
     def spoke(self, record: MemberRecord) -> None:
-        """Cancel the final probe of a node that has sent something since."""
+        """Cancel the final probe, if any, of a node that has just sent something."""
         number = self._lost.get(record.uuid)
         if number is not None:
             self._settle(number)

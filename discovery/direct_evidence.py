@@ -20,7 +20,8 @@ from mesh.discovery.table import GRAVITY, MemberRecord, MemberTable, better_via
 class DirectEvidence:
     """Processes what nodes send about themselves.
 
-    `old_news` counts messages of earlier boots. `no_room` counts nodes that did not fit in the table.
+    `old_news` counts introductions and goodbyes of boots that ended. `no_room` counts introductions that were
+    dropped because the table was full.
     """
 
     def __init__(self, table: MemberTable, fates: MemberTransitions, detector: Detector) -> None:
@@ -91,7 +92,10 @@ class DirectEvidence:
                 return self._fates.join(record, node, now)
 
     def heard(self, uuid: bytes, now: float) -> Results:
-        """Record that a message from the node `uuid` arrived."""
+        """Record a message from the node `uuid`, and end a suspicion of that node.
+
+        A node that does not count as alive is ignored.
+        """
         record = self._table.records.get(uuid)
         if record is None or not record.is_living:
             return []
@@ -108,7 +112,8 @@ class DirectEvidence:
     def spoke(self, uuid: bytes, now: float) -> Results:
         """Record a message on the control connection of the node `uuid`.
 
-        Such a message proves that the process is alive, because nothing stays in flight there when it dies.
+        The message proves that the process is alive, because no message stays in flight on that connection
+        when the process dies. A dead node counts as alive again, unless another node holds its name.
         """
         record = self._table.records.get(uuid)
         if record is None:
@@ -120,7 +125,11 @@ class DirectEvidence:
         return self.heard(uuid, now)
 
     def leave(self, uuid: bytes, boot: int, now: float) -> Results:
-        """Process a node's goodbye."""
+        """Process a node's goodbye.
+
+        In a conflict, only the process with `boot` is recorded as silent. Goodbyes of earlier boots, of
+        unknown nodes and of nodes that are only seen are ignored.
+        """
         record = self._table.records.get(uuid)
         if record is None or record.state is NodeLife.SEEN:
             return []

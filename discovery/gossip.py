@@ -34,12 +34,12 @@ class Known:
 
 
 class StateGossip:
-    """The states of all other living nodes, with times in monotonic seconds.
+    """The known states of the other living nodes, with times in monotonic seconds.
 
     `me` is the uuid of this node, `jitter` returns random numbers in [0, 1), `interval` is the time between
     two messages, and `verify` checks a line's signature against its owner's key. Counters: `forged` lines
     with a wrong signature or content, `stale` lines older than the known state, `strange` lines and messages
-    of nodes that are not alive here, `repeated` messages that arrived on two routes.
+    of nodes or boots that are not alive here, `repeated` messages with the number of the previous one.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class StateGossip:
     def _take(
         self, line: StateLine, sender: bytes, boot_of: Callable[[bytes], int | None], now: float
     ) -> Known | None:
-        """Store a line that differs from the known one, and return its state if it is news."""
+        """Store a line that differs from the known one, and return its state, or None if it is rejected."""
         uuid, version = line.uuid, line.version
         if uuid == self._me:
             return None
@@ -163,11 +163,11 @@ class StateGossip:
         return known
 
     def line(self, uuid: bytes) -> StateLine | None:
-        """Return the newest signed state of a living node, including this one."""
+        """Return the newest signed state of a living node, including this one, or None if it is not known."""
         return self._mine if uuid == self._me else self._lines.get(uuid)
 
     def last_of(self, uuid: bytes) -> StateLine | None:
-        """Return the newest stored state of the node, whether or not it is alive."""
+        """Return the newest stored state of another node, whether or not it is alive, or None."""
         return self._lines.get(uuid) or self._last.get(uuid)
 
     # --- choice of nodes to listen to -----------------------------------------------------------------
@@ -175,8 +175,8 @@ class StateGossip:
     def listen_to(self, alive: Collection[bytes], favourites: Collection[bytes], now: float) -> set[bytes]:
         """Return the uuids of the nodes to listen to.
 
-        Up to FULL nodes, the result is all of `alive`. Above, it is the neighbors on the rings and some of
-        `favourites`.
+        Up to FULL nodes, the result is all others in `alive`. Above, it is the neighbors on the rings and
+        some of `favourites`.
         """
         chosen = self._listening.choose(alive, favourites)
         self._since = {uuid: self._since.get(uuid, now) for uuid in chosen}
@@ -193,7 +193,10 @@ class StateGossip:
     # --- nodes that are gone --------------------------------------------------------------------------
 
     def remove_node(self, uuid: bytes, boot: int, now: float) -> None:
-        """Drop the state of a node whose boot is dead or left, and announce its tombstone."""
+        """Drop the state of a node whose boot is dead or left, and record a tombstone.
+
+        A node with a known later boot is kept.
+        """
         newest = self._newest.get(uuid, (boot, 0))
         if newest[0] > boot:
             return  # a later boot is alive
@@ -213,7 +216,7 @@ class StateGossip:
         self._graves[uuid] = boot, now
 
     def _doubt(self, uuid: bytes, boot: int, now: float) -> None:
-        """Drop a node with a tombstone if this node has long received nothing from it.
+        """Drop a node with a tombstone if this node has long received no state of it.
 
         A false tombstone therefore cannot remove a living node, and a true one makes up for a lost report of
         the death.

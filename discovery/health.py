@@ -4,7 +4,11 @@ WORST = 8  # highest score: probes take nine times as long
 
 
 class Health:
-    """Lifeguard's local health score: a node that fails to reach others first doubts itself."""
+    """Lifeguard's local health score.
+
+    While answers are missing, the score rises and extends this node's timeouts, because this node may be too
+    slow.
+    """
 
     def __init__(self) -> None:
         self.score = 0  # 0 = well
@@ -15,9 +19,8 @@ class Health:
         return self.score + 1
 
     def better(self) -> None:
-        """Record that a node answered in time."""
         self.score = max(0, self.score - 1)
 
     def worse(self, points: int) -> None:
-        """Add points for missing answers, or for a rumor of this node's own death."""
+        """Add points for missing answers, or for a rumor of this node's own end."""
         self.score = min(WORST, self.score + points)

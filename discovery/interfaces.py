@@ -1,4 +1,4 @@
-"""Network interfaces of this node: which ones it uses, and at which addresses others can dial it."""
+"""Network interfaces of this node: which ones to use, which addresses to advertise, and changes."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -35,7 +35,8 @@ def fit(
     """Return the interfaces to use for a wildcard address, and the names of the others with the reasons.
 
     `patterns` are names such as "eth*", or "!wlan0" for an excluded one. Without a positive pattern, all
-    interfaces are used that seem to lead to other machines. Loopback is never among them.
+    interfaces are used that seem to lead to other machines. Loopback and interfaces without multicast are
+    never used.
     """
     reasons = [(interface, _why_not(interface, patterns)) for interface in found]
     chosen = [interface for interface, why in reasons if not why]
@@ -62,11 +63,11 @@ def _why_not(interface: Interface, patterns: Sequence[str]) -> str:
 
 
 def advertised(bound: str, found: Sequence[Interface], patterns: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the hosts at which others can dial `bound` (tcp://HOST:PORT), those with the widest reach first.
+    """Return the hosts at which others can dial `bound` (tcp://HOST:PORT), link-local ones last.
 
-    A concrete address is returned as it is. A wildcard yields at most MOST_HOSTS addresses of all usable
-    interfaces, IPv4 only if it is an IPv4 wildcard. If no interface is usable, the unplugged ones count,
-    because unplugging a cable does not change an address. The last resort is loopback.
+    The only result for a concrete address is its host. A wildcard yields at most MOST_HOSTS addresses of the
+    usable interfaces, without IPv6 if it is an IPv4 wildcard, or loopback if there are none. If no interface
+    is usable, unplugged ones count, because unplugging a cable does not change an address.
     """
     host = _host(bound)
     if not _is_wildcard(host):
@@ -79,9 +80,10 @@ def advertised(bound: str, found: Sequence[Interface], patterns: Sequence[str] =
 
 
 def mdns_interfaces(bound: str, found: Sequence[Interface], patterns: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return an IPv4 and an IPv6 address of each interface on which `bound` can be reached.
+    """Return an IPv4 and an IPv6 address, as far as there are, of each interface on which to use mDNS.
 
-    The addresses identify the interfaces. Loopback is always 127.0.0.1, because `::1` has no multicast.
+    The addresses identify the interfaces. For a loopback address, and for a wildcard if only loopback can be
+    used, the result is 127.0.0.1, because `::1` has no multicast.
     """
     host = _host(bound)
     if _is_wildcard(host):
@@ -96,7 +98,7 @@ def mdns_interfaces(bound: str, found: Sequence[Interface], patterns: Sequence[s
 
 
 def _one_of_each(interface: Interface, host: str) -> list[str]:
-    """Return one IPv4 address, preferably `host`, and one IPv6 address, preferably a link-local one."""
+    """Return up to one IPv4 address, preferably `host`, and one IPv6 address, preferably a link-local one."""
     # A second address of the same interface could not join the multicast group again.
     four = [address for address in interface.addresses if _ip(address).version == 4]
     six = [address for address in interface.addresses if _ip(address).version == 6]
@@ -128,7 +130,7 @@ T = TypeVar("T")
 class InterfaceChanges(Generic[T]):
     """Debounces a polled value: a change is reported only after it has lasted SETTLED seconds.
 
-    A cable with a loose contact must not make a node announce itself all the time.
+    Otherwise a cable with a loose contact would make the node announce itself all the time.
     """
 
     def __init__(self, adopted: T) -> None:
@@ -138,7 +140,7 @@ class InterfaceChanges(Generic[T]):
         self._pause_until = float("-inf")
 
     def see(self, value: T, now: float) -> bool:
-        """Return whether `adopted` has just changed, at most once in PAUSE."""
+        """Record the polled value, and return whether `adopted` has just changed, at most once in PAUSE."""
         if value != self._seen:
             self._seen, self._seen_since = value, now
         if value == self.adopted or now - self._seen_since < SETTLED or now < self._pause_until:

@@ -26,7 +26,7 @@ class StateLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
         state: An encoded NodeState.
         signature: Signature by the Ed25519 key of the node; without keys a MAC that only the node itself can
             check.
-        far: Whether to forward it once.
+        far: Whether each receiver relays the line once.
     """
 
     uuid: Uuid
@@ -48,8 +48,8 @@ class StateMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
         sender: Id of the publishing node.
         boot: Its boot.
         number: Number that grows with each message of one boot.
-        lines: Its own state, and states of other nodes.
-        digest: Id, boot and counter of the states that it knows.
+        lines: The sender's own state, and states of other nodes.
+        digest: Id, boot and counter of states that the sender knows.
         tombs: Id and boot of nodes that are dead or left.
         span: Range of ids that `digest` lists completely: from the first, up to but without the second. An
             empty second: the end. `nil`: there is no digest.
@@ -70,7 +70,7 @@ def encode(message: StateMessage) -> bytes:
 
 
 def line_of(said: object) -> StateLine | None:
-    """Return the line in an answer, or None if `said` is not one."""
+    """Return `said` as a line, or None if it is not one."""
     try:
         return msgspec.convert(said, StateLine)
     except msgspec.ValidationError:

@@ -43,9 +43,10 @@ class Listening:
         return chosen
 
     def _dearest(self, favourites: set[bytes]) -> set[bytes]:
-        """Return at most FAVOURITES of the favorites, always the same ones.
+        """Return at most FAVOURITES of the favorites.
 
-        The choice depends on this node's uuid, so that different nodes choose differently.
+        The choice depends on the uuids of this node and of the favorites, so that different nodes choose
+        differently.
         """
         ordered = sorted(favourites, key=lambda uuid: blake2b(uuid, key=self._me, digest_size=8).digest())
         return set(ordered[:FAVOURITES])

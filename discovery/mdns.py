@@ -58,7 +58,7 @@ class Mdns:
 
     @property
     def ignored(self) -> int:
-        """The number of adverts that were discarded unread because too many arrived."""
+        """The number of adverts and sights that were discarded because of a limit or an invalid name."""
         return self._ear.sieve.ignored + self._dropped
 
     def start(self) -> None:
@@ -69,7 +69,10 @@ class Mdns:
         self._thread.start()
 
     def stop(self) -> None:
-        """Announce the node's end and stop, within GOODBYE seconds."""
+        """Stop the thread, which announces the node's end.
+
+        Wait for that at most GOODBYE seconds.
+        """
         self._stopping = True
         self._rouse()
         if self._thread.is_alive():
@@ -78,13 +81,13 @@ class Mdns:
     def update(self, advert: Advert, interfaces: Sequence[str]) -> None:
         """Change the announcement.
 
-        It is sent at once, but at most once in PAUSE seconds.
+        The change is sent at once, but not within PAUSE seconds of the previous announcement.
         """
         self._wanted = Announcement(advert, tuple(interfaces))
         self._rouse()
 
     def take(self) -> list[Sight]:
-        """Return the sights since the last call."""
+        """Remove and return at most WAITING sights, oldest first."""
         taken: list[Sight] = []
         with contextlib.suppress(queue.Empty):
             while len(taken) < WAITING:
@@ -116,7 +119,7 @@ class Mdns:
             backoff = min(2 * backoff, BACKOFF_MAX)
 
     def _rest(self, until: float) -> None:
-        """Wait until `until`, or shorter if the announcement changes, but at least until the pause ends."""
+        """Wait until `until`, or until a changed announcement may be sent, or until the thread is stopped."""
         while True:
             self._roused.clear()  # before reading, so that no call is missed
             due = self._pause_until if self._wanted != self._tried else max(until, self._pause_until)
@@ -126,7 +129,6 @@ class Mdns:
             self._roused.wait(left)
 
     async def _life(self) -> None:
-        """Open the sockets, and run mDNS until it is stopped or an error is raised."""
         loop, roused = asyncio.get_running_loop(), asyncio.Event()
         loop.set_exception_handler(lambda _, context: self._ear.upset(context))
         with self._lock:

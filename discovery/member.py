@@ -1,4 +1,4 @@
-"""Nodes as their peers know them, and the events that can happen to them."""
+"""Types of nodes, of rumors about nodes, and of events that happen to nodes."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +22,7 @@ class NodeLife(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node as it describes itself.
+    """A description of a node, which the node itself or another node has sent.
 
     The fields have the order of `mesh.wire.commands.Introduction`.
     """
@@ -72,7 +72,8 @@ VIA = ("self", "mdns", "seed", "remembered", "gossip", "hello")
 class Rumour:
     """A claim that a node is alive, suspect, dead or left.
 
-    `by` is the uuid of its accuser, or empty.
+    `by` is the uuid of the node that suspects `node`, has declared it dead, or has left. For a living node,
+    and if the accuser is not known, `by` is empty.
     """
 
     node: Node
@@ -83,7 +84,7 @@ class Rumour:
 
 @dataclass(frozen=True, slots=True)
 class Sighted:
-    """A report brought news of a node that is not alive here, so dialing it is worthwhile."""
+    """A node that does not count as alive was reported, and is worth dialing."""
 
     member: Member
 
@@ -97,7 +98,10 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """A living node has restarted: the process with `old_boot` is gone."""
+    """The process of a living node was replaced by one of another boot.
+
+    Usually the node has restarted, but the process with `old_boot` may still run.
+    """
 
     member: Member
     old_boot: int
@@ -105,7 +109,10 @@ class Restarted:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A living node has changed its address or its gossip address, without a restart."""
+    """A living node has changed one of its addresses without a restart.
+
+    `old_address` is its previous dial address, which may be unchanged.
+    """
 
     member: Member
     old_address: str
@@ -113,17 +120,14 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Suspected:
-    """A living node did not answer.
-
-    It still counts as alive.
-    """
+    """A living node is suspected to be dead, but still counts as alive."""
 
     member: Member
 
 
 @dataclass(frozen=True, slots=True)
 class SuspicionRefuted:
-    """The suspicion of a node was denied."""
+    """The suspicion of a node ended, because the node is alive."""
 
     member: Member
 
@@ -137,14 +141,14 @@ class Dead:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A living node said goodbye."""
+    """A living node said goodbye to this node or to another one."""
 
     member: Member
 
 
 @dataclass(frozen=True, slots=True)
 class NameClash:
-    """A newcomer claims the name of a living node, and is not admitted."""
+    """A node introduced itself with a name that another node holds, and was not admitted."""
 
     holder: Member
     newcomer: Member
@@ -152,9 +156,9 @@ class NameClash:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two processes with different boots speak for one living node.
+    """Two processes with different boots claim to be one living node.
 
-    Neither counts as alive for now.
+    The node does not count as alive until the conflict ends.
     """
 
     member: Member
@@ -164,7 +168,8 @@ class Conflict:
 class IdentityDuplicated:
     """A second process uses the identity of this node.
 
-    The evidence is a rumor of this node and boot with an address that it never had.
+    The evidence is a rumor of this node and boot with an address that this node never had. `member` has the
+    description from the rumor.
     """
 
     member: Member

@@ -54,7 +54,7 @@ class MemberTransitions:
     def sighted(self, record: MemberRecord, node: Node, now: float, is_back: bool = False) -> Results:
         """Update a node that is not alive.
 
-        With `is_back`, a node that was gone appears to be running again.
+        With `is_back`, a node that was gone appears to be running again, and becomes seen.
         """
         self._table.replace(record, node)
         if is_back:
@@ -73,7 +73,7 @@ class MemberTransitions:
         return [Joined(record.member)]
 
     def revive(self, record: MemberRecord, node: Node, now: float) -> Results:
-        """Mark a node as alive that was considered dead but has sent something itself.
+        """Mark a node as alive that was considered gone but has sent something itself.
 
         The node itself denies the accusation to the others. Until it does, each packet to it carries the
         accusation.
@@ -98,7 +98,7 @@ class MemberTransitions:
         record.weight = record.known_of(node.boot)  # the rest concerns other processes
 
     def describe(self, record: MemberRecord, node: Node) -> Results:
-        """Update the addresses of the same process."""
+        """Update the description of the same process, and report a changed address."""
         old = record.node
         self._table.replace(record, node)
         has_moved = (node.address, node.also, node.gossip) != (old.address, old.also, old.gossip)
@@ -107,7 +107,7 @@ class MemberTransitions:
     # --- suspicion ----------------------------------------------------------------------------------------
 
     def suspect(self, record: MemberRecord, by: bytes, now: float) -> Results:
-        """Start to suspect a node that `by` cannot reach."""
+        """Start to suspect a node that `by` cannot reach, or count another accuser."""
         if record.suspicion is not None:
             return self.confirm(record, by, now)
         self._table.move(record, NodeLife.SUSPECT, now)
@@ -118,7 +118,7 @@ class MemberTransitions:
         return [Suspected(record.member)]
 
     def confirm(self, record: MemberRecord, by: bytes, now: float) -> Results:
-        """Count another accuser, which shortens the suspicion."""
+        """Count another accuser, which shortens the suspicion unless there are enough."""
         suspicion = record.suspicion
         if suspicion is not None and suspicion.confirm(by):
             self._wait(record, suspicion, now)
@@ -147,7 +147,10 @@ class MemberTransitions:
     # --- the end ------------------------------------------------------------------------------------------
 
     def die(self, record: MemberRecord, by: bytes, now: float) -> Results:
-        """Declare a node dead that neither answers nor denies the suspicion."""
+        """Declare a node dead.
+
+        `by` is the uuid of the node that first declared it dead.
+        """
         record.learn(weigh(record.rumour(NodeLife.DEAD)))
         return self._end(record, NodeLife.DEAD, by, now)
 
@@ -187,7 +190,7 @@ class MemberTransitions:
     # --- two processes of one node ------------------------------------------------------------------------
 
     def clash(self, record: MemberRecord, rivalry: Rivalry, now: float) -> Results:
-        """Mark a node as in conflict: its older process has sent something after the newer one."""
+        """Mark a node as in conflict: its older process sent something after the newer one had started."""
         self._acquit(record)
         self._table.move(record, NodeLife.CONFLICT, now)
         self._news.drop(record.uuid)
@@ -214,6 +217,6 @@ class MemberTransitions:
         return results
 
     def survive(self, record: MemberRecord, rivalry: Rivalry, now: float) -> Results:
-        """Restore the older process as the node: the newer one is gone."""
+        """Make the older process the node again, because the newer one is silent or dead."""
         record.spoke, record.heard = rivalry.older.boot, rivalry.heard_older
         return self.join(record, rivalry.older, now)

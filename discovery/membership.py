@@ -97,7 +97,8 @@ class Membership:
     def hear(self, node: Node, now: float) -> Results:
         """Process a node's introduction.
 
-        The node counts as alive unless its boot is old, its name taken or the table full.
+        The node counts as alive unless its boot is old or in conflict, its name is taken, or the table is
+        full.
         """
         if node.uuid == self._me.uuid:
             return []
@@ -106,16 +107,16 @@ class Membership:
         return results
 
     def on_message(self, uuid: bytes, now: float) -> Results:
-        """Record that a message from the node `uuid` arrived.
+        """Record a message from the node `uuid`, and end a suspicion of that node.
 
-        Cheap enough to call for each message.
+        The method is cheap enough to call for each message.
         """
         return self._firsthand.heard(uuid, now)
 
     def leave(self, uuid: bytes, boot: int, now: float) -> Results:
         """Process a node's goodbye.
 
-        The node can return only with a higher boot.
+        Unless it is in conflict, the node can return only with a higher boot.
         """
         return [] if uuid == self._me.uuid else self._firsthand.leave(uuid, boot, now)
 
@@ -135,7 +136,7 @@ class Membership:
     ) -> Results:
         """Process rumors that `by` sent without a probe.
 
-        `is_answer` marks the answer to a request for all members.
+        `is_answer` marks an answer to a request for all members, with more than HEARSAY nodes.
         """
         return self._said(by, rumours, now, is_answer)
 
@@ -150,7 +151,7 @@ class Membership:
     def probe_for(
         self, by: bytes, number: int, node: Node, rumours: tuple[Rumour, ...], now: float
     ) -> Results:
-        """Probe `node` on behalf of `by`."""
+        """Probe `node` on behalf of `by`, after processing the rumors from `by`."""
         results = self._said(by, rumours, now)
         results += self.sight(node, "gossip", now, by)  # a node must be known to be dialed
         return results + self._detector.probe_for(by, number, node, now)
@@ -158,7 +159,6 @@ class Membership:
     def answered(
         self, by: bytes, number: int, lives: bool, rumours: tuple[Rumour, ...], now: float
     ) -> Results:
-        """Process the answer of `by` to the probe with this number."""
         results = self._detector.answered(by, number, lives)
         return self._said(by, rumours, now) + results
 
@@ -192,7 +192,7 @@ class Membership:
     # --- timers -------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> Results:
-        """Run the timers that are due."""
+        """Run the timers that are due, and announce new suspicions and deaths to a few nodes at once."""
         results = self._timers.tick(now)
         for result in list(results):
             if isinstance(result, Suspected | Dead):  # sent to others at once
@@ -206,7 +206,7 @@ class Membership:
         return self._timers.deadline()
 
     def lagged(self, seconds: float) -> None:
-        """Move all timers by the delay of this node's own loop.
+        """Postpone all timers by a delay of this node's own loop in s.
 
         Call before processing further input.
         """
@@ -237,12 +237,12 @@ class Membership:
 
     @property
     def old_news(self) -> int:
-        """The number of messages from earlier boots."""
+        """The number of introductions and goodbyes from boots that ended."""
         return self._firsthand.old_news
 
     @property
     def no_room(self) -> int:
-        """The number of nodes that did not fit in the table."""
+        """The number of introductions and reports dropped for lack of room, or beyond a reporter's limit."""
         return self._firsthand.no_room + self._hearsay.no_room
 
     def alive(self) -> list[Member]:
@@ -250,11 +250,10 @@ class Membership:
         return [record.member for record in self._table.records.values() if record.is_living]
 
     def all(self) -> list[Member]:
-        """Return all nodes in any state, including this one."""
         return [record.member for record in self._table.records.values()]
 
     def is_outlived(self, uuid: bytes) -> bool:
-        """Return whether two processes claim to be the node, and the older one is certainly alive."""
+        """Return whether the older process of a restarted node was certainly alive after the restart."""
         record = self._table.records.get(uuid)
         return record is not None and record.rivalry is not None and record.rivalry.is_sure
 
@@ -263,7 +262,10 @@ class Membership:
         return None if record is None else record.member
 
     def by_name(self, name: str) -> Member | None:
-        """Return the member with this name, preferably a living one, then the latest contact."""
+        """Return the member with this name, or None.
+
+        Preferred are living nodes, then nodes that are not only seen, then the latest contact.
+        """
         named = self._table.named(name)
         best = max(named, key=lambda r: (r.is_living, r.state is not NodeLife.SEEN, r.heard), default=None)
         return None if best is None else best.member

@@ -1,4 +1,4 @@
-"""Adapter to zeroconf: speaks multicast DNS."""
+"""Adapter to zeroconf, which sends and receives multicast DNS."""
 
 import asyncio
 import socket
@@ -32,7 +32,7 @@ class CannotSpeak(Exception):
 
 
 class ZeroconfInstance:
-    """A zeroconf instance with its sockets, this node's service, and a browser for others."""
+    """A zeroconf instance with its sockets, this node's service, and a browser for other services."""
 
     def __init__(self, adverts: Adverts, wanted: Announcement) -> None:
         """Open the sockets. Raises: CannotSpeak, OSError or an error of zeroconf.
@@ -45,7 +45,7 @@ class ZeroconfInstance:
         self._browser: AsyncServiceBrowser | None = None
 
     async def start(self) -> None:
-        """Announce this node's service."""
+        """Announce this node's service. Raises: CannotSpeak, or an error of zeroconf."""
         await self._zeroconf.zeroconf.async_wait_for_start()
         self._check()
         # The name is a uuid, so zeroconf need not check for half a second that it is unique.
@@ -54,20 +54,22 @@ class ZeroconfInstance:
         )
 
     async def close(self) -> None:
-        """Say goodbye and close the sockets."""
         await self._zeroconf.async_close()
 
     async def go_over(self, wanted: Announcement) -> None:
         """Update the announcement.
 
-        The next `look` changes the interfaces.
+        Changed interfaces take effect at the next `look`.
         """
         if wanted.advert != self._spoken.advert:
             await (await self._zeroconf.async_update_service(self._service(wanted.advert)))
         self._spoken = wanted
 
     async def look(self, heard: Callable[..., None]) -> None:
-        """Query for services again, and report each to the callback, including known ones."""
+        """Adopt the wanted interfaces, and query for services again. Raises: CannotSpeak.
+
+        Each service that answers is reported to the callback, even if it is known.
+        """
         # This includes interfaces that failed before, such as one without an address yet.
         await self._zeroconf.async_update_interfaces(_for_zeroconf(self._spoken.interfaces))
         self._check()
@@ -91,7 +93,10 @@ class ZeroconfInstance:
 
 
 def _for_zeroconf(interfaces: Sequence[str]) -> list[str | int]:
-    """Return IPv4 addresses as they are, and interface indexes for IPv6, whose addresses may be ambiguous."""
+    """Return the IPv4 addresses, and the interface index for each IPv6 address, which may be ambiguous.
+
+    Addresses that disappeared are left out. Raises: CannotSpeak, if no address is left.
+    """
     here: list[str | int] = []
     for address in interfaces:
         _, is_scoped, name = address.partition("%")
@@ -111,7 +116,10 @@ def _bindable(address: str) -> str:
 
 
 class MdnsListener:
-    """Reads the announcements that the sieve admits, and passes news to `put`."""
+    """Reads the announcements that `sieve` admits, and passes adverts and rejections to `put`.
+
+    `own` is the instance name of this node, whose announcements are ignored.
+    """
 
     def __init__(self, adverts: Adverts, own: str, put: Callable[[Advert | Rejected | Near], None]) -> None:
         self.sieve = AdvertLimiter()
@@ -142,7 +150,7 @@ class MdnsListener:
             self._look_at_some(zeroconf)
 
     def upset(self, context: Mapping[str, object]) -> None:
-        """Report an error in the loop: most likely an unexpected packet."""
+        """Report an unhandled error in the event loop, most likely caused by an unexpected packet."""
         error = context.get("exception")
         text = f"mDNS failed: {context.get('message')}: {error!r}"
         self._complain(Rejected("", text, f"MDNS_{type(error).__name__.upper()}"))

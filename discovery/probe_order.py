@@ -6,8 +6,8 @@ from collections.abc import Callable
 class ProbeOrder:
     """The other living nodes in random order, reshuffled after each round.
 
-    Unlike random picks, rounds guarantee that a death is noticed within two rounds. `jitter` returns random
-    numbers in [0, 1).
+    Unlike random picks, rounds guarantee that less than two rounds lie between two probes of a node. `jitter`
+    returns random numbers in [0, 1).
     """
 
     def __init__(self, jitter: Callable[[], float]) -> None:
@@ -45,7 +45,7 @@ class ProbeOrder:
         return self._order[self._turn - 1]
 
     def some(self, most: int, without: bytes) -> list[bytes]:
-        """Return up to `most` nodes other than `without`."""
+        """Return up to `most` random nodes other than `without`."""
         size = len(self._order)
         if not size:
             return []

@@ -58,7 +58,7 @@ class LineRelay:
         return replace(line, far=True)
 
     def take(self, known: Mapping[bytes, StateLine]) -> list[StateLine]:
-        """Remove and return the lines to relay now."""
+        """Remove and return at most LINES lines to relay now, far ones first."""
         far = [self._far.pop(uuid) for uuid in list(islice(self._far, LINES))]
         wanted = list(islice(self._wanted, LINES - len(far)))
         for uuid in wanted:
@@ -68,7 +68,7 @@ class LineRelay:
     def digest(
         self, known: Mapping[bytes, StateLine], alive: int
     ) -> tuple[tuple[bytes, bytes], list[DigestEntry]]:
-        """Return the next part of the known versions, and its span."""
+        """Return the span and the entries of the next digest, which begins where the previous one ended."""
         size = DIGEST if len(known) >= alive - 1 else LONG_DIGEST  # `alive` includes this node
         begin = bisect_left(self._order, self._next)
         part = self._order[begin : begin + size]
@@ -77,7 +77,7 @@ class LineRelay:
         return span, [(uuid, *known[uuid].version) for uuid in part]
 
     def compare(self, message: StateMessage, known: Mapping[bytes, StateLine], alive: int) -> None:
-        """Queue the states that the sender of this digest lacks, up to LINES."""
+        """Queue states that the sender of `message` lacks, until LINES are queued."""
         if message.span is None or len(self._wanted) >= LINES:
             return
         first, end = message.span

@@ -9,9 +9,9 @@ from mesh.discovery.member import Node, Rumour
 
 @dataclass(frozen=True, slots=True)
 class DirectProbe:
-    """A question to `to` whether it is the node `uuid` in boot `boot`.
+    """A question to the node `to`: is it the node `uuid` in boot `boot`?
 
-    A connection is opened if there is none.
+    The caller opens a connection if there is none.
     """
 
     to: bytes
@@ -23,7 +23,7 @@ class DirectProbe:
 
 @dataclass(frozen=True, slots=True)
 class IndirectProbe:
-    """A request to `to` to probe `node`."""
+    """A request to the node `to` to probe `node`."""
 
     to: bytes
     number: int
@@ -33,9 +33,9 @@ class IndirectProbe:
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """The answer to the probe `number` of `to`.
+    """The answer to the probe `number` of the node `to`: whether the probed process is alive.
 
-    From a helper, `lives=False` means that its own probe was not answered.
+    From a helper, `lives=False` can also mean that the helper's own probe was not answered.
     """
 
     to: bytes
@@ -46,7 +46,7 @@ class Lives:
 
 @dataclass(frozen=True, slots=True)
 class Inform:
-    """Urgent rumors for `to`, which do not justify a new connection."""
+    """Urgent rumors for the node `to`, for which no connection is opened."""
 
     to: bytes
     rumours: tuple[Rumour, ...]
@@ -54,14 +54,17 @@ class Inform:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Urgent rumors for a few connected nodes, chosen by the sender."""
+    """Urgent rumors for a few connected nodes, which the caller chooses."""
 
     rumours: tuple[Rumour, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DialProbe:
-    """An attempt to connect to the node's address, which reports whether its machine refused."""
+    """A connection attempt to a node's address.
+
+    The caller reports whether the machine there refused the connection.
+    """
 
     node: Node
 

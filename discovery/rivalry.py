@@ -1,4 +1,4 @@
-"""Conflict of two processes that both claim to be the same node."""
+"""The two processes of a restarted node, which are in conflict if both send messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ IN_FLIGHT = 1.0  # s after a restart in which messages of a dead process may sti
 class Rivalry:
     """The older process of a restarted node, and when each of the two was last in contact.
 
-    `began` is the time of the restart, or of the end of a conflict between the two.
+    `began` is the time of the restart, or of the end of a conflict between the two. A process that said
+    goodbye was last in contact at -inf.
     """
 
     older: Node
@@ -31,16 +32,14 @@ class Rivalry:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the older process lives, because it sent a message long enough after the restart."""
+        """Whether the older process certainly ran after `began`: its message came IN_FLIGHT seconds later."""
         return self.heard_older >= self.began + IN_FLIGHT
 
     def note(self, boot: int, now: float) -> None:
-        """Record a message of one of the two processes."""
         if boot == self.older.boot:
             self.heard_older = now
         else:
             self.heard_newer = now
 
     def left(self, boot: int) -> None:
-        """Record a goodbye of one of the two processes."""
         self.note(boot, -inf)

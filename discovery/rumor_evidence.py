@@ -30,7 +30,8 @@ HIGHEST = 2**62
 class RumorEvidence:
     """Processes what nodes report about others.
 
-    `no_room` counts the nodes that did not fit in the table.
+    `no_room` counts reports of unknown nodes that were dropped, because the table is full or the reporter has
+    reported too many.
     """
 
     def __init__(
@@ -50,17 +51,18 @@ class RumorEvidence:
         self._places = set(places(table.me.node))  # own addresses in this boot
         self._by = b""  # the sender of the current rumors
         self._is_crowd = False  # more than HEARSAY nodes, as far as known
-        self._is_census = False  # the sender's complete list, mostly no news
+        self._is_census = False  # from the sender's list of all members, mostly no news
 
     def moved(self, node: Node) -> None:
-        """Add new addresses of this node, and announce it with a higher incarnation."""
+        """Add the addresses of `node`, this node, and announce this node with a higher incarnation."""
         self._places.update(places(node))
         self.raise_incarnation(self._table.me.incarnation)
 
     def sight(self, node: Node, via: str, now: float, teller: bytes = b"") -> Results:
-        """Record a node that is known to exist, but not to be alive.
+        """Record that a node exists, without evidence that the node is alive.
 
-        `teller` is the node that reported it.
+        `teller` is the uuid of the node that reported it, or empty. An unknown node is not recorded if the
+        table is full or `teller` has reported too many.
         """
         record = self._table.records.get(node.uuid)
         if record is None:
@@ -89,7 +91,7 @@ class RumorEvidence:
     def believe(self, rumours: tuple[Rumour, ...], by: bytes, now: float, is_answer: bool = False) -> Results:
         """Process the rumors that `by` sent.
 
-        `is_answer` marks the answer to a request for all members: more than HEARSAY nodes, and complete.
+        `is_answer` marks an answer to a request for all members, with more than HEARSAY nodes.
         """
         results: Results = []
         self._by, self._is_census = by, is_answer
@@ -111,7 +113,10 @@ class RumorEvidence:
         self._news.add(self._table.me.rumour(NodeLife.ALIVE))
 
     def raise_incarnation(self, above: int) -> None:
-        """Raise the incarnation above `above`, which overrides all earlier rumors about this node."""
+        """Raise the incarnation of this node above `above` and the current one, and announce it.
+
+        The announcement outweighs every rumor of this boot with a lower incarnation.
+        """
         me = self._table.me
         me.weight = (me.boot, False, max(me.incarnation, above) + 1, GRAVITY[NodeLife.ALIVE])
         self.renew()
@@ -192,12 +197,15 @@ class RumorEvidence:
         return self._fates.leave(record, now, is_firsthand=self._by == record.uuid)
 
     def _spoke(self, record: MemberRecord, now: float) -> bool:
-        """Return whether the node itself sent something within the last period, in its known boot."""
+        """Return whether the known boot of a living node was in direct contact within the last period."""
         is_fresh = now - record.heard < self._timing.period
         return record.is_living and record.spoke == record.boot and is_fresh
 
     def _enter(self, record: MemberRecord, rumour: Rumour, now: float) -> Results:
-        """Accept a node as alive because of a rumor, which suffices in a large mesh."""
+        """Accept a reported node as alive, unless another node holds its name.
+
+        In a large mesh a rumor suffices, because not all nodes are connected to each other.
+        """
         if self._table.holder(rumour.node.name, record.uuid) is not None:
             return []  # the name must be settled in direct contact
         record.learn(weigh(rumour))
@@ -230,19 +238,18 @@ class RumorEvidence:
 
 
 def places(node: Node) -> tuple[str, ...]:
-    """Return the addresses at which the node can be dialed."""
     return tuple(filter(None, (node.address, *node.also)))
 
 
 def pinned(node: Node, known: MemberRecord) -> Node:
-    """Return the reported node with the key pinned at first sight, and the known name of the same process."""
+    """Return the reported node with the known key, if any, and with the known name if its boot is known."""
     name = known.node.name if node.boot == known.boot else node.name
     return replace(node, name=name, key=known.node.key or node.key)
 
 
 def describes_better(rumour: Rumour, known: MemberRecord) -> bool:
-    """Return whether the rumor's addresses are newer than the known ones.
+    """Return whether the rumor has a higher boot or incarnation than the known ones.
 
-    An accuser may know only older ones.
+    Only then are its addresses newer. An accuser may know older addresses than this node.
     """
     return (rumour.node.boot, rumour.incarnation) > (known.boot, known.incarnation)

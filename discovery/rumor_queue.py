@@ -1,6 +1,6 @@
 """Queue of rumors for outgoing packets.
 
-Each rumor is sent often enough to reach all nodes, and then dropped.
+Each rumor is sent a number of times that grows with the logarithm of the number of nodes, and then dropped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ URGENT, PLAIN = 0, 1
 
 
 def urgency(rumour: Rumour) -> int:
-    """Return the priority of a rumor: losses and denials come before new nodes, which may be many."""
+    """Return PLAIN for a new node, of which there may be many, and URGENT for any other rumor."""
     is_new = rumour.state is NodeLife.ALIVE and rumour.incarnation == 0
     return PLAIN if is_new else URGENT
 
@@ -38,15 +38,15 @@ class RumorQueue:
         self._put(rumour, urgency(rumour), 0)
 
     def drop(self, uuid: bytes) -> None:
-        """Drop the rumor about a node."""
         place = self._place.pop(uuid, None)
         if place is not None:
             del self._queues[place[0]][place[1]][uuid]
 
     def next_batch(self, alive: int, most: int = PACKET, sent: int | None = None) -> tuple[Rumour, ...]:
-        """Return the rumors for one packet: urgent ones first, then the least sent, then the newest.
+        """Return at most `most` rumors for one packet, and count them as sent.
 
-        With `sent`, only rumors that were sent less often are returned.
+        Urgent rumors come first, then the least sent, then the newest. With `sent`, only rumors that were
+        sent fewer than `sent` times are returned.
         """
         if not self._place:
             return ()

@@ -30,7 +30,7 @@ class Down:
 
 @dataclass(frozen=True, slots=True)
 class Up:
-    """Multicast DNS works from now on."""
+    """Multicast DNS has started to work."""
 
 
 Sight = Discovered | Rejected | Near | Down | Up

@@ -36,7 +36,7 @@ class Sample:
 
 
 class Summary(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The summary of a node's rows of one kind that all nodes share.
+    """The summary of the shared rows of one kind that a node has.
 
     Attributes:
         kind: Kind of the rows.
@@ -60,7 +60,7 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
         wall: Clock of the node, in ns since 1970.
         up: Seconds since its start.
         software: Name and version of its software, at most 64 printable ASCII characters.
-        cpu: Idle percentage of each core.
+        cpu: Idle percentage of each core. Empty: not known.
         ram_free: Free memory, in bytes.
         ram_total: Memory, in bytes.
         load: Load, 0 (idle) to 1 (busy).
@@ -73,19 +73,19 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
         sessions: Number of sessions.
         subscriptions: Number of subscriptions.
         links: Number of nodes that it is logged in to.
-        insecure: Whether it is open to all on purpose.
+        insecure: Not used; this release always sends false.
         weights: Stamp of the balancers' weights that it has. 0: none.
         log: Position of the newest entry of its log on disk.
         commits: Number of commits of its store.
-        ways: Names of the nodes through which it publishes and asks.
+        ways: Names of the nodes through which it publishes and subscribes.
         shared: For each kind of shared rows that it has: kind, newest stamp, digest.
         requested: Requests a second of its clients.
-        request_p50: Median duration of their replies in the last 5 to 10 s.
+        request_p50: Median duration of these requests, in s, in the last 5 to 10 s.
         request_p99: 99th percentile of the same.
         request_failed: Requests a second that failed.
         served: Messages a second settled by servers and group members at this node.
         queued: Messages in queues at this node, outstanding ones included.
-        consumers: Consumers of the given queues.
+        consumers: Consumers of queues at this node.
         machine: 8 hexadecimal digits that nodes on one machine share until it restarts. `""`: not known.
     """
 
@@ -126,16 +126,14 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
 
     @property
     def version(self) -> tuple[int, int]:
-        """The version, as (boot, counter)."""
         return self.boot, self.counter
 
     @property
     def cpu_used(self) -> float | None:
-        """The percentage of all cores in use, or None if it is not known."""
+        """The used percentage of all cores together, or None if it is not known."""
         return 100 - sum(self.cpu) / len(self.cpu) if self.cpu else None
 
     def encode(self) -> bytes:
-        """Return the state as one msgpack array."""
         return msgspec.msgpack.encode(self)
 
 
@@ -143,7 +141,7 @@ _decode = msgspec.msgpack.Decoder(NodeState).decode
 
 
 def decode(data: bytes) -> NodeState:
-    """Return the state that `encode` wrote. Raises: ValueError, which names the field."""
+    """Return the state that `encode` wrote. Raises: ValueError."""
     if len(data) > LONGEST:
         raise ValueError(f"the node state has {len(data)} bytes; at most {LONGEST} are allowed")
     try:

@@ -10,7 +10,8 @@ _KB = 1000  # bytes: the unit of `ram`
 def as_xml(state: NodeState) -> bytes:
     """Return the state as XML: `<clusternode id="heron"><state>…`.
 
-    Idle times are in whole %, ram in kB, lag and up in s, rates per second.
+    The `idle` of a core and `idleIndex` are whole percentages. `ram` is in kB, `wall` in ns, `lag`, `p50`,
+    `p99` and `up` are in s, and rates are per second.
     """
     root = etree.Element("clusternode", id=state.name)
     place = etree.SubElement(root, "state")
@@ -22,7 +23,6 @@ def as_xml(state: NodeState) -> bytes:
 
 
 def _elements(state: NodeState) -> dict[str, dict[str, str]]:
-    """Return the attributes of each tag that occurs once."""
     return {
         "ram": {"free": str(state.ram_free // _KB), "total": str(state.ram_total // _KB)},
         "performance": {"idleIndex": f"{100 * (1 - state.load):.0f}", "lag": f"{state.lag:.4f}"},

@@ -1,4 +1,4 @@
-"""Duration of a suspicion, within which the suspect can deny it."""
+"""A suspicion, and the time within which the suspect can deny it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Suspicion:
         return self.began + self.timing.suspicion(self.alive, len(self.confirmed))
 
     def confirm(self, by: bytes) -> bool:
-        """Count another accuser, and return whether that shortens the suspicion."""
+        """Count another accuser if that shortens the suspicion, and return whether it does."""
         is_enough = len(self.confirmed) >= self.timing.wanted(self.alive)
         if is_enough or by == self.accuser or by in self.confirmed:
             return False

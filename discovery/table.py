@@ -27,14 +27,14 @@ GRAVITY = {NodeLife.ALIVE: 0, NodeLife.SUSPECT: 1, NodeLife.DEAD: 2, NodeLife.LE
 
 
 def fresh(boot: int) -> Precedence:
-    """Return the weight of a process that has just introduced itself."""
+    """Return the weight of the claim that a process is alive, with incarnation 0."""
     return (boot, False, 0, GRAVITY[NodeLife.ALIVE])
 
 
 def weigh(rumour: Rumour) -> Precedence:
     """Return the weight of a rumor.
 
-    Only a rumor with a higher incarnation outweighs an accusation or a reported goodbye.
+    Within a boot, a rumor that the node is alive outweighs an accusation only with a higher incarnation.
     """
     return (rumour.node.boot, False, rumour.incarnation, GRAVITY[rumour.state])
 
@@ -45,7 +45,10 @@ def farewell(record: MemberRecord) -> Precedence:
 
 
 def leaps(record: MemberRecord, boot: int) -> bool:
-    """Return whether a reported boot is too far above the known one to be believed."""
+    """Return whether a reported boot is too far above the known one to be believed.
+
+    The known boot of a seen node proves nothing, so any boot is believed.
+    """
     return record.state is not NodeLife.SEEN and boot > record.boot + LEAP
 
 
@@ -58,7 +61,7 @@ def better_via(a: str, b: str) -> str:
 class MemberRecord:
     """Record of one node.
 
-    Only the table changes its state.
+    `state` is changed only by `MemberTable.move`.
     """
 
     node: Node
@@ -84,17 +87,17 @@ class MemberRecord:
 
     @property
     def incarnation(self) -> int:
-        """The incarnation within the current boot."""
+        """The incarnation within the current boot, or 0 if none is known."""
         return self.weight[2] if self.weight[0] == self.node.boot else 0
 
     @property
     def is_living(self) -> bool:
-        """Whether the node counts as alive."""
+        """Whether the node counts as alive, which includes a suspect."""
         return self.state in LIVING
 
     @property
     def accuser(self) -> bytes:
-        """The node that started the suspicion."""
+        """The uuid of the node that started the suspicion, or empty without a suspicion."""
         return self.suspicion.accuser if self.suspicion is not None else b""
 
     @property
@@ -102,12 +105,14 @@ class MemberRecord:
         return Member(self.node, self.via, self.state, self.heard, self.incarnation, self.since)
 
     def rumour(self, state: NodeLife, by: bytes = b"") -> Rumour:
-        """Return a rumor with this state about the node as it is known now."""
         return Rumour(self.node, self.incarnation, state, by)
 
     @property
     def accusation(self) -> Rumour | None:
-        """The accusation that the node has not denied yet, even if this node knows that it is alive."""
+        """The accusation that the node has not denied yet, or None.
+
+        An accusation can remain although the node counts as alive again.
+        """
         if self.state in (NodeLife.SUSPECT, NodeLife.DEAD):
             return self.rumour(self.state, self.accuser)
         gravity = self.weight[3]
@@ -122,15 +127,12 @@ class MemberRecord:
         self.weight = max(self.weight, weight)
 
     def known_of(self, boot: int) -> Precedence:
-        """Return the weight of the known claims about the process with this boot."""
+        """Return the weight of the known claims about the process with this boot, or of a new process."""
         return next((word for word in (self.weight, self.own) if word[0] == boot), fresh(boot))
 
 
 class MemberTable:
-    """Table of all nodes by uuid, name and state.
-
-    No method scans all nodes to find one.
-    """
+    """Table of all nodes by uuid, name and state."""
 
     def __init__(self, me: MemberRecord, jitter: Callable[[], float]) -> None:
         self.roster = ProbeOrder(jitter)
@@ -155,11 +157,10 @@ class MemberTable:
         return self._groups[state]
 
     def named(self, name: str) -> list[MemberRecord]:
-        """Return the records with this name, in any state."""
         return self._named.get(name, [])
 
     def holder(self, name: str, newcomer: bytes) -> MemberRecord | None:
-        """Return the record that holds the name, other than that of `newcomer`.
+        """Return the record that holds the name, other than that of `newcomer`, or None.
 
         Nodes that are dead, left or only seen hold no name.
         """
@@ -167,7 +168,7 @@ class MemberTable:
         return next((r for r in self.named(name) if r.state in holders and r.uuid != newcomer), None)
 
     def has_told_enough(self, teller: bytes) -> bool:
-        """Return whether `teller` has reported TOLD nodes that were never alive."""
+        """Return whether the table has TOLD nodes that `teller` reported and that were never alive."""
         return self._told_by[teller] >= TOLD if teller else False
 
     def _count(self, record: MemberRecord, more: int) -> None:
@@ -177,21 +178,20 @@ class MemberTable:
                 del self._told_by[record.teller]
 
     def add(self, record: MemberRecord) -> None:
-        """Add a node that was unknown."""
         self._count(record, 1)
         self.records[record.uuid] = record
         self._groups[record.state][record.uuid] = record
         self._named.setdefault(record.node.name, []).append(record)
 
     def forget(self, record: MemberRecord) -> None:
-        """Remove a node that is not alive."""
+        """Remove a node that does not count as alive."""
         self._count(record, -1)
         del self.records[record.uuid]
         del self._groups[record.state][record.uuid]
         self._unname(record)
 
     def move(self, record: MemberRecord, state: NodeLife, now: float) -> None:
-        """Move the record into another state."""
+        """Set the state of the record, as of `now`, and update the nodes to probe."""
         was_living = record.is_living
         del self._groups[record.state][record.uuid]
         record.state, record.since = state, now
@@ -205,7 +205,7 @@ class MemberTable:
             self.roster.remove(record.uuid)
 
     def replace(self, record: MemberRecord, node: Node) -> None:
-        """Replace the description of a node."""
+        """Replace the description of a node, but not its known key by an empty one."""
         if node.name != record.node.name:
             self._unname(record)
             self._named.setdefault(node.name, []).append(record)
@@ -213,7 +213,10 @@ class MemberTable:
         record.node = node if node.key else replace(node, key=record.node.key)
 
     def make_room(self) -> bool:
-        """Return whether a record fits, after evicting the oldest seen or gone one if necessary."""
+        """Return whether a record fits, after evicting one if necessary.
+
+        Evicted is the oldest seen node, or else the oldest dead one, or else the oldest left one.
+        """
         if not self.is_full:
             return True
         oldest = (next(iter(self._groups[state].values()), None) for state in (NodeLife.SEEN, *GONE))
@@ -238,7 +241,7 @@ class MemberTable:
         return any(self._groups[state] for state in LASTS)
 
     def any_dead(self, chance: float) -> MemberRecord | None:
-        """Return one of the dead nodes, picked by `chance` in [0, 1)."""
+        """Return one of the dead nodes, picked by `chance` in [0, 1), or None if there are none."""
         dead = self._groups[NodeLife.DEAD]
         return next(islice(dead.values(), int(chance * len(dead)), None), None)
 

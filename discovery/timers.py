@@ -30,22 +30,21 @@ class Timers:
         self._lag = 0.0  # s of total delay of the own loop
 
     def after(self, seconds: float, now: float, act: Act) -> Timer:
-        """Schedule `act` in `seconds`."""
+        """Schedule `act` in `seconds`, at least SOON."""
         timer = Timer(act)
         due = self.local(now) + max(seconds, SOON)
         heappush(self._heap, (due, next(self._serial), timer))
         return timer
 
     def local(self, now: float) -> float:
-        """Return the seconds on a clock that stopped whenever this node's loop did."""
+        """Return `now` on a clock that stops whenever the event loop of this node is delayed."""
         return now - self._lag
 
     def lagged(self, seconds: float) -> None:
-        """Postpone all timers by a delay of the loop, so that pending input is read before they fire."""
+        """Postpone all timers by a delay of the loop in s, so that pending input is read before they fire."""
         self._lag += seconds
 
     def tick(self, now: float) -> list[MemberEvent | DiscoveryRequest]:
-        """Run the actions that are due."""
         results: list[MemberEvent | DiscoveryRequest] = []
         # The sum must be the same as in deadline(). Otherwise rounding could wake a loop forever for nothing.
         while self._heap and self._heap[0][0] + self._lag <= now:
@@ -62,6 +61,5 @@ class Timers:
 
 
 def call_off(timer: Timer | None) -> None:
-    """Cancel `timer`, if there is one."""
     if timer is not None:
         timer.act = None

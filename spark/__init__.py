@@ -1,1 +1,1 @@
-"""History of the mesh as Spark tables."""
+"""Spark jobs on the history of a mesh: ingest, compaction, views, reports and weights."""

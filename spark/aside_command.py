@@ -21,7 +21,7 @@ from mesh.history.session import session
 def command(file: str, to: str, master: str | None, conf: Mapping[str, str]) -> None:
     """Set FILE, a damaged file of a history, aside; the next ingest reads its rows again.
 
-    Rows whose segments the nodes have deleted are in no other place: FILE is kept below _damaged.
+    Rows of segments that the nodes have deleted are only in FILE, which is kept below _damaged.
     """
     part = part_of(address(to), file)
     spark = session("mesh set-aside", master, conf)

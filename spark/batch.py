@@ -70,13 +70,11 @@ class Table:
         return int(counted.get["lines"])
 
     def _explain_bad(self) -> None:
-        """Add the reasons to the bad lines, which are few."""
         bad = f"kind={QUARANTINE}"
         if self._files.find(self._new, bad):
             self._replace([bad], explained(self._read(self._new, [bad])))
 
     def _leave_out_known(self) -> None:
-        """Remove the rows that are already in the table."""
         touched = {file.rpartition("/")[0] for file in self._files.find(self._new, FILES)}
         there = sorted(part for part in touched if self._files.find(f"{self._place}/{part}", "*.parquet"))
         if there:
@@ -93,7 +91,6 @@ class Table:
         return self._read(self._place, parts).where(F.col("ts").between(first, last) | F.col("ts").isNull())
 
     def _replace(self, parts: list[str], rows: DataFrame) -> None:
-        """Replace `parts` of the new rows by `rows`, which were derived from them."""
         self._write(rows, self._beside)
         for part in parts:
             self._files.remove(f"{self._new}/{part}")

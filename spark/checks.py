@@ -55,7 +55,6 @@ def parsed(lines: DataFrame) -> DataFrame:
 
 
 def field(name: str) -> Column:
-    """Return a column of a parsed line."""
     return F.col(name if name in TIMES else f"read.{name}")
 
 
@@ -172,7 +171,6 @@ def _instead_of_an_object(value: Column) -> Column:
 
 
 def _wrong_types(value: Column) -> Column:
-    """Return the reason for fields that are present but could not be read."""
     given = F.map_keys(F.map_filter(_fields(value), lambda _, text: text.isNotNull()))
     lost = F.array_intersect(given, _nulls(WHOLE + DOUBLE))
     return F.when(F.size(lost) > 0, F.concat(F.lit("wrong type: "), F.array_join(lost, ", ")))

@@ -72,6 +72,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(what: str, hint: str, code: str) -> int:
-    """Print the error, then the advice."""
     click.echo(f"spark: {visible(what)} [{code}]\n       {visible(hint)}", file=sys.stderr)
     return FAILED

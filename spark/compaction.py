@@ -105,7 +105,7 @@ def _ordered(rows: DataFrame) -> DataFrame:
 
 
 def plan(files: Files, to: str, chosen: Parts, beside: str) -> Parts:
-    """Store the plan, which will be carried out from now on (step 2).
+    """Store the plan, which this job or the next writer carries out (step 2).
 
     Return the new files of each hour.
     """
@@ -118,9 +118,9 @@ def plan(files: Files, to: str, chosen: Parts, beside: str) -> Parts:
 
 
 def in_force(files: Reads, to: str) -> Plan | None:
-    """Return the stored plan, or None.
+    """Return the stored plan, or None. Raises: SparkJobError DAMAGED_PLAN.
 
-    A writer is carrying it out, or was killed while it did. Raises: SparkJobError DAMAGED_PLAN.
+    A writer is carrying out a stored plan, or was killed before it had finished.
     """
     text = files.read(f"{to}/{PLAN}")
     if text is None:
@@ -139,7 +139,10 @@ def in_force(files: Reads, to: str) -> Plan | None:
 
 
 def finish(files: Files, to: str, check: Callable[[], None]) -> None:
-    """Carry out the stored plan, if there is one, which may be partly done already (step 3)."""
+    """Carry out the stored plan, if there is one, and delete STAGE (step 3).
+
+    The plan may be partly carried out already.
+    """
     planned = in_force(files, to)
     if planned:
         for part, names in planned["old"].items():

@@ -27,7 +27,7 @@ class ServerFiles(Reads):
         self._session = session
 
     def find(self, folder: str, pattern: str) -> list[str]:
-        """Return the paths of files of the table below `folder`, or of their directories, in order."""
+        """Return the paths that match `pattern`, sorted: table files below `folder`, or their directories."""
         try:
             paths = self._session.read.schema(TABLE).parquet(folder).inputFiles()
         except AnalysisException as error:
@@ -38,7 +38,7 @@ class ServerFiles(Reads):
         return sorted(path for path in inner if fnmatchcase(path, pattern))
 
     def read(self, place: str) -> str | None:
-        """Return the text of a file, or None if there is none."""
+        """Return the text of a file, or None if it does not exist or its name begins with `_`."""
         if place.rpartition("/")[2].startswith("_"):
             return None
         try:

@@ -92,7 +92,10 @@ UNKNOWN = Kind(
 
 
 def explained(error: BaseException, to: str, *also: Kind) -> SparkJobError:
-    """Return the error of a job that reads or writes `to`, with `also` as further kinds."""
+    """Translate `error`, of a job that reads or writes `to`, into one with advice.
+
+    `also` are kinds to recognize besides KINDS.
+    """
     text = str(error).partition(PLAN)[0]
     kinds = [kind for kind in KINDS if kind.code != "NO_JVM" or not isinstance(error, OF_JAVA)]
     kind = next((kind for kind in kinds if any(sign in text for sign in kind.signs)), None)
@@ -104,7 +107,7 @@ def explained(error: BaseException, to: str, *also: Kind) -> SparkJobError:
 
 
 def unreadable(text: str) -> str:
-    """Return the place of the file of a table that Spark could not read, or an empty text."""
+    """Return the place of the table's file that Spark could not read, or an empty text if there is none."""
     match = READING.search(text)
     if match is None or STAGED in match[2]:
         return ""
@@ -133,6 +136,5 @@ def in_words(to: str, *also: Kind) -> Iterator[None]:
 
 
 def _first(text: str, signs: tuple[str, ...]) -> str:
-    """Return the first line with the first of `signs`, else with the next sign."""
     lines = [line.strip(" :\t") for line in text.splitlines() if line.strip()] or ["no reason was given"]
     return next(line for sign in signs for line in lines if sign in line)[:SHOWN]

@@ -104,10 +104,7 @@ class Files(Reads):
         return sorted("/".join(path.split("/")[-depth:]) for path in paths.mkString("\n").splitlines())
 
     def has(self, folder: str, pattern: str) -> bool:
-        """Return whether a file in `folder` matches `pattern`.
-
-        Directories in which nodes put segments are searched, too.
-        """
+        """Return whether a file matches `pattern` in `folder` or in a directory of segments below it."""
         if folder.startswith(HERE):
             return next(Path(path_here(folder)).rglob(pattern), None) is not None
         return bool(self.find(folder, pattern) or self.find(folder, f"date=*/hour=*/{pattern}"))
@@ -194,7 +191,7 @@ class Files(Reads):
             self.move(beside, place)
 
     def move(self, source: str, target: str) -> None:
-        """Rename a file to a free name, and create directories as needed."""
+        """Rename a file to a free name, and create directories as needed. Raises: OSError."""
         system = self._system(target)
         system.mkdirs(self._path(target.rpartition("/")[0]))
         if not system.rename(self._path(source), self._path(target)):

@@ -40,7 +40,7 @@ class Ingested:
     """The counts of an ingest, and its duration in seconds.
 
     `rows` counts new rows, `repeated` duplicate lines, and `quarantined` bad lines, which are rows of the
-    quarantine.
+    quarantine. `segments` counts a segment again each time it is read.
     """
 
     rows: int = 0
@@ -85,7 +85,10 @@ class Ingest:
         self._stopping.set()
 
     def once(self) -> Ingested:
-        """Read all existing segments, then compact the history. Raises: SparkJobError."""
+        """Read all existing segments, then compact the history. Raises: SparkJobError.
+
+        After a call of `stop`, the rest is left out.
+        """
         began = time.monotonic()
         with in_words(self._to):
             sources = self._there()
@@ -139,9 +142,9 @@ class Ingest:
     # --- streams ------------------------------------------------------------------------------------------
 
     def _run(self, sources: Sequence[str], lock: Lock, every: float | None = None) -> None:
-        """Run until the streams have ended, one has failed, or a stop is requested.
+        """Run until the streams have ended, one has failed, a stop is requested, or a day is over.
 
-        With `every`, run for at most a day, and until a source appears or disappears.
+        With `every`, the run also ends when a source, or a kind of segments in it, appears or disappears.
         """
         queries: list[StreamingQuery] = []
         tomorrow, hour, looked = time.monotonic() + DAY, _hour(), time.monotonic()
@@ -170,7 +173,7 @@ class Ingest:
             self._end(queries)
 
     def _kinds(self, sources: Sequence[str]) -> list[tuple[str, str]]:
-        """Return each source once for each kind of segments in it; only few have compressed ones."""
+        """Return each source once for each kind of segments; compressed ones only where they exist."""
         return [
             (source, kind)
             for source in sources
@@ -193,7 +196,7 @@ class Ingest:
             raise explained(error, self._to, CHECKPOINT) from error
 
     def _end(self, queries: Sequence[StreamingQuery]) -> None:
-        """End the streams after the current batch is in the checkpoint, or it would be read again."""
+        """End the streams once the current batch is in the checkpoint, so that it is not read again."""
         self._ending.set()
         while any(query.isActive and query.status["isTriggerActive"] for query in queries):
             time.sleep(LOOK)

@@ -48,7 +48,7 @@ def command(
 ) -> None:
     """Read the snapshots of nodes into a history.
 
-    Repetition adds each line only once.
+    Lines that the history already has are skipped, so the command can be repeated.
     """
     if not sources:
         raise click.UsageError("Name the snapshots with --from PLACE, which can be repeated.")
@@ -69,7 +69,7 @@ def command(
 
 
 def in_words(done: Ingested, to: str) -> str:
-    """Return the result of an ingest as text."""
+    """Return the result of an ingest as a sentence for the user."""
     parts = [f"{done.rows:,} new rows of {done.segments:,} segments"]
     if done.repeated:
         parts.append(f"{done.repeated:,} lines were duplicates")

@@ -81,7 +81,7 @@ def unpacking(
 
 
 def home(java: Java) -> str:
-    """Return a JAVA_HOME for Spark: that of the Java, or a wrapper without missing modules."""
+    """Return a JAVA_HOME for Spark: that of the Java, or of a wrapper that drops a module the Java lacks."""
     try:
         modules = (java.home / "release").read_text()
     except OSError:

@@ -99,7 +99,6 @@ def stored(rows: DataFrame) -> DataFrame:
 
 
 def _rank(who: Column) -> Column:
-    """Return a number that sorts rows by hour and key, much faster than sorting by these columns."""
     hour, owner, number = F.hash(*PARTITION).cast("long"), who.cast("long"), F.col("key_number")
     high = F.shiftleft(hour.bitwiseAND(0xFFFF), 48).bitwiseOR(F.shiftleft(owner.bitwiseAND(0xFFFF), 32))
     return high.bitwiseOR(number.bitwiseAND(0xFFFF_FFFF))

@@ -1,4 +1,4 @@
-"""Lock of a history: one job writes at a time, and a killed job does not block it forever."""
+"""Lock of a history: one job writes at a time, and a killed job blocks others for a limited time."""
 
 import json
 import os
@@ -42,7 +42,10 @@ class Lock:
         self._ended = threading.Event()
 
     def acquire(self) -> None:
-        """Acquire the lock, usually at once. Raises: SparkJobError IN_USE."""
+        """Acquire the lock. Raises: SparkJobError IN_USE, if another job still writes.
+
+        If the other writer may have been killed, wait up to STALE seconds for a sign of life.
+        """
         while not self._files.create(self._path, self._sign()):
             seen = self._read()
             if seen is not None and not is_dead_here(seen, namespace()):
@@ -52,7 +55,10 @@ class Lock:
         threading.Thread(target=self._beat, daemon=True).start()
 
     def check(self) -> None:
-        """Check the lock file now, as the last beat may be older. Raises: SparkJobError LOCK_LOST."""
+        """Check that this job still has the lock. Raises: SparkJobError LOCK_LOST.
+
+        The lock file is read now, because the last beat may be older.
+        """
         if not self._is_ours():
             raise SparkJobError(
                 f"This job may no longer write to {self._place}: {self._lost}.",
@@ -66,7 +72,7 @@ class Lock:
             self._files.remove(self._path)
 
     def _wait_for_its_end(self, seen: dict[str, Any]) -> None:
-        """Wait until the writer has shown no sign of life for STALE seconds."""
+        """Return when the lock is gone or was unchanged for STALE seconds. Raises: SparkJobError IN_USE."""
         deadline = time.monotonic() + STALE
         while time.monotonic() < deadline:
             time.sleep(LOOK)
@@ -100,7 +106,6 @@ class Lock:
         return not self._lost
 
     def _taken(self, seen: dict[str, Any] | None) -> str:
-        """Return the reason why the file is not this job's lock, or "" if it is."""
         if seen is None:
             return f"{self._path} was deleted"
         if seen.get("token", self._token) == self._token:
@@ -114,7 +119,7 @@ class Lock:
         return json.dumps({**who, "since": self._since, "token": self._token, "beats": self._beats})
 
     def _read(self) -> dict[str, Any] | None:
-        """Return the content of the lock file: None if it is missing, empty while it is written."""
+        """Return the content of the lock file: None without a file, empty if it is unfinished or invalid."""
         text = self._files.read(self._path)
         try:
             read = json.loads(text or "{}")

@@ -62,7 +62,7 @@ class Span(click.ParamType[timedelta]):
 
 
 def span(text: str) -> timedelta | None:
-    """Return the span of a text such as "90s", "1.5h" or "7d", or None."""
+    """Return the span of a text such as "90s", "1.5h" or "7d", at most FARTHEST, or None."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text)
     if match is None:
         return None
@@ -70,7 +70,7 @@ def span(text: str) -> timedelta | None:
 
 
 def settings(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Mapping[str, str]:
-    """Return the settings of --conf, by name."""
+    """Return the settings of --conf, by name. Raises: click.BadParameter."""
     found = {}
     for text in given:
         name, assigned, value = text.partition("=")
@@ -98,7 +98,7 @@ def spark(command: F) -> F:
 
 
 def place(text: str) -> str:
-    """Return a path, or an address that Hadoop knows."""
+    """Return `text`, a path or a Hadoop address. Raises: click.BadParameter, if it is blank."""
     if not text.strip():
         raise click.BadParameter("The place has no name.")
     return text

@@ -32,7 +32,7 @@ class Progress:
         self._look = threading.Thread(target=self._watch, daemon=True)
 
     def show(self, text: str) -> None:
-        """Show the current step."""
+        """Show `text` as the current step, which is printed if stderr is not a terminal."""
         self._bar.update(self._task, description=text)
         if not sys.stderr.isatty() and text != self._said:
             self._said = text

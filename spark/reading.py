@@ -54,7 +54,6 @@ def found(files: Reads, place: str) -> str:
 
 
 def exists(session: SparkSession, place: str) -> bool:
-    """Return whether `place` has a history."""
     return _is_there(_files(session), history_address(place))
 
 

@@ -1,4 +1,4 @@
-"""Reads segments in a stream, each file as a whole: reading small ones by line takes Spark twice as long.
+"""Reads segments, each file as a whole: reading small ones by line takes Spark twice as long.
 
 The uncompressed size of a compressed segment is unknown, so that it is read by line.
 """
@@ -98,7 +98,6 @@ def _compressed(reader: Reader, places: Any) -> DataFrame:
 
 
 def _path() -> Column:
-    """Return the path as an address with file:///, because Spark also writes file:/."""
     return F.regexp_replace("_metadata.file_path", "^file:/+", "file:///").alias("path")
 
 

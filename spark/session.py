@@ -77,7 +77,6 @@ def session(
 
 
 def _of_spark_submit() -> SparkConf:
-    """Return the settings of --master and --conf from the JVM that spark-submit has started."""
     SparkContext._ensure_initialized()
     return SparkConf()
 

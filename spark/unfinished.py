@@ -47,7 +47,7 @@ class Unfinished:
         self._before = dict(self.open)
 
     def read(self, reads: Iterable[Read], now: float) -> None:
-        """Record the segments that were read."""
+        """Record the segments that were read and may still grow, and remove the others."""
         for it in reads:
             if it.torn or it.changed > now - FRESH:
                 self.open[it.path] = Open(it.bytes, now, it.torn)
@@ -55,7 +55,10 @@ class Unfinished:
                 self.open.pop(it.path, None)
 
     def look(self, sizes: Mapping[str, int | None], now: float) -> list[str]:
-        """Return the segments to read again, given their present sizes in bytes; None means deleted."""
+        """Return the segments to read again, and remove complete and deleted ones.
+
+        `sizes` has the present size of each in bytes; None means deleted.
+        """
         again = []
         for path, size in sizes.items():
             known = self.open[path]
@@ -73,7 +76,6 @@ class Unfinished:
         return self.open != self._before
 
     def encode(self) -> str:
-        """Return the text that the constructor reads."""
         return json.dumps(self.open)
 
 

@@ -61,13 +61,16 @@ class Typical:
 def learn(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Learnt]:
     """Return the weights of all nodes that published a state or received a read, sorted by name.
 
-    `history` has corrected clocks, by `mesh.history.views.clocks.aligned`. `half_life_s` is in s.
+    `history` has corrected clocks, by `mesh.history.views.clocks.aligned`.
     """
     return weigh(measure(history, half_life_s))
 
 
 def measure(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Measured]:
-    """Return the answers of each node, weighted by half-life, and its capacity."""
+    """Return the figures of each node, in whose mean latency newer answers count more.
+
+    A capacity with a wide interval is left out.
+    """
     high, low = F.col("capacity_high_per_s"), F.col("capacity_low_per_s")
     told = F.when(high - low <= VAGUE * F.col("capacity_per_s"), F.col("capacity_per_s"))
     full = capacity(history).select("node", "uuid", told.alias("capacity"))
@@ -82,9 +85,9 @@ def measure(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Measured
 def weigh(nodes: Sequence[Measured]) -> list[Learnt]:
     """Return the weights, sorted by name, from the latency and capacity of each node.
 
-    weight = (typical latency / latency) * sqrt(capacity / typical capacity), from 0.25 to 4. The root is used
-    because latency under load already includes capacity in part. Capacity is in messages per second, or
-    estimated from idle cores by the nodes whose capacity is known.
+    weight = (typical latency / latency) * sqrt(capacity / typical capacity), from 0.25 to 4, or 1 with too
+    little history. The root is used because latency under load already includes capacity in part. An unknown
+    capacity is estimated from idle cores, with the median rate per core of the other nodes.
     """
     typical = _typical([it for it in nodes if _is_known(it)])
     learnt = [_weighed(it, typical) if typical and _is_known(it) else _unknown(it) for it in nodes]
@@ -165,7 +168,10 @@ def _latency(it: Measured) -> float:
 
 
 def _room(it: Measured, a_core: float | None) -> float:
-    """Return the capacity of a node in messages/s, or idle cores if no messages/s are known."""
+    """Return the node's capacity in messages/s, or its idle cores if `a_core` is None.
+
+    An unknown capacity is estimated from the idle cores.
+    """
     return it.capacity or (it.idle_cores or 0.0) * (1.0 if a_core is None else a_core)
 
 
@@ -175,7 +181,6 @@ def _relative(value: float, typical: float) -> float:
 
 
 def _figure(value: float) -> str:
-    """Return the value as text, whole from 10 on and with two digits below."""
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 

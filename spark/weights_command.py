@@ -113,7 +113,7 @@ def the_cluster(history: DataFrame, place: str) -> str:
 
 
 def table(learnt: Sequence[Learnt]) -> Table:
-    """Return a table for people, the highest weight first."""
+    """Return a table for the terminal, the highest weight first."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     made.add_column("NODE", no_wrap=True)
     for title in ("WEIGHT", "ANSWERS", "LATENCY", "CAPACITY"):
@@ -128,5 +128,4 @@ def table(learnt: Sequence[Learnt]) -> Table:
 
 
 def quoted(path: Path) -> str:
-    """Return the path quoted for a shell."""
     return shlex.quote(str(path))

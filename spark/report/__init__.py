@@ -1,1 +1,1 @@
-"""The report for people: figures, charts and one page."""
+"""The report on the history: on a terminal, as a page with charts, or as a JSON document."""

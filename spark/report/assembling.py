@@ -68,7 +68,8 @@ def waiting(row: Load) -> float | None:
 def axis(starts: Iterable[datetime], width: timedelta) -> tuple[datetime, ...]:
     """Return the starts of the buckets, with an empty bucket at each end of a period without data.
 
-    A gap is thus visible, and a history with long gaps stays short.
+    A gap is thus visible, and a history with long gaps stays short. A gap of one bucket gets a single empty
+    bucket.
     """
     times: list[datetime] = []
     for start in sorted(set(starts)):
@@ -173,7 +174,10 @@ def _begins(row: Load) -> datetime:
 
 
 def fair_shares(balance: Sequence[Quality]) -> dict[str, tuple[float, float]]:
-    """Return for each candidate its share of all balanced messages, and the share due to its capacity."""
+    """Return for each candidate its share of all balanced messages, and the share due to its capacity.
+
+    The result is empty without balanced messages, and omits candidates whose shares are 0.
+    """
     totals: dict[tuple[str, str], int] = {}
     for row in balance:
         totals[row.whose] = totals.get(row.whose, 0) + row.chosen
@@ -189,7 +193,7 @@ def fair_shares(balance: Sequence[Quality]) -> dict[str, tuple[float, float]]:
 
 
 def alive(spans: Iterable[Span]) -> tuple[tuple[datetime, int], ...]:
-    """Return each moment at which the number of living nodes changes, with the number from then on.
+    """Return each moment at which the number of living nodes changes, with the new number.
 
     Moments are exact, because buckets would hide a node that was dead for less than one. A node whose lives
     overlap counts once.

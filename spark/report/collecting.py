@@ -49,7 +49,8 @@ Noun = TypeVar("Noun", bound="DataclassInstance")
 class View:
     """A view of the history and its lives, whose first `most` rows become a field of Facts.
 
-    `words` names the view in the progress. `order` names columns, with "-" in front for descending order.
+    `words` names the view in the progress. `order` names columns, with "-" in front for descending order, and
+    `noun` is the class of a row.
     """
 
     words: str
@@ -95,7 +96,7 @@ VIEWS = {
 def collect(history: DataFrame, now: datetime, tell: Tell) -> Facts:
     """Return the facts of a history, as read by mesh.history.reading.
 
-    `now` is the time of this report.
+    `now` is the time of this report. The progress callback is called from several threads.
     """
     done = count()
 
@@ -147,7 +148,7 @@ def _ordered(by: str) -> Column:
 
 
 def _whole(history: DataFrame, now: datetime) -> dict[str, Any]:
-    """Return totals over all rows: clusters, the period, and rows of each kind."""
+    """Return totals over all rows: clusters, the period by likely times, and the number of rows by kind."""
     likely = F.when(F.col("ts").between(F.lit(SETTLED), F.lit(now + AHEAD)), F.unix_micros("ts"))
     rows = (
         history.groupBy("kind", "cluster")

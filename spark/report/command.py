@@ -85,7 +85,7 @@ def command(
 
 
 def _check(html: Path) -> None:
-    """Fail before the long job if the page cannot be written. Raises: SparkJobError."""
+    """Check before the long job that the page can be written. Raises: SparkJobError."""
     if find_spec("plotly") is None:
         what = "The charts of the page need Plotly, which is not installed in this Python."
         raise SparkJobError(what, "Run:  pip install 'heronry[spark]'", "NO_PLOTLY")
@@ -124,7 +124,10 @@ def _collected(spark: SparkSession, to: str, span: Span, tell: Tell) -> Facts:
 
 
 def again_if_changed(make: Callable[[], T]) -> T:
-    """Return the result of `make`, which is called again if a compaction replaced files meanwhile."""
+    """Return the result of `make`, which is called again if a compaction replaced files meanwhile.
+
+    After TRIES calls, the error of the last one is raised.
+    """
     for _ in range(TRIES - 1):
         try:
             return make()

@@ -129,7 +129,7 @@ class Flapping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detection:
-    """A row of detection.times: how soon observers noticed a death."""
+    """A row of detection.times: how soon observers noticed a death or a goodbye."""
 
     how: str
     node: str
@@ -174,12 +174,11 @@ class Queue:
 
     @property
     def name(self) -> str:
-        """The name without its prefix, for a queue with consumers."""
+        """The name without the prefix that a queue with consumers has."""
         return self.queue.removeprefix("queue/")
 
     @property
     def is_stranded(self) -> bool:
-        """Whether messages wait in a queue without consumers."""
         return self.depth > 0 and self.consumers == 0
 
 
@@ -199,7 +198,6 @@ class Parts:
 
     @property
     def name(self) -> str:
-        """The name without its prefix."""
         return self.queue.removeprefix("queue/")
 
 
@@ -316,8 +314,8 @@ class Facts:
     """All facts, in the order of the views, or the worst first.
 
     `series` has MEASURES by node over `times`, the starts of buckets of `width_s` seconds. `fares` has FARES
-    of the most requested addresses. `kinds` counts the rows of the history by kind. A state counts once,
-    however many nodes received it.
+    by address of the most requested addresses. `kinds` counts the rows of the history by kind. A state counts
+    once, however many nodes received it.
     """
 
     clusters: tuple[str, ...]
@@ -347,5 +345,5 @@ class Facts:
 
     @property
     def last_lives(self) -> dict[str, Life]:
-        """The newest life of each node, by its end, because a clock may have been wrong at the start."""
+        """The life of each node with the latest end, because a clock may have been wrong at the start."""
         return {life.node: life for life in sorted(self.lives, key=lambda life: life.last_at)}

@@ -1,4 +1,7 @@
-"""Formatting of figures, times and foreign texts."""
+"""Formatting of figures, times and foreign texts.
+
+An unknown figure or time is written as a dash.
+"""
 
 from datetime import UTC, datetime
 
@@ -8,12 +11,12 @@ LONGEST = 120  # characters of a text from the mesh
 
 
 def number(value: float | None) -> str:
-    """Return a text such as "1,234,567", or a dash if unknown."""
+    """Return a text such as "1,234,567"."""
     return "-" if value is None else f"{value:,.0f}"
 
 
 def decimal(value: float | None) -> str:
-    """Return a text with three significant digits: "0.042", "3.14", "31.4", "314", "31,416"."""
+    """Return a text such as "0.042", "3.14", "31.4", "314" or "31,416", with at most three decimals."""
     if value is None:
         return "-"
     places = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2 if abs(value) >= 0.995 else 3
@@ -64,7 +67,7 @@ def size(count: float | None) -> str:
 
 
 def counted(value: int, noun: str, nouns: str = "") -> str:
-    """Return a count with its noun: "1 node", "300 nodes", "2 queries"."""
+    """Return a count with its noun: "1 node", "300 nodes". `nouns` is an irregular plural."""
     return f"{value:,} " + (noun if value == 1 else nouns or f"{noun}s")
 
 
@@ -101,6 +104,6 @@ def short(text: str, most: int = 22) -> str:
 
 
 def listed(words: list[str], most: int = 3) -> str:
-    """Return a list in words: "a", "a and b", "a, b, c and 4 more"."""
+    """Return a list as part of a sentence: "a", "a and b", "a, b, c and 4 more"."""
     shown = words[:most] + ([f"{len(words) - most:,} more"] if len(words) > most else [])
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

@@ -30,12 +30,11 @@ class Figure:
 
 
 def name(facts: Facts) -> str:
-    """Return the title of the report."""
     return f"Mesh {', '.join(facts.clusters)}" if facts.clusters else "A mesh without data"
 
 
 def span(facts: Facts) -> str:
-    """Return the period of the report and its length, as text."""
+    """Return the period of the report and its length, or "no time" if it is unknown."""
     if facts.since is None or facts.until is None:
         return "no time"
     long = duration((facts.until - facts.since).total_seconds())

@@ -12,7 +12,7 @@ Group = list[str]  # names of nodes
 
 
 def by_machine(facts: Facts, names: Iterable[str]) -> list[Group]:
-    """Return the nodes grouped by machine, in the order of the first node of each group."""
+    """Return the nodes, each once, grouped by machine, in the order of the first node of each group."""
     machines = {node.name: node.machine for node in facts.nodes}
     groups: dict[tuple[str, bool], Group] = {}
     for name in dict.fromkeys(names):

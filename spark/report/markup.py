@@ -23,7 +23,7 @@ def raw(text: str) -> Html:
 
 
 def html(content: Any) -> Html:
-    """Return the HTML of a text or of several pieces, which is empty for None."""
+    """Return the HTML of a text, or of several pieces one after the other; None yields nothing."""
     if content is None:
         return Html()
     if isinstance(content, Html):
@@ -42,7 +42,7 @@ EMPTY = ("meta", "input")
 def tag(name: str, /, *content: Any, **attributes: Any) -> Html:
     """Return an element.
 
-    `class_` becomes class, `aria_label` aria-label. None and False are left out.
+    `class_` becomes class, `aria_label` aria-label. Attributes that are None or False are left out.
     """
     written = "".join(_attribute(key, value) for key, value in attributes.items())
     if name in EMPTY:
@@ -87,5 +87,5 @@ def _row(row: Sequence[Any], header: Sequence[str], sides: Sequence[str | None])
 
 
 def _side(cell: Any, side: str | None) -> str | None:
-    """Return the class of a cell: a short text stays on one line if there is room."""
+    """Return the class of a cell, by which a short text stays on one line if there is room."""
     return f"{side} short" if side and len(str(cell)) <= SHORT else side

@@ -107,7 +107,6 @@ def _findings(found: list[Finding], titles: Mapping[str, str]) -> Html:
 
 
 def _section(section: Section) -> Html:
-    """Return the HTML of a section, which is folded if it has no data."""
     title = tag("h2", section.title, id=f"{section.name}-title")
     told = tag("p", section.how, class_="how"), section.body
     has_news = "<figure" in section.body or "<table" in section.body

@@ -15,7 +15,7 @@ def quantile(values: Sequence[float], share: float) -> float | None:
 
 
 def median(values: Sequence[float | None]) -> float | None:
-    """Return the median of the known values."""
+    """Return the median of the known values, or None."""
     return quantile([value for value in values if value is not None], 0.5)
 
 

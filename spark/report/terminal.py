@@ -79,7 +79,6 @@ def _nodes(facts: Facts, width: int) -> RenderableType:
 
 
 def _columns(facts: Facts, width: int) -> dict[str, Callable[[Node], str]]:
-    """Return the columns that fit."""
     shown = dict(COLUMNS)
     wide = {
         title: GAP + max(len(title), *(len(cell(node)) for node in facts.nodes[:NODES]))

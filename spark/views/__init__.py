@@ -3,7 +3,7 @@
 Each view is a function from the history (mesh.history.reading.history) to a DataFrame. It filters `kind`
 itself, so that Spark reads only the needed partitions, and uses times as recorded:
 `clocks.aligned(history)` first corrects the times of nodes whose clocks are wrong. Nothing is computed
-before the DataFrame is used, except by `load.width`.
+before the DataFrame is used, except by `load.width`, which `over_time` calls without a width.
 
 Names of columns end with their unit: `_s` seconds, `_ms` milliseconds, `_per_s` per second, `_per_hour` per
 hour, `_percent` 0..100, `_share` 0..1. Columns that end with `_at` are timestamps. Counts are whole numbers.
@@ -74,7 +74,7 @@ capacity.idle(history)
     idle_cores (cores that remain beside the foreign load).
 answers.latencies(history, known, half_life_s=86400)
     One row per node: node, answers, unanswered (reads), latency_ms (mean of the answers to all observers, of
-    which newer ones count more; an unanswered read counts 2 s). `known` is the result of capacity.idle.
+    which newer ones count more; an unanswered read counts 2 s). `known` is rows.newest of capacity.idle.
 coverage.rows(history)
     One row per node: node, uuid, boots, states, states_lost (numbers that are missing within a boot),
     first_at, last_at, gap_s (longest time without a state, from 30 s), gap_at (start of that gap),

@@ -14,9 +14,10 @@ OLDEST = 500
 def latencies(history: DataFrame, known: DataFrame, half_life_s: float = 86_400.0) -> DataFrame:
     """Return the mean response time of each node, one row per node.
 
-    Columns: node, answers, unanswered (reads), latency_ms (mean; an unanswered read counts 2 s). Answers
-    count half as much for each half-life of age. The answers to all other observers count: a node that
-    asks itself uses no network. If several nodes had the same name, only lines about the last one count.
+    Columns: node, answers, unanswered (reads), latency_ms (mean; an unanswered read counts 2 s). In the mean,
+    answers count half as much for each half-life of age. The answers to all other observers count: a node
+    that asks itself uses no network. `known` is the result of `capacity.idle` with one row for each name:
+    only lines about the node in that row count.
     """
     boot = Window.partitionBy(*counting.BOOT, "node").orderBy("line")
     lines = of_kind(history, "balance").where(F.col("observer") != F.col("node"))

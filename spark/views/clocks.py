@@ -50,7 +50,6 @@ def aligned(history: DataFrame, known_skews: DataFrame | None = None) -> DataFra
 
 
 def _median(ordered: str) -> Column:
-    """Return the median of a sorted array."""
     values, size = F.col(ordered), F.size(ordered)
     lower = F.get(values, F.floor((size - 1) / 2).cast("int"))
     return (lower + F.get(values, F.floor(size / 2).cast("int"))) / 2

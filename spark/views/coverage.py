@@ -12,10 +12,11 @@ WRITER = r"^(.+)-[0-9a-f]{8}-\d+-\d+\.jsonl$"  # in the name of a segment
 def rows(history: DataFrame) -> DataFrame:
     """Return one row per node.
 
-    Columns: node, uuid, boots, states, states_lost (numbers that are missing between the first and the last
-    state of a boot), first_at, last_at (states), gap_s (longest time without a state, from 30 s, by a clock
-    that was set; null if there was none), gap_at (start of that gap), lines (of other kinds, which it
-    wrote), future (rows later than now), past (rows before 2020; both by the clock of the writer).
+    Columns: node, uuid, boots (with states), states, states_lost (numbers that are missing between the first
+    and the last state of a boot), first_at, last_at (states), gap_s (longest time without a state, by a clock
+    that was set; null if it is below 30 s), gap_at (start of that gap), lines (of other kinds, which the node
+    wrote), future (rows more than 2 s later than now), past (rows before 2020; both by the clock of the
+    writer).
     """
     told = _states(history).join(_lines(history), ["node", "uuid"], "full")
     counts = {name: F.coalesce(name, F.lit(0)) for name in ("boots", "states", "states_lost", "lines")}
@@ -50,7 +51,7 @@ def quarantined(history: DataFrame) -> DataFrame:
 
 
 def _states(history: DataFrame) -> DataFrame:
-    """Return the states of nodes, by node and boot."""
+    """Return one row for each node and uuid, about its states."""
     missing = F.max("_newest") - F.min("_oldest") + 1 - F.sum("_versions")
     # The time from 1970 to the moment when a clock was set is no gap.
     before = settled(F.lag("_last").over(Window.partitionBy("uuid").orderBy("_span", "_first")))
@@ -86,7 +87,7 @@ def _states(history: DataFrame) -> DataFrame:
 def _spans(history: DataFrame) -> DataFrame:
     """Return the states of each node and boot in spans of GAP seconds.
 
-    A gap of GAP or more lies between two spans, and there are fewer spans than states.
+    A gap of GAP seconds or more always lies between two spans, and there are fewer spans than states.
     """
     span = F.floor(F.unix_seconds("ts") / GAP).alias("_span")
     return (
@@ -106,7 +107,7 @@ def _spans(history: DataFrame) -> DataFrame:
 
 
 def _lines(history: DataFrame) -> DataFrame:
-    """Return the other lines of nodes, by observer."""
+    """Return one row for each observer, about its lines of other kinds than states."""
     others = history.where(~F.col("kind").isin("state", "quarantine")).where(F.col("observer_uuid") != "")
     return others.groupBy(F.col("observer").alias("node"), F.col("observer_uuid").alias("uuid")).agg(
         F.count("*").alias("lines"),

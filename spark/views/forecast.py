@@ -56,7 +56,6 @@ def _points(history: DataFrame) -> DataFrame:
 
 
 def _reason(work: Line) -> Column:
-    """Return the reason why the capacity is unknown, or null."""
     return (
         F.when(work.n < ENOUGH, F.format_string(f"only %d of {ENOUGH} points of {POINT} s", work.n))
         .when(work.spread == 0, F.lit("the number of messages never changed"))
@@ -72,7 +71,7 @@ def _reason(work: Line) -> Column:
 def _full() -> dict[str, Column]:
     """Return when the trend reaches 1, by column.
 
-    A column is null if the load does not rise, or if the time is too far off.
+    A column is null if the load does not rise, or if the time is past or too far off.
     """
     trend = Line("_trend")
     full, last = trend.crossing(1.0), F.col("_last")

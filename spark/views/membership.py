@@ -19,8 +19,9 @@ def timeline(history: DataFrame) -> DataFrame:
     state_at (last state), up_s (its uptime then), seen_s (of that, in the history), states, ended, ended_at.
 
     `ended` is "stopped" (cleanly, by its own event), "left" (it said goodbye), "dead" (others declared it
-    dead, and no state came later), "replaced" (by its next boot, without a goodbye), "silent" (60 s before
-    the end of the history, without a reason) or "there" (still; ended_at is null).
+    dead), "replaced" (by its next boot, without a goodbye), "silent" (more than 60 s before the end of the
+    history, without a reason) or "there" (still; ended_at is null). A later sign of life cancels "left" and
+    "dead".
     """
     event, is_state = F.col("event"), F.col("kind") == "state"
     alive = is_state | event.isin("started", "stopped", "joined", "restarted", "alive")
@@ -122,7 +123,6 @@ def _rows(history: DataFrame) -> DataFrame:
 
 
 def _ended() -> Column:
-    """Return how each boot ended, as `timeline` describes it."""
     everywhere = Window.partitionBy(F.lit(0))
     past = F.when(F.col("last_at") <= F.now(), F.col("last_at"))
     end = F.coalesce(F.max(past).over(everywhere), F.max("last_at").over(everywhere))

@@ -11,13 +11,14 @@ COUNTERS = ("moved_in", "moved_out")
 
 
 def of_queues(history: DataFrame, n: int = 1000) -> DataFrame:
-    """Return one row for each of the n queues with the most moves, or with parts at several nodes.
+    """Return one row for each queue of which messages moved, or which was at several nodes, at most n rows.
 
-    Columns: queue, parts (nodes with messages or consumers of it), put (messages, by the rates), moved
-    (messages, by the counters of the receiving nodes), moved_share (of put), stranded_share (of the time in
-    which messages were ready: some were at a node without a consumer, while another node had one),
-    stranded_max (messages), starved_share (of the same time: messages waited at one node while consumers at
-    another had more credit than work), starved_max (messages that these consumers could have received).
+    The queues with the most moves come first. Columns: queue, parts (nodes that wrote lines about it), put
+    (messages, estimated from the rates), moved (messages, by the counters of the receiving nodes),
+    moved_share (of put), stranded_share (of the time in which messages were ready: some were at a node
+    without a consumer, while another node had one), stranded_max (messages), starved_share (of the same time:
+    messages waited at one node while consumers at another had more credit than work), starved_max (messages
+    that these consumers could have received).
     """
     lines = of_kind(history, "queue").where(F.col("queue").startswith("queue/"))
     found = (
@@ -45,16 +46,17 @@ def _counted(history: DataFrame) -> DataFrame:
 
 
 def _put(lines: DataFrame) -> DataFrame:
-    """Return how many messages were put into each queue, by each node's mean rate."""
+    """Return how many messages were put into each queue, estimated from the mean rate of each node."""
     long = seconds(F.max(settled())) - seconds(F.min(settled()))
     of_node = lines.groupBy("queue", *counting.BOOT).agg((F.avg("arrives") * long).alias("put"))
     return of_node.groupBy("queue").agg(F.round(F.sum("put")).cast("long").alias("put"))
 
 
 def _waited(lines: DataFrame) -> DataFrame:
-    """Return how long and how much work was stranded or starved in each queue, sampled every WIDTH seconds.
+    """Return how often, and how many messages, were stranded or starved in each queue.
 
-    Lines of releases that do not report ready messages are left out.
+    The queues are sampled every WIDTH seconds. Lines of releases that do not report ready messages are left
+    out.
     """
     moment = F.unix_seconds("ts")
     of_part = (

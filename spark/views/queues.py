@@ -16,13 +16,13 @@ def growth(history: DataFrame) -> DataFrame:
 
     Columns: observer, queue, depth (messages), bytes, oldest_s, consumers (at the last line), arrives_per_s,
     leaves_per_s (messages, the mean of all lines), depth_max, growth_per_hour (messages: the slope of a line
-    through all depths), verdict, lines, last_at. Consumers and both rates are null except for `queue/…`, and
-    where an older release wrote the lines.
+    through all depths), verdict, lines, last_at. Consumers and both rates are null if an older release wrote
+    the lines, and for names other than `queue/…`.
 
     `verdict` is "growing" or "draining" if the slope differs from 0 with 95 % confidence, and the depth rises
     or falls by at least one message and a tenth of its maximum. Otherwise it is "steady", or "unknown" with
-    less than 3 lines. A queue that is empty at its last line does not grow, because no lines of an empty
-    queue are written.
+    less than 3 lines. A queue that is empty at its last line is never "growing", because an empty queue gets
+    no further lines.
     """
     at = seconds(settled())
     fitted = (

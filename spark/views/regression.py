@@ -24,7 +24,7 @@ def fit(name: str, y: Column, x: Column) -> list[Column]:
 class Crossing:
     """The x where a line reaches a level, with the 95 % interval.
 
-    low and high are null if the slope may be 0.
+    All are null unless the line rises. `low` and `high` are null, too, if the slope may be 0.
     """
 
     x: Column
@@ -65,7 +65,6 @@ class Line:
         return F.coalesce((self.n > 2) & (self._explained > 0) & (self._doubt < 1), F.lit(False))
 
     def at(self, x: Column) -> Column:
-        """Return y of the line at x."""
         return self._of("y") + self.slope * (x - self._of("x"))
 
     def crossing(self, level: float) -> Crossing:
@@ -95,7 +94,6 @@ class Line:
 
     @property
     def _variance(self) -> Column:
-        """The variance of y about the line."""
         return F.try_divide(F.greatest(F.lit(0.0), self._of("syy") - self._explained), self.n - 2)
 
     @property

@@ -33,12 +33,11 @@ def settled(timestamp: str | Column = "ts") -> Column:
 
 
 def later(timestamp: Column, by: Column) -> Column:
-    """Return the time `by` seconds later."""
     return F.timestamp_micros(F.unix_micros(timestamp) + F.round(by * 1e6).cast("long"))
 
 
 def ratio(part: Column, whole: Column) -> Column:
-    """Return part / whole, or null without a whole."""
+    """Return part / whole, or null unless `whole` is above 0."""
     return F.when(whole > 0, part / whole)
 
 
@@ -49,10 +48,10 @@ def newest(frame: DataFrame, last_at: str = "last_at") -> DataFrame:
 
 
 def episodes(events: DataFrame, gap: float) -> DataFrame:
-    """Return the events with a column `episode`.
+    """Return the events with a column `episode`, a number from 1 for each (event, uuid, boot).
 
-    Reports of several observers about one (event, uuid, boot) are one episode, as long as there are at most
-    `gap` s between consecutive ones.
+    Reports about one (event, uuid, boot) are one episode, as long as there are at most `gap` s between
+    consecutive ones.
     """
     order = Window.partitionBy("event", "uuid", "boot").orderBy("ts")
     pause = seconds("ts") - seconds(F.lag("ts").over(order))

@@ -98,6 +98,5 @@ def _spans(history: DataFrame) -> DataFrame:
 
 
 def _latencies() -> tuple[Column, Column]:
-    """Return the median of the lines' medians, weighted by replies, and the maximum p99."""
     median = F.percentile("p50", 0.5, F.greatest(F.col("replies"), F.lit(0)))
     return (1000 * median).alias("p50_ms"), (1000 * F.max("p99")).alias("p99_ms")

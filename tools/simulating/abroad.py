@@ -56,7 +56,6 @@ def _served(script: Script, dice: Random, place: Place) -> Iterator[Step]:
 
 
 def _written(script: Script, dice: Random, place: Place) -> Iterator[Step]:
-    """Yield bursts of direct messages to other sites, with pauses between the bursts."""
     now, persistent, places = (
         FIRST + 3.0,
         dice.choice([0.3, 0.7, 1.0]),

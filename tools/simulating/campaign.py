@@ -138,7 +138,10 @@ def _ends_with_its_parent() -> None:
 def run(
     seeds: Iterator[tuple[int, str]], jobs: int, is_over: Callable[[], bool], heard: Callable[[Found], None]
 ) -> Total:
-    """Run the seeds until they are used up or `is_over`, and call `heard` with each result."""
+    """Run the seeds until they are used up or `is_over`, and call `heard` with each result.
+
+    Scenarios that have begun are finished. Every TWICE-th seed runs twice.
+    """
     total = Total()
     with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_ends_with_its_parent) as pool:
         under_way: set[Future[Found]] = set()

@@ -50,8 +50,8 @@ SEVERAL = {
 class Cast:
     """The mesh of a scenario.
 
-    `rules` is one of plain, chain, several, drawn, free, shared. `masters` has the masters by domain; an
-    empty tuple means the node where a message is published. Each of `sites` has its own masters.
+    `rules` is one of plain, chain, several, drawn, shared, sites. `masters` has the masters by domain;
+    without an entry the node where a message is published is the master. Each of `sites` has its own masters.
     """
 
     rules: str
@@ -73,7 +73,6 @@ class Cast:
         return replace(self, files=files)
 
     def rules_at(self, node: str) -> str:
-        """Return the kind of rules that `node` has."""
         place = self.site_of(node)
         return place.rules if place is not None else self.rules
 
@@ -86,7 +85,7 @@ class Cast:
         return place.nodes if place is not None else self.nodes
 
     def dialled(self, place: Place) -> dict[str, tuple[str, ...]]:
-        """Return the gateway addresses that `place` dials, by the name of each site that it knows."""
+        """Return the gateway addresses that `place` dials, by the name of each neighboring site."""
         gateways = {other.name: tuple(map(self._address, other.gateways)) for other in self.sites}
         return {sends.to: gateways[sends.to] if sends.dials else () for sends in place.sends if not sends.via}
 
@@ -131,7 +130,7 @@ class Cast:
         return self.keys.get(key) or self.masters.get(domain) or other
 
     def behind(self, way: str) -> frozenset[str]:
-        """Return the nodes whose messages pass through the node `way`, directly or through other nodes."""
+        """Return the nodes whose messages may pass through the node `way`, directly or by other nodes."""
         found, more = frozenset[str](), frozenset({way})
         while more - found:
             found |= more

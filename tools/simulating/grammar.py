@@ -77,5 +77,4 @@ def _strata(dice: Random, nodes: tuple[str, ...]) -> dict[str, int]:
 
 
 def rules_of(dice: Random, nodes: tuple[str, ...], found: list[Territory]) -> Rules:
-    """Return the rules of each node's file."""
     return {node: tuple(rule for t in found for rule in t.rules(node, dice)) for node in nodes}

@@ -40,7 +40,7 @@ class Event:
 
     @property
     def id(self) -> tuple[str, str, int]:
-        """The id of a message."""
+        """The id of the first or only message."""
         return self.stream, self.domain, self.first
 
     def __str__(self) -> str:

@@ -1,4 +1,7 @@
-"""The faults of a scenario: each seed enables some of them, at random rates (swarm testing)."""
+"""The faults of a scenario: each seed enables some of them, at random rates (swarm testing).
+
+Other functions plan faults in a fixed sequence for single profiles.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ Fault = Callable[[Random, Script, float], Iterator[Step]]
 
 
 def planned(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
-    """Yield all faults of a scenario."""
+    """Yield the faults of FAULTS that the seed enables."""
     possible = [name for name in FAULTS if not profile.faults or name in profile.faults]
     enabled = {name: 10 ** dice.uniform(-1, 1) for name in possible if dice.random() < ENABLED}
     interval = 10 ** dice.uniform(0.3, 1.3)

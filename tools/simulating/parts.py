@@ -27,7 +27,8 @@ DEAD = 15.0  # s until a killed node is dead everywhere
 def settings_of(script: Script) -> dict[str, dict[str, Any]]:
     """Return settings of single nodes.
 
-    Some queues are in memory or at a server, and one node may be of an earlier release.
+    Some queues are in memory or at a server, and one node may lack the feature of moves, as an earlier
+    release does.
     """
     dice = Random(f"stores {script.profile} {script.seed}")
     share = dice.choice([0.0, 0.0, 0.0, 0.4, 1.0])
@@ -43,7 +44,7 @@ def settings_of(script: Script) -> dict[str, dict[str, Any]]:
 
 
 def planned(script: Script, dice: Random) -> Iterator[Step]:  # noqa: C901
-    """Yield all work on these queues in a scenario."""
+    """Yield all work on queues at several nodes in a scenario, in no particular order."""
     is_removed = dice.random() < 0.25
     names = (*QUEUES, GONE) if is_removed else QUEUES
     terms = {queue: _terms(script, dice) for queue in names}
@@ -110,7 +111,6 @@ def _looked_at(script: Script, dice: Random, names: tuple[str, ...]) -> Iterator
 
 
 def _moved(script: Script, dice: Random, names: tuple[str, ...]) -> Iterator[Step]:
-    """Move messages by command."""
     now, often = FIRST + 2.0, dice.choice([1.0, 4.0])
     while (now := now + dice.expovariate(1 / often)) < script.seconds:
         one, other = dice.sample(script.nodes, 2)
@@ -119,7 +119,7 @@ def _moved(script: Script, dice: Random, names: tuple[str, ...]) -> Iterator[Ste
 
 
 def _caught(script: Script, dice: Random) -> Iterator[Step]:
-    """Stop a node or break its wires just when messages were put at it, or move there."""
+    """Stop one of two nodes, or break their connections, around a move of new messages."""
     now = WARM_UP + dice.expovariate(1 / 6)
     for i in range(100):
         if now >= script.seconds:
@@ -177,7 +177,7 @@ def _cramped(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _grouped(script: Script, dice: Random) -> Iterator[Step]:
-    """Put more messages of a group after a consumer has begun at another node than that of the group."""
+    """Put messages of a group at one node, start a consumer at another node, and put more of the group."""
     for node in script.nodes:
         yield Step(FIRST, "declare", (f"boss-{node}", GROUPED, "distribution=local redistribution=1.0"))
         yield Step(FIRST, "client", (f"grouped-{node}", node))
@@ -193,7 +193,7 @@ def _grouped(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _drained(script: Script, dice: Random) -> Iterator[Step]:
-    """Drain a node before a stop, so that its queues move to others, or cancel the drain."""
+    """Drain a node, sometimes stop and start it meanwhile, and cancel the drain later."""
     now = WARM_UP
     while (now := now + dice.expovariate(1 / 8)) < script.seconds - 2.0:
         node = dice.choice(script.nodes)

@@ -56,12 +56,10 @@ class Place:
         return tuple(sends.to for sends in self.sends)
 
     def lets_write(self, site: str, client: str) -> bool:
-        """Return whether a client of `site` may send direct messages to `client`."""
         named = next((sends.letters for sends in self.sends if sends.to == site), ())
         return client in named or "#" in named
 
     def lets_ask(self, site: str, address: str) -> bool:
-        """Return whether a client of `site` may send requests to `address`."""
         served = next((sends.serves for sends in self.sends if sends.to == site), ())
         return any(matches(pattern, address) for pattern in served)
 

@@ -34,7 +34,7 @@ def acked_before_it_is_stored() -> list[Patch]:
 
 
 def _before_its_row(table: str) -> list[Patch]:
-    """Continue before a row of that table is stored."""
+    """Report a row of `table` as stored before it is."""
     commit = Rows._commit
 
     def early(self: Any, op: Any, then: Any) -> None:

@@ -56,7 +56,7 @@ def is_found(bug: Bug, seed: int) -> bool:
 
 
 def search(name: str, seeds: Iterable[int] | None = None) -> Search:
-    """Run scenarios until one finds the bug; by default its own seed first, and then all others."""
+    """Run scenarios until one finds the bug; by default its own seed first, and then the first TRIED."""
     bug = BUGS[name]
     began, tries = time.process_time(), 0
     found, broken = None, ""
@@ -74,7 +74,7 @@ def search(name: str, seeds: Iterable[int] | None = None) -> Search:
 
 
 def find_planted(console: Console, file: Path | None = None, reduce: bool = True) -> bool:
-    """Return whether each planted bug is found.
+    """Search each planted bug, print the results, and return whether each is found.
 
     `file` receives a JSON row for each search as soon as it ends.
     """
@@ -91,7 +91,6 @@ def find_planted(console: Console, file: Path | None = None, reduce: bool = True
 
 
 def _likely(first: int) -> Iterator[int]:
-    """Yield the seed that is known to find the bug, then others."""
     yield first
     yield from (seed for seed in range(TRIED) if seed != first)
 
@@ -115,7 +114,6 @@ def _show_script(console: Console, row: Search) -> None:
 
 
 def show_script(console: Console, profile: str, seed: int, script: Script) -> None:
-    """Print the steps of a script."""
     console.print(f"  {profile} {seed}: {len(script.steps)} steps", highlight=False)
     for step in script.steps:
         console.print(f"  {step}", highlight=False, markup=False)

@@ -11,8 +11,8 @@ SIZES = (3, 3, 4, 5, 5, 7, 9)  # nodes of a mesh
 class Profile:
     """A profile of faults and work.
 
-    `faults` may be enabled, each at random; () means all. `seconds` is the range for the length of a run. The
-    fields from `erases` on that are numbers from 0.0 to 1.0 are probabilities.
+    `faults` may be enabled, each at random; () means all. `seconds` is the range for the length of a run.
+    Fields of type float from `erases` on are probabilities.
     """
 
     name: str

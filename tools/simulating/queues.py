@@ -113,7 +113,6 @@ def put_by(script: Script, dice: Random, name: str, node: str, names: Sequence[s
 
 
 def _how(dice: Random) -> tuple[int, int, str]:
-    """Return a random priority, delay and group."""
     return dice.choice([5, 5, 0, 9]), dice.choice([0, 0, 300, 4000]), dice.choice(GROUPS)
 
 

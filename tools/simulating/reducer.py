@@ -14,9 +14,9 @@ Fails = Callable[[tuple[Step, ...]], bool]
 
 
 def reduced(script: Script, invariant: str, tries: int = TRIES) -> Script:
-    """Return the shortest script found that still breaks `invariant`.
+    """Return the shortest script found that still breaks `invariant`, after at most `tries` runs.
 
-    Faults are left out first, then work.
+    Work is left out first, then faults and other steps, then work again.
     """
 
     def fails(steps: tuple[Step, ...]) -> bool:

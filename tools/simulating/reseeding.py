@@ -2,8 +2,8 @@
 
     python -m tools.simulating.reseeding [NAME…]
 
-Without a name all bugs are searched. A change elsewhere changes the scenarios, so that tests run several
-before one finds the bug, or run a long one where a short one suffices.
+Without a name all bugs are searched. A change elsewhere changes the scenario of a seed. Then a known seed may
+no longer find its bug, or another seed may find it sooner.
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ def candidates(bug: Bug) -> Iterator[int]:
 
 
 def best(bug: Bug) -> int | None:
-    """Return a seed that is better than the bug's own one, or None if none of the candidates is."""
+    """Return the seed of the shortest candidate that finds the bug, or None if the known seed is as good.
+
+    A known seed that does not find the bug is never as good. Without the bug, the candidate must keep every
+    promise.
+    """
     own = length(bug.profile, bug.seed) if is_found(bug, bug.seed) else inf
     for seed in candidates(bug):
         if length(bug.profile, seed) >= own:

@@ -44,5 +44,4 @@ def room_for(cast: Cast, window: int) -> int:
 
 
 def with_steps(script: Script, steps: tuple[Step, ...]) -> Script:
-    """Return the script with other steps."""
     return replace(script, steps=steps)

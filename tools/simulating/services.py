@@ -98,7 +98,6 @@ def _moved(script: Script, dice: Random, name: str, asks: bool) -> Iterator[Step
 
 
 def _asked(script: Script, dice: Random, askers: list[str]) -> Iterator[Step]:
-    """Send requests in bursts, with pauses between the bursts."""
     now, pause = FIRST + 1.0, dice.choice([0.2, 0.5, 2.0])
     while now < script.seconds:
         for _ in range(dice.choice([1, 3, 10])):

@@ -114,7 +114,6 @@ def _gateway(script: Script, dice: Random, now: float) -> Iterator[Step]:
 
 
 def _gateways(script: Script, dice: Random, now: float) -> Iterator[Step]:
-    """Stop all gateways of a site."""
     return _away(dice.choice(script.cast.sites).gateways, dice, now)
 
 
@@ -155,7 +154,7 @@ def _set_back(script: Script, dice: Random, now: float) -> Iterator[Step]:
 
 
 def _amid(script: Script, dice: Random, now: float) -> Iterator[Step]:
-    """Stop gateways at one or both ends while messages pass."""
+    """Stop gateways at one or both of two sites while messages pass between the sites."""
     one, other = dice.sample(script.cast.sites, 2)
     client = dice.choice([name for name, node in script.clients.items() if node in one.nodes])
     domain, apart = dice.choice(DOMAINS), dice.choice([0.005, 0.02])
@@ -173,7 +172,7 @@ FAULTS = (_gateway, _gateways, _master, _parted, _broken, _split, _set_back)
 
 
 def asides(script: Script, dice: Random) -> Iterator[Step]:
-    """Yield steps of some scenarios only: syncs, conflicting publishes, and gateways that stop meanwhile."""
+    """Yield steps of some scenarios only: syncs, conflicting publishes, and stops while messages pass."""
     kinds = [kind for kind in (_wished, _crossed, _amid) if dice.random() < 0.5]
     now = WARM_UP + dice.expovariate(1 / 5)
     for _ in range(ENOUGH if kinds else 0):
@@ -249,5 +248,4 @@ def _read(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def with_far_wire(script: Script, dice: Random) -> Script:
-    """Return `script` with a slow wire between sites."""
     return replace(script, far=dice.choice(FAR))

@@ -31,7 +31,6 @@ class Outcome:
 
 
 def told(script: Script) -> Outcome:
-    """Play the script and check its history."""
     return judged(Stage(script))
 
 

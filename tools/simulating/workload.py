@@ -32,7 +32,6 @@ def planned(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
 
 
 def _published(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
-    """Yield publishes and direct messages in bursts, with pauses between the bursts."""
     now, persistent = FIRST + 3.0, dice.choice([0.3, 0.6, 0.9])
     while now < script.seconds - profile.rest:
         for _ in range(dice.choice([1, 3, 10, 30])):

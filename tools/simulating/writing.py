@@ -27,7 +27,7 @@ TAILBACKS: tuple[dict[str, Any], ...] = ({}, {}, {"tailback_count": 40}, {"tailb
 
 
 def written(seed: int, profile: Profile) -> Script:
-    """Return the script of a seed."""
+    """Return the script of a seed, which is the same each time."""
     dice = Random(f"script {profile.seeded} {seed}")
     cast = _cast(dice, profile)
     seconds = profile.seconds[0] * (profile.seconds[1] / profile.seconds[0]) ** dice.random()

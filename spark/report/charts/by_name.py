@@ -88,7 +88,7 @@ def bars(names: Sequence[str], values: Values, unit: str) -> Chart:
 
 
 def matrix(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Values], unit: str) -> Chart:
-    """Return a matrix colored by powers of ten.
+    """Return a matrix whose colors have a logarithmic scale.
 
     Cells that are not above 0 stay empty.
     """
@@ -124,7 +124,6 @@ def matrix(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Values],
 
 
 def _ticks(logs: Sequence[float]) -> list[float]:
-    """Return the ticks 1, 2, 5, 10, 20, … between minimum and maximum, or only powers of ten if far apart."""
     low, high = min(logs), max(logs)
     for steps in ((1, 2, 5), (1,)):
         ticks = [step * 10.0**power for power in range(-6, 10) for step in steps]

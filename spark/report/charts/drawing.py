@@ -44,7 +44,7 @@ class Library:
 
 @cache
 def library() -> Library:
-    """Return the part of Plotly for charts with axes, which tools/plotly extracts from the whole."""
+    """Return the part of Plotly for charts with axes, which tools/plotly extracts from the whole library."""
     found = files("mesh.history.report.charts").joinpath("plotly.js.gz").read_bytes()
     return Library(b64encode(found).decode(), gzip.decompress(found).decode())
 
@@ -123,5 +123,5 @@ def dates(times: Sequence[datetime]) -> list[str]:
 
 
 def rounded(values: Values) -> list[float | None]:
-    """Return the values with four significant digits, which is enough and halves the size."""
+    """Return the values with four significant digits, which halves the size of the page."""
     return [None if value is None else float(f"{value:.4g}") for value in values]

@@ -68,7 +68,7 @@ def lines(axis: Axis, rows: Mapping[str, Values], unit: str) -> Chart:
 
 
 def bands(axis: Axis, rows: Mapping[str, Values], unit: str) -> Chart:
-    """Return a chart of the median of many rows, the range of the middle 80 %, and the maximum."""
+    """Return a chart of the median of many rows, the range of the middle 80 %, and the maximum, over time."""
     columns = [
         [value for value in column if value is not None] for column in zip(*rows.values(), strict=True)
     ]
@@ -107,7 +107,6 @@ def _over_time(figure: Figure, span: Span | None, unit: str, height: int, hover:
 
 
 def _dated(figure: Figure, span: Span | None, height: int, **layout: object) -> Chart:
-    """Return the chart with the time axis that all charts of a page share."""
     figure.update_xaxes(
         type="date",
         range=dates(span) if span else None,

@@ -1,4 +1,4 @@
-"""The class of findings, and their ranks."""
+"""The class of findings, their ranks, and a common ending of their texts."""
 
 from dataclasses import dataclass
 

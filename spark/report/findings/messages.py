@@ -1,4 +1,4 @@
-"""Findings about queues, balance and requests."""
+"""Findings about queues, balance, requests and topics."""
 
 from collections.abc import Iterator, Sequence
 

@@ -105,7 +105,6 @@ def _counters(facts: Facts) -> Html:
 
 
 def _largest(rows: list[Counter]) -> list[Counter]:
-    """Return the rows grouped by boot of a node, those with the most messages first."""
     given: dict[tuple[str, int], int] = {}
     for row in rows:
         key = row.observer_uuid, row.observer_boot

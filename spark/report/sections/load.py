@@ -33,7 +33,7 @@ COLUMNS = (
 
 
 def load(facts: Facts) -> Section:
-    """Return the section with the nodes over time, and their table."""
+    """Return the section with the load of nodes over time, and the table of all nodes."""
     point = (
         f"; a point here is the mean of {duration(facts.width_s)}, for the loop the maximum"
         if facts.times

@@ -127,7 +127,7 @@ def _flapping(facts: Facts) -> Html:
 
 
 def detection(facts: Facts) -> Section:
-    """Return the section about how long deaths went unnoticed."""
+    """Return the section about how long deaths and departures went unnoticed."""
     return Section("detection", "Detection of deaths", HOW_SOON, _detection(facts))
 
 

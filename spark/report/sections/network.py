@@ -34,7 +34,7 @@ GROWTH = {"growing": "grows", "draining": "drains", "steady": "steady", "unknown
 
 
 def links(facts: Facts) -> Section:
-    """Return the section with round trips between all nodes."""
+    """Return the section with the round trips of all links, and the links that were not always up."""
     return Section("links", "Links", HOW_LINKS, _links(facts))
 
 
@@ -87,7 +87,7 @@ def _ms(value: float | None) -> str:
 
 
 def queues(facts: Facts) -> Section:
-    """Return the section about queues and their growth."""
+    """Return the section about waiting messages, and about queues, their growth and their moves."""
     return Section("queues", "Queues", HOW_QUEUES, Html(_waiting(facts) + _queues(facts) + _parts(facts)))
 
 
@@ -152,7 +152,6 @@ def _parts(facts: Facts) -> Html:
 
 
 def topics(facts: Facts) -> Section:
-    """Return the section about topics and their messages."""
     return Section("topics", "Busiest topics", HOW_TOPICS, _topics(facts))
 
 

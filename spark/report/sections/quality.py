@@ -52,7 +52,7 @@ KINDS = {
 
 
 def capacity(facts: Facts) -> Section:
-    """Return the section with forecasts and their intervals."""
+    """Return the section with the nodes' capacities, and when they will be full."""
     return Section("capacity", "Capacity of nodes", HOW_CAPACITY, _capacity(facts))
 
 
@@ -120,7 +120,6 @@ def _forecast(row: Forecast) -> tuple[str, ...]:
 
 
 def clocks(facts: Facts) -> Section:
-    """Return the section about wrong clocks."""
     return Section("clocks", "Clocks", HOW_CLOCKS, _clocks(facts))
 
 
@@ -144,7 +143,7 @@ def _clock(clock: Clock) -> tuple[str, ...]:
 
 
 def quality(facts: Facts) -> Section:
-    """Return the section about missing data."""
+    """Return the section about missing and unreadable data."""
     told = [f"{number(count)} {KINDS.get(kind, kind)}" for kind, count in facts.kinds.items()]
     words = nothing(f"Made from {', '.join(told)}." if told else "There are no lines.")
     return Section(

@@ -56,7 +56,7 @@ def drawn(key: str, title: str, chart: Chart, text: str) -> Html:
 
 
 def in_words(rows: Mapping[str, Values], unit: str, write: Callable[[float | None], str]) -> str:
-    """Return a description of a chart over time, for people who cannot see it."""
+    """Return a description of a chart over time, of at most FEW rows, for people who cannot see it."""
     told = [f"{name} {write(mean(values))}, at most {write(most(values))}" for name, values in rows.items()]
     rest = f"; and {len(told) - FEW:,} more" if told[FEW:] else ""
     return f"{unit}. Means and peaks: {'; '.join(told[:FEW])}{rest}."
@@ -95,7 +95,7 @@ def findable(
 
 
 def _foldable(caption: str, whole: Html, rows: int) -> Html:
-    """Return the table so that page.js can fold it on a phone, unless it has few rows.
+    """Return the table so that page.js can fold it on a phone, unless it has at most LOW rows.
 
     On a phone each row is a card. In a wider window the table is open and looks unchanged.
     """

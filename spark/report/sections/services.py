@@ -42,7 +42,7 @@ NOBODY = "nobody"
 
 
 def services(facts: Facts) -> Section:
-    """Return the section with requests and replies, over time and in total."""
+    """Return the section with requests, failures and reply times, over time and in total."""
     return Section("services", "Services", HOW, _services(facts))
 
 

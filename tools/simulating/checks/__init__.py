@@ -109,7 +109,10 @@ RULED = (*STEADY, *ruled.LAWS)
 
 
 def checked(history: History, facts: Facts) -> list[Violation]:
-    """Return all violations of a history."""
+    """Return all violations of a history.
+
+    If an exception ended the run, only that exception is returned.
+    """
     problems = [Violation("crash", e.text, (e,)) for e in history.of("problem")]
     if problems:
         return problems  # the run ended there: absence proves nothing
@@ -125,7 +128,10 @@ def checked(history: History, facts: Facts) -> list[Violation]:
 
 
 def broken(history: History, facts: Facts, names: Collection[str]) -> list[Violation]:
-    """Return the violations of the invariants `names`."""
+    """Return the violations of the invariants `names`.
+
+    After a node has continued with an old store, only the invariants of queues are checked.
+    """
     if facts.liar:
         history = honesty.among_the_honest(history, facts)
     went_back = any(history.of("went back"))  # more than queue content is lost then

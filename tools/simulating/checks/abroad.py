@@ -105,7 +105,7 @@ def asked(history: History, facts: Facts) -> list[Violation]:
 
 
 class Letters:
-    """The direct messages to clients of other sites, by their names at the receiving site."""
+    """The direct messages to clients of other sites, with their ids at the receiving site."""
 
     def __init__(self, history: History, facts: Facts) -> None:
         self.relayed = relayed = Relayed(history, facts)

@@ -73,9 +73,9 @@ def given_once(history: History, facts: Facts) -> list[Violation]:
 
 
 def answered_is_given(history: History, facts: Facts) -> list[Violation]:
-    """AD2: a request answered OK was delivered, unless its server or the server's node ended.
+    """AD2: a request answered OK was delivered, unless a server, a process or a connection failed.
 
-    A gathered request may still be in transit to a server when the number of servers is known.
+    Gathered requests are not checked: one may still be in transit when the number of servers is known.
     """
     asks, found = asked(history), []
     arrived = {(e.stream, e.first) for e in history.of("arrived") if e.domain == SENDS}
@@ -161,7 +161,7 @@ def nobody_only_if_so(history: History, facts: Facts) -> list[Violation]:
 
 
 def known_is_so(history: History, facts: Facts) -> list[Violation]:
-    """AD4: some time after the last event, all nodes know the correct servers of the addresses they watch."""
+    """AD4: after 13 s without faults, all nodes know the correct servers of the addresses they watch."""
     calm = calm_of(history)
     return [
         Violation("AD4", f"{e.who}: {e.text}", (e,))

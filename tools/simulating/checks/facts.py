@@ -115,7 +115,6 @@ def final(given: list[Event] | None) -> str:
 
 
 def wants(sub: Event, key: str, domain: str) -> bool:
-    """Return whether the subscription matches the topic."""
     return sub.domain in ("", domain) and bool(sub.keys) and matches(sub.keys[0], key)
 
 
@@ -182,5 +181,4 @@ def _spans(history: History) -> Iterator[Span]:
 
 
 def shortly(events: Iterable[Event], most: int = 3) -> tuple[Event, ...]:
-    """Return the first `most` events."""
     return tuple(events)[:most]

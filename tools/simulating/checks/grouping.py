@@ -21,7 +21,8 @@ Lane = tuple[str, str, str, str]  # stream, queue, priority and group, flags
 def groups_in_order(history: History, facts: Facts) -> list[Violation]:
     """Q11: a group's message is delivered after the producer's earlier ones that wait at the same node.
 
-    The promise holds without faults, and where consumers have no selectors.
+    The promise holds without faults, without changes of consumers or moves by hand, and where consumers have
+    no selectors.
     """
     changes = _changes(history)
     found = list[Violation]()

@@ -50,9 +50,10 @@ def delivered_as_published(history: History, facts: Facts) -> list[Violation]:
 
 
 def retracted(history: History, facts: Facts) -> list[Violation]:
-    """G1.1: a dirty read that its master refuses is retracted, once.
+    """G1.1: a dirty read that its master refuses is retracted, and no other is.
 
-    Excused are subscribers whose connection or node has ended since, or whose queue was full.
+    Excused are subscribers that left, unsubscribed or had a gap since, and all subscribers if any process
+    ended since.
     """
     said = answers(history)
     found = [
@@ -95,7 +96,11 @@ def delivered_once(history: History, facts: Facts) -> list[Violation]:
 
 
 def letters(history: History, facts: Facts) -> list[Violation]:
-    """C5.1: only the addressee receives a direct message; accepted persistent ones are delivered."""
+    """C5.1: only the addressee receives a direct message; accepted persistent ones are delivered.
+
+    Delivery is checked only for addressees that had an inbox, and in runs in which direct messages do not
+    expire.
+    """
     pubs, said, got, found = published(history), answers(history), set(), []
     inboxes = {key: sub for key, (sub, _) in by_subscription(history).items() if sub.flags == "inbox"}
     names = {event.who: event.to for event in history.of("confirmed") if event.sub == 0}
@@ -129,5 +134,5 @@ def routes(history: History, facts: Facts) -> list[Violation]:
 
 
 def known_answers(history: History) -> list[Event]:
-    """Return answers with a code that no page documents."""
+    """Return the answers with an undocumented code."""
     return [event for event in history.of("answer") if event.text not in ("OK", *LOUD)]

@@ -84,7 +84,7 @@ class Missed:
         return any(due <= at for due, _ in self._waiting)
 
     def are_untold(self, at: float) -> bool:
-        """Return whether fewer missed messages were reported by `at` than were due."""
+        """Record the messages due by `at`, and return whether fewer were reported than were due."""
         self.due += [pub for due, pub in self._waiting if due <= at]
         self._waiting = [(due, pub) for due, pub in self._waiting if due > at]
         return len(self.due) > self.told + self._silent(at)

@@ -51,8 +51,9 @@ def unsure_since(history: History, facts: Facts) -> float:
 def put_anew(history: History, facts: Facts) -> set[Id]:
     """Return the messages that may exist twice, as two messages.
 
-    They were in memory only, and the process ended before the producer had an answer. The producer put them
-    again, and the next process does not know that they may have moved to another node.
+    Each was in memory only, and a process ended before the producer had an answer. The producer put the
+    message again as a new one, and the next process does not know that the first one may have moved to
+    another node.
     """
     said = {e.id: (e.at, e.to.split("/")[2]) for e in history.of("put said") if e.to}
     ends = [(e.at, e.who) for e in history.of("crash", "stop")]

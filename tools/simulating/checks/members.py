@@ -65,7 +65,10 @@ def _views(history: History) -> dict[tuple[str, int, str], list[Event]]:
 
 
 def completeness(history: History, facts: Facts) -> list[Violation]:
-    """M1: a node that ends is soon called dead by all nodes that no fault affects."""
+    """M1: NOTICED seconds after a node crashes for good, no unaffected node calls it alive.
+
+    A node is unaffected if it ran throughout, and no fault concerned it.
+    """
     lives, views, found = Lives(history, facts), _views(history), []
     for dead in history.of("crash"):
         limit = dead.at + NOTICED
@@ -134,7 +137,7 @@ def incarnations(history: History, facts: Facts) -> list[Violation]:
 
 
 def agreement(history: History, facts: Facts) -> list[Violation]:
-    """M4: after all faults are healed each node sees all others."""
+    """M4: after all faults are healed each node is up and sees all others."""
     found = []
     for event in history.of("end"):
         missing = set(facts.nodes) - set(event.keys) - {event.who}

@@ -29,12 +29,9 @@ from tools.simulating.history import Event, History
 def in_order(history: History, facts: Facts) -> list[Violation]:
     """C1.2: the messages of a stream arrive in order, those of a key with its own rules in order of that key.
 
-    The same holds for direct messages to one name, and for retained values of one topic.
-
-    A transient message that waited for its master when its node ended may be resent too late, and the
-    messages that a failing disk had in progress are uncertain. A master or a next hop that was unreachable
-    may deliver late, after others have delivered later messages. A node with a wrong clock may send messages
-    that others have expired; so may a publisher that moved to another node and missed the expiry.
+    So do direct messages to one name, and retained values of one topic. Excused are expired messages,
+    transient ones after the end of a process, and messages in progress on a failing disk. Messages whose next
+    hop was unreachable, and after the first end of a process messages with several masters, may be late.
     """
     found: list[Violation] = []
     pubs, ends = published(history), [event.at for event in restarts(history)]
@@ -72,10 +69,9 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
 
 
 def _was_away(late: Event, other: Event | None, since: float, backs: dict[str, list[float]]) -> bool:
-    """Return whether the next hop of `late` was unreachable, or had just returned, at its publication.
+    """Return whether a node that only `late` passed has become reachable again since about `since`.
 
-    `other`, the later message, came by another next hop. Persistent messages for an unreachable next hop
-    follow when it returns.
+    Persistent messages for an unreachable node follow when it returns.
     """
     ways = set(ways_of(late)) - set(ways_of(other) if other is not None else ())
     return "p" in late.flags and any(was_between(backs.get(way, []), since - BACK, late.at) for way in ways)
@@ -84,9 +80,9 @@ def _was_away(late: Event, other: Event | None, since: float, backs: dict[str, l
 class Owed:
     """The messages that a subscription must receive or be notified of.
 
-    They were published after it was confirmed, and answered OK. A subscription from before the first fault is
-    known to all nodes that its own node had met by then. Later ones may be unknown to a master; in a mesh
-    without rules its `accept` event names the subscribers.
+    The messages were published after the subscription was confirmed, and answered OK. A subscription from
+    before the first fault is known to all nodes that its own node had met by then. Later ones may be unknown
+    to a master; in a mesh without rules its `accept` event names the subscribers.
     """
 
     def __init__(self, history: History, facts: Facts) -> None:
@@ -157,7 +153,6 @@ class Owed:
         return any(name == home and (not some or place in some.split(",")) for name, some in peers)
 
     def home(self, client: str, number: int) -> str:
-        """Return the session name of the subscription's client."""
         return self._confirmed[client, number].to
 
     def is_over(self, client: str, number: int) -> bool:

@@ -33,7 +33,8 @@ def _said(history: History) -> dict[Id, Event]:
 def none_lost(history: History, facts: Facts) -> list[Violation]:
     """Q2: a message that was put and answered OK is settled, a dead letter or discarded in the end.
 
-    Only transient messages may be lost with a process.
+    Each put of a client that stays is answered, and a refused persistent message is not delivered. The
+    exceptions are those of `Lost`.
     """
     said, found = _said(history), list[Violation]()
     done = {e.id for e in history.of("buried", "purged")}
@@ -179,7 +180,7 @@ def _wants(selector: str, put: Event) -> bool:
 
 
 def sums(history: History, facts: Facts) -> list[Violation]:
-    """Q9: each message is ready, out, delayed, in doubt, dying, done, dead or discarded, in one state only.
+    """Q9: each message is in one state only, such as ready, out, delayed, in transit, acked, dead or purged.
 
     The figures that a node reports agree with these states.
     """

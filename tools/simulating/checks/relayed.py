@@ -45,7 +45,6 @@ class Relayed:
                     self.values[home, event.domain, key, event.stamp] = event.stream, event.domain, number
 
     def sent_from(self, site: str, domain: str, key: str) -> frozenset[str]:
-        """Return the sites that receive messages published at `site`."""
         return destinations(self._places, site, domain, key)
 
     def goes_to(self, pub: Event) -> frozenset[str]:
@@ -165,8 +164,9 @@ class Far(History):
 def in_order(history: History, facts: Facts) -> list[Violation]:
     """S-order: messages of one publisher in one domain arrive in order at each other site.
 
-    Where no rule names a master, each of several gateways is master of a part of them. After a fault each of
-    several masters at home may send a part; an unreachable master's part may be late.
+    A site without masters but with several gateways is not checked: each gateway is master of a part. After
+    the first fault, messages with several masters at home are not checked: an unreachable master's part may
+    be late.
     """
     first_fault = min((e.at for e in history.of("fault")), default=inf)
     found = list[Violation]()
@@ -179,7 +179,6 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
 
 
 def _has_several(given: Event, facts: Facts) -> bool:
-    """Return whether `given` is a delivery of a message with several masters at home."""
     home = next((site for site in facts.sites if given.to.startswith(f"/site/{site.name}/")), None)
     is_so = home is not None and len(home.facts.masters_of(given.domain, given.keys[0])) > 1
     return given.kind == "deliver" and is_so

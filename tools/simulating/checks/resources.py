@@ -1,4 +1,4 @@
-"""Checks that nothing exceeds its limit or is left over."""
+"""Checks that no backlog exceeds its limit, and that in the end nothing is left over."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ def under_caps(history: History, facts: Facts) -> list[Violation]:
 
 
 def nothing_left(history: History, facts: Facts) -> list[Violation]:
-    """L1: in the end no messages wait, the disks have forgotten them, and no node broke the protocol.
+    """L1: in the end no message waits, in memory or on disk, and no node has broken the protocol.
 
-    A node that a publisher has left may wait forever for answers that go elsewhere. Messages that were
-    discarded while a disk was full may return with a crash. A liar sends requests to nodes to which an honest
-    node would have no link; these requests wait for peer_linger. A node that was paused over a change of
-    rules, for longer than old rules are remembered, sends copies along unknown routes; they are refused.
+    Messages may wait after a publisher has moved, because its answers go elsewhere, or after a full disk,
+    because a crash restores discarded messages. A liar causes protocol errors and, unless the rules are
+    plain, waiting messages. A node with outdated rules may send copies that others refuse as forged.
     """
     may_wait = facts.may_wait or (facts.liar and facts.rules != "plain")
     left = [what for what in LEFT if not (may_wait and what in WAITING)]
@@ -50,7 +49,7 @@ def nothing_left(history: History, facts: Facts) -> list[Violation]:
 
 
 def _owed_to_the_honest(history: History, facts: Facts) -> list[Event]:
-    """Return the `owed` events of messages whose receivers do not depend on the liar."""
+    """Return the `owed` events whose sender and receiver do not depend on the liar."""
     owed, behind, grows = list(history.of("owed")), {facts.liar, *facts.apart}, True
     while grows:
         found = {event.who for event in owed if event.to in behind} - behind

@@ -131,7 +131,7 @@ class _Ways:
         return [{a, b} for a, b in pairwise(way)]
 
     def broken(self, lives: Lives) -> Iterator[tuple[Event, str, tuple[str, ...]]]:
-        """Yield (event, site, gateways): no gateway sees the site for GONE seconds after the event."""
+        """Yield (event, site, gateways): for GONE seconds from the event on, no gateway can see the site."""
         for begin, end, fault in self._parted:
             for home, to in self._paths if end >= begin + GONE else ():
                 if {fault.who, fault.to} in self._steps(home, to):

@@ -93,7 +93,10 @@ def answered(history: History, facts: Facts) -> list[Violation]:
 
 
 def last_word(history: History, facts: Facts) -> list[Violation]:
-    """C2.4: in the end each message has a final answer, even after waiting for its master."""
+    """C2.4: in the end each message has a final answer, even after waiting for its master.
+
+    Runs in which a publisher moved are not checked, because answers go to the last node that sent.
+    """
     said, pubs = answers(history), published(history)
     found: list[Violation] = []
     if facts.has_moved:
@@ -109,7 +112,10 @@ def last_word(history: History, facts: Facts) -> list[Violation]:
 
 
 def stored_once(history: History, facts: Facts) -> list[Violation]:
-    """C3.7: a message has one place in the log of a master, forever."""
+    """C3.7: a message has one place in the log of a master, forever.
+
+    Messages of streams that moved to another node are not checked here, but by Q1.
+    """
     counted: Counter[tuple[str, str, str, int, str]] = Counter()
     first: dict[tuple[str, str, str, int, str], Event] = {}
     found = []

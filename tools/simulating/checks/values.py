@@ -160,7 +160,6 @@ def _has_ended(known: Known, topic: Topic) -> bool:
 
 
 def _is_stamped_apart(known: Known, message: Id) -> bool:
-    """Return whether several masters have different timestamps of the message."""
     return len({accept.stamp for _, accept in known.taken.get(message, {}).values()}) > 1
 
 

@@ -71,7 +71,6 @@ class SimClient:
         self._turn()
 
     def called(self, name: str) -> str:
-        """Return the unique name of the client in the network."""
         return f"client {name} {len(self.net.pipes)}"
 
     @property
@@ -97,7 +96,7 @@ class SimClient:
         flags: int = 0,
         expires: int = 0,
     ) -> None:
-        """Publish one envelope with a message for each word of `keys`.
+        """Publish a message for each word of `keys`, as soon as the window has space.
 
         `expires` is in ns since 1970; 0 means never.
         """
@@ -121,7 +120,6 @@ class SimClient:
         self._post([("", content, domain, flags, expires, to)])
 
     def _post(self, messages: list[Post]) -> None:
-        """Post the messages as soon as the window has space."""
         self.core.desk.now = self.net.now
         self._wanting.append(messages)
         self._post_wanted()
@@ -152,7 +150,6 @@ class SimClient:
             promise.then(partial(self._judged, (domain, number), last))
 
     def _judged(self, number: Number, last: bool, said: Published | None, error: Any) -> None:
-        """Record the first and the final answer to a message."""
         known = self.answers.get(number)
         if isinstance(error, MeshError) and error.code == "CLOSED":
             return
@@ -253,7 +250,7 @@ class SimClient:
         self._turn()
 
     def use(self, s: Subscription, rate: float | None = None) -> None:
-        """Consume `rate` items per second from now on; None means at once."""
+        """Change the rate to `rate` items per second; None consumes at once, and 0 nothing."""
         s.rate = rate
         if rate:
             self._use_some(s, rate)
@@ -261,7 +258,7 @@ class SimClient:
         self._turn()
 
     def _use_some(self, s: Subscription, rate: float) -> None:
-        """Consume one item now, and `rate` items per second."""
+        """Consume one item now, and further ones at `rate` until the rate changes."""
         if not self.is_closed and s.rate == rate:
             self._use_one(s)
             self._turn()
@@ -293,7 +290,6 @@ class SimClient:
         """Handle a gap of `gap` dropped messages; subclasses override this."""
 
     def _look(self) -> None:
-        """Consume the messages that woken subscriptions have received."""
         while self._stirred:
             stirred, self._stirred = self._stirred, {}
             for s in stirred:

@@ -1,4 +1,4 @@
-"""Observers of a client's outbox: envelopes that leave, and their answers."""
+"""An outbox that reports the envelopes that leave, and checksums of contents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ class Diary(Outbox):
 
     @property
     def is_through(self) -> bool:
-        """Whether all messages have a final answer."""
         return not any(stream.waiting for stream in self._streams.values())
 
 

@@ -57,7 +57,7 @@ class Hand(Partner):
 
     Its events: `put` with the terms and kind in `keys`; `put said` with the answer; `opened` at the start of
     an epoch, with the messages from before in `keys`; `began` when the user receives a message; `says` when
-    the user settles it; `settled` when the node has stored that, and `late` when it has not.
+    the user settles it; `settled` when the node has stored that.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -174,7 +174,7 @@ class Hand(Partner):
             self._turn()
 
     def hurry(self) -> None:
-        """Process all deliveries quickly and ack them from now on.
+        """Change all consumers to process deliveries without delay, and to ack them.
 
         Unsettled messages with a lease stay unsettled, so that other consumers receive them.
         """
@@ -243,7 +243,7 @@ class Hand(Partner):
     # --- settling -----------------------------------------------------------------------------------------
 
     def _work_at(self, it: Consumer, some: Sequence[tuple[DeliveredEnvelope, int]], then_looks: bool) -> None:
-        """Settle each delivery at random."""
+        """Settle each delivery, or leave it unsettled, as drawn from the habits of the consumer."""
         if self.is_closed:
             return
         self.core.desk.now = self.net.now

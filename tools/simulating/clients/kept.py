@@ -71,7 +71,6 @@ class Subscription:
         return [batch for batch in self.intake._items if batch is not None]
 
     def forget(self) -> None:
-        """Forget everything that has arrived."""
         self.intake._items.clear()
         self.intake._seen = SeenMessages()
 

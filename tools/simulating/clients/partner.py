@@ -88,7 +88,7 @@ class Partner(Witness):
             self._turn()
 
     def hurry(self) -> None:
-        """Handle each request at once from now on."""
+        """Handle further requests without delay."""
         for served in self.served.values():
             served.seconds = 0.0
 
@@ -140,7 +140,6 @@ class Partner(Witness):
                     self._handle(served, taken, False)
 
     def _note_epochs(self) -> None:
-        """Record which epochs have begun or ended."""
         for served in self.served.values():
             epoch = served.serving._epoch
             number = epoch.number if epoch is not None and self.core.line.is_up else 0
@@ -187,7 +186,7 @@ class Partner(Witness):
     # --- watching -------------------------------------------------------------------------------------------
 
     def look_at(self, address: str) -> None:
-        """Watch the servers of an address from now on."""
+        """Begin to watch the servers of an address."""
         if address not in self.watched:
             self.core.desk.now = self.net.now
             watching = self.core.watches.watch(address)

@@ -46,7 +46,6 @@ class Witness(SimClient):
     # --- asking -------------------------------------------------------------------------------------------
 
     def listen(self, name: str, pattern: str, domain: str, initial: bool, rate: float | None) -> None:
-        """Subscribe without waiting for the confirmation."""
         exact = not any(letter in pattern for letter in "+#")
         words = (pattern, "") if exact else ("", pattern)
         self.names[name] = self.subscribe(*words, domain=domain, initial=initial, rate=rate)

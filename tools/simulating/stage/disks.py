@@ -57,7 +57,6 @@ class Disks:
             self._scene.fault("old copy", name)
 
     def _accept(self, name: str) -> None:
-        """Let the node continue with the old copy."""
         self._nodes[name].accepts = True
 
     def _restore(self, name: str) -> None:

@@ -69,7 +69,7 @@ class Ending:
         self._healed = self._net.now  # paused nodes are back
 
     def _have_met(self) -> bool:
-        """Restart nodes that stopped because of a taken name, and return whether all nodes have met."""
+        """Start the nodes that are down, and return whether all nodes have met."""
         for name in self._nodes:
             self._machines.start(name)
         nodes = self._nodes.values()
@@ -94,7 +94,7 @@ class Ending:
             self._read(LAST)
 
     def _use_up(self) -> None:
-        """Let all readers consume at once, and add clients that send requests and fetch their inboxes."""
+        """Let all readers consume at once, and add askers, readers of inboxes and consumers of queues."""
         for name in sorted(self._clients):
             for s in list(self._clients[name].subscriptions.values()):
                 self._clients[name].use(s)

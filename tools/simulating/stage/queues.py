@@ -160,7 +160,6 @@ class Queues:
                 self._take(f"asker-{node}", f"{ALL} {queue}", queue, CREDIT, "", 0, 0.0, "a")
 
     def are_empty(self) -> bool:
-        """Return whether no node has messages in queues."""
         nodes = [node for node in self._scene.nodes.values() if node.is_up]
         return not self._names or not any(node.observer.queues.messages for node in nodes)
 

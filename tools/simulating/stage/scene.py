@@ -38,11 +38,10 @@ class Scene:
         self.tell("fault", what, who, to)
 
     def over(self, what: str, who: str, to: str = "") -> None:
-        """Record the end of a fault."""
         self.tell("over", what, who, to)
 
     def within(self, seconds: float, is_done: Callable[[], bool]) -> None:
-        """Let time pass until `is_done`, or for at most `seconds`."""
+        """Let time pass in steps of 1 s until `is_done`, or for about `seconds` at most."""
         end = self.net.now + seconds
         while self.net.now < end and not is_done():
             self.net.run(1.0)

@@ -65,7 +65,7 @@ class Services:
     # --- the end ------------------------------------------------------------------------------------------
 
     def hurry(self) -> None:
-        """Let all servers reply at once from now on."""
+        """Let all servers handle further requests without delay."""
         for client in self._partners():
             client.hurry()
 

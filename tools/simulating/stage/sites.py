@@ -29,7 +29,6 @@ class Sites:
             it.asks(AskSiteSync(site=site), lambda reply: self._scene.history.met("a transfer wished"))
 
     def _views(self) -> Iterator[tuple[str, SiteView]]:
-        """Yield the views that gateways have of other sites."""
         for place in self._places.values():
             for name in place.gateways:
                 node = self._scene.nodes[name]
@@ -38,7 +37,7 @@ class Sites:
                         yield name, view
 
     def sample(self) -> None:
-        """Record views that have changed."""
+        """Record views that have changed, and count losses and returns of sites."""
         for who, view in self._views():
             before = self._seen.get((who, view.site))
             if before is None or (before.state, before.members) != (view.state, view.members):
@@ -61,7 +60,6 @@ class Sites:
         return met >= {(place.name, to) for place in self._places.values() for to in place.knows}
 
     def end(self) -> None:
-        """Record all views in the end."""
         for who, view in self._views():
             self._tell("saw", who, view)
 

@@ -45,7 +45,10 @@ class Stage:
         self._does = {kind: does for part in parts for kind, does in part.steps.items()}
 
     def played(self) -> History:
-        """Play the whole script, and return its history."""
+        """Play the whole script, and return its history.
+
+        An exception ends the run, and becomes the event `problem`.
+        """
         try:
             self._play()
         except Exception as error:

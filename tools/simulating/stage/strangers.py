@@ -25,7 +25,6 @@ class Strangers:
         return {"stranger": self._stranger, "namesake": self._namesake, "lie": self._lie}
 
     def leave(self) -> None:
-        """Stop all foreign nodes."""
         for node in self._foreign:
             node.close()
 
@@ -54,7 +53,7 @@ class Strangers:
         scene.net.after(STAYS, node.close)
 
     def _lie(self, name: str) -> None:
-        """Make a node send arbitrary numbers to other nodes from now on."""
+        """Make a node send arbitrary numbers to other nodes, until all faults are healed."""
         scene, cast = self._scene, self._scene.script.cast
         scene.fault("lie", name)
         scene.history.met("lied")

@@ -20,7 +20,6 @@ class Streaks(Generic[T]):
         self._now: Counter[T] = Counter()
 
     def begin(self) -> None:
-        """Begin a sample."""
         self._before, self._now = self._now, Counter()
 
     def count(self, what: T) -> int:

@@ -35,7 +35,7 @@ class MovesWritten:
         self._going: set[bytes] = set()  # rows of envelopes with messages in transit
 
     def of(self, jobs: Iterable[Commit | Fetch]) -> set[str]:
-        """Return the stages of moves that these jobs write."""
+        """Return the stages of moves that `jobs` write, and remember the moves that begin and end."""
         return {
             stage for job in jobs if isinstance(job, Commit) and job.ops for stage in self._stages(job.ops)
         }

@@ -69,7 +69,6 @@ class SimStore(MemoryStore):
             self._durable(ops)
 
     def count_from(self, commits: int) -> None:
-        """Continue with the given number of commits."""
         self._commits = commits
 
     def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
@@ -90,7 +89,10 @@ class SimStore(MemoryStore):
         self._copy, self._copied = self._all(), now
 
     def put_back(self, before: float) -> bool:
-        """Replace the content by the copy, if anything was written between the copy and `before`."""
+        """Replace the content by the copy, and return whether that was done.
+
+        The copy must lack a commit that was written before `before`, and the content must not be old already.
+        """
         lacks = any(self._copied < at < before for at in self._written)
         if self._copy is None or self.is_old or not lacks:
             return False
@@ -101,7 +103,7 @@ class SimStore(MemoryStore):
 
     @property
     def is_old(self) -> bool:
-        """Whether the content is an old copy."""
+        """Whether the content is, or descends from, an old copy."""
         return self._newest is not None or self.is_accepted
 
     def _all(self) -> dict[str, Any]:
@@ -122,7 +124,10 @@ class SimStore(MemoryStore):
     # --- rot ----------------------------------------------------------------------------------------------
 
     def rot(self, dice: Random) -> bool:
-        """Flip a random bit, and return whether the store had one to flip."""
+        """Flip a random bit, and return whether the store had one to flip.
+
+        At most one bit is flipped at a time.
+        """
         rows = [
             (table, key) for table, found in self._tables.items() for key, value in found.items() if value
         ]
@@ -137,7 +142,7 @@ class SimStore(MemoryStore):
         return True
 
     def restore(self) -> None:
-        """Restore the newest content without errors."""
+        """Restore the flipped bit and, unless the node has accepted an old copy, the newest content."""
         if self._newest is not None and not self.is_accepted:
             vars(self).update(self._newest)
             self._newest = None

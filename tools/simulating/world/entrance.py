@@ -73,7 +73,6 @@ class Entrance:
                 pipe.end(self._owner)
 
     def catch_up(self) -> None:
-        """Process all unread events."""
         while self._unread:
             has_ended, place = self._unread.popleft()
             self._over(self._arrivals.end_place(place) if has_ended else self._arrivals.accepted(place))

@@ -16,12 +16,14 @@ ONE_IN = 100  # runs
 
 
 def folder() -> TemporaryDirectory[str]:
-    """Return a temporary folder for the files of a run."""
     return TemporaryDirectory(prefix="heronry-story-", dir=memory_directory())
 
 
 class FiledStore(SimStore):
-    """A store that also writes a SQLite file, which is reopened and compared whenever the process starts."""
+    """A store that also writes a SQLite file, and compares each read with that file.
+
+    The file is reopened at each start. An old copy is not compared.
+    """
 
     def __init__(
         self, durable: Callable[[Sequence[Op]], None], clock: Callable[[], float], path: Path

@@ -32,7 +32,7 @@ class Forger:
     dice: Random
 
     def said(self, streams: Sequence[bytes], number: int) -> list[bytes]:
-        """Return the frames of one more forged message.
+        """Return the frames of one more forged message or erasure.
 
         `number` is arbitrary, and `streams` are those of real clients.
         """

@@ -83,7 +83,7 @@ class Place:
         return self._guard
 
     def open(self, uuid: bytes, store: SimStore, accept_rollback: bool = False) -> Image:
-        """Open the directory for a process.
+        """Open the directory for a process, and return the content of the store.
 
         Raises StoreError if the process must not continue with the store.
         """
@@ -100,7 +100,7 @@ class Place:
         return Witnessed(roomy, self._witness, self.boot, nobody_hears, accept_rollback, self._clock)
 
     def let_go(self) -> None:
-        """Release the directory after the process ended without a goodbye."""
+        """Release the directory after the end of a process, with or without a goodbye."""
         if self._guard is not None:
             self._witness.close()
             self.ended = self._clock()
@@ -109,6 +109,5 @@ class Place:
         self._data = self._guard = None
 
     def close(self) -> None:
-        """Release the directory after a clean stop."""
         self.guard.close()
         self.let_go()

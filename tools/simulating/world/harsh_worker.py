@@ -101,7 +101,6 @@ class HarshWorker(Worker):
         self.batch, self._outcome = [], []  # the store knows what is in its cache
 
     def forget(self) -> None:
-        """Drop all jobs that are not yet written."""
         self.batch.clear()
         self.jobs.clear()
 

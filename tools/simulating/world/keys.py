@@ -24,7 +24,6 @@ IDLE = Sample((100.0,), 8 << 30, 16 << 30)
 
 
 def seed_of(name: str) -> bytes:
-    """Return the seed of an Ed25519 key."""
     return name.encode().ljust(32, b".")[:32]
 
 
@@ -55,7 +54,7 @@ def keys_for(site: str, other: str) -> SiteKeys:
 
 
 def member_settings(name: str, site: str, others: Collection[str] = ()) -> dict[str, Any]:
-    """Return the settings of a SimNode of `site`, which is a gateway to the sites `others`."""
+    """Return the settings of a SimNode of `site`, with the credentials of a gateway to the sites `others`."""
     own = key_settings(name)
     secrets = {role: secret_of(site, role) for role in SECRETS}
     ring = replace(
@@ -69,7 +68,7 @@ def member_settings(name: str, site: str, others: Collection[str] = ()) -> dict[
 
 
 def tables_of(others: Iterable[RemoteSite]) -> dict[str, Any]:
-    """Return the settings of other sites in a node's file."""
+    """Return the settings that a node's file has for the sites `others`."""
     tables = {other.name: other for other in others}
     return {
         "ways": ways({name: other.via for name, other in tables.items()}),

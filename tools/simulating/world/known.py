@@ -201,7 +201,6 @@ class Known:
 
 
 def _states(part: LocalQueue, lot: QueuedEnvelope) -> dict[str, set[int]]:
-    """Return the messages of a queued envelope by state."""
     doubtful = part._doubtful._left.get(lot, ()) if part._doubtful is not None else ()
     runs = [run for taker in part.takers.values() for run in taker.holding if run.lot is lot]
     out = [number for run in runs for number in numbers_of(run.runs)]

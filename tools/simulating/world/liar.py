@@ -26,7 +26,10 @@ ALONE = (c.Bye, c.Refuse, c.Who, c.Challenge)  # commands that stay true
 
 
 class Liar:
-    """Replaces the output of `node`, whose core is honest."""
+    """Replaces the output of `node`, whose core is honest.
+
+    `streams` returns the streams of real clients, for forged messages.
+    """
 
     def __init__(
         self, node: SimNode, dice: Random, streams: Callable[[], Collection[bytes]], forger: Forger

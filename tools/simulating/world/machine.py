@@ -94,7 +94,7 @@ class HarshNode(StoppableNode):
     # --- its life -----------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start a process, unless one is up or the store reports damage."""
+        """Start a process, unless one is up, or the store is damaged or an old copy that is not accepted."""
         if self.is_up:
             return
         was_dark, self.is_dark = self.is_dark, False
@@ -126,7 +126,6 @@ class HarshNode(StoppableNode):
 
     @property
     def guard(self) -> Witnessed:
-        """The guard between the process and its store."""
         return self._place.guard
 
     def _hired(self) -> HarshWorker:
@@ -186,7 +185,7 @@ class HarshNode(StoppableNode):
         self._leave()
 
     def disk_failed(self) -> None:
-        """Stop because the disk failed.
+        """Stop because the disk failed, and start again some seconds later.
 
         The last batch may or may not be written, as the next start shows. Nothing else is written.
         """
@@ -204,11 +203,13 @@ class HarshNode(StoppableNode):
         self.net.after(self.rng.uniform(0.5, 5.0), self.start)
 
     def put_back(self) -> bool:
-        """Replace the store by an old copy that lacks commits known to its witness, if there is one."""
+        """Replace the store by its old copy if commits known to the witness are missing there.
+
+        Return whether the store was replaced.
+        """
         return not self.is_up and self.store.put_back(self._place.ended - UNWITNESSED)
 
     def let_go(self) -> None:
-        """Release all resources after the run."""
         self._place.let_go()
         self.store.close()
 

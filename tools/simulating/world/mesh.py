@@ -10,7 +10,7 @@ from tools.simulating.world.node import SimNode
 
 
 def copy_of(node: SimNode, **settings: Any) -> SimNode:
-    """Return a second process on a copy of a node's data directory."""
+    """Return a node, not started, with the identity and the store of `node`, as if its files were copied."""
     twin = SimNode(node.net, node.name, (), {**node._settings, "uuid": node.uuid, **settings})
     twin.disk = replace(node.disk)
     return twin
@@ -29,7 +29,7 @@ class SimNetwork(Network[SimNode]):
         return node
 
     def mesh(self, *names: str, **settings: Any) -> list[SimNode]:
-        """Create nodes, and return them when all of them know each other."""
+        """Create nodes, and return them when each knows all others. Raises: AssertionError, after 60 s."""
         nodes = [self.node(name, *names[:1], **settings) for name in names]
         self.until(lambda: all(len(node.alive) == len(names) - 1 for node in nodes))
         return nodes

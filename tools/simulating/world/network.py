@@ -92,7 +92,7 @@ class Pipe:
             self.send(direction, frames)
 
     def end(self, who: End) -> None:
-        """Close one end: frames in flight still arrive, but later ones do not."""
+        """Close the end of `who`: its frames in flight still arrive, and then the connection breaks."""
         self.net.at(self._last[self.ends.index(who)], self.lose)
 
     def lose(self) -> None:
@@ -138,7 +138,7 @@ class Network(Generic[N]):
         self.at(self.now + seconds, what)
 
     def run(self, seconds: float) -> None:
-        """Let time pass."""
+        """Run all events of the next `seconds`."""
         end = self.now + seconds
         while self._events and self._events[0][0] <= end:
             self._step()
@@ -181,15 +181,14 @@ class Network(Generic[N]):
         self.pipes.append(pipe)
 
     def passes(self, sender: str, receiver: str) -> bool:
-        """Return whether frames pass from `sender` to `receiver`."""
         return frozenset((sender, receiver)) not in self.cuts
 
     def chance(self, what: str) -> Random:
-        """Return the random generator for `what`."""
+        """Return the random generator for `what`, here one for all."""
         return self.rng
 
     def delay(self, sender: str, receiver: str) -> float:
-        """Return the seconds that a small message is in transit."""
+        """Return the seconds that a small message is in transit, drawn at random."""
         return self.rng.uniform(*SPEED)
 
     def break_all(self, *names: str) -> None:

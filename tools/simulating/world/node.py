@@ -118,15 +118,12 @@ class SimNode:
 
     @property
     def rooms(self) -> tuple[Room, ...]:
-        """The additional components of its core."""
         return ROOMS
 
     def _hired(self) -> Worker:
-        """Return the worker that writes to the node's own store."""
         return Worker(self, self.disk)
 
     def _hired_for(self, store: str, disk: Disk) -> Worker:
-        """Return the worker of another store of the node."""
         return Worker(self, disk, store)
 
     @property
@@ -136,18 +133,17 @@ class SimNode:
 
     @property
     def came_in(self) -> dict[Hashable, Pipe]:
-        """The inbound connections."""
         return self.sockets.came_in
 
     def begin(self) -> Image:
-        """Open the store."""
+        """Open the store, and return its content."""
         return begin(self.disk.store, self.disk.boot, self._settings.get("accept_rollback", False))
 
     def made(self) -> None:
         """Handle the creation of the core before it starts; subclasses override this."""
 
     def kill(self) -> None:
-        """End like `kill -9`: data that is not durable is lost, with all frames in flight."""
+        """End like `kill -9`: data that is not durable is lost, and so are frames in flight, at random."""
         if not self.is_up:
             return
         self._fall_silent()
@@ -207,7 +203,6 @@ class SimNode:
 
     @property
     def alive(self) -> set[str]:
-        """The names of the other nodes that this node considers alive."""
         return {peer.node.name for peer in self.core.parts.neighbours.peers.values() if peer.alive}
 
     def metric(self, name: str) -> int:

@@ -105,7 +105,7 @@ class Observer(Component):
             self._add(self._event(kind, to=e.to, stamp=boot, **what))
 
     def _watch(self, feed: SiteFeed) -> None:
-        """Record the messages that a site feed drops."""
+        """Record the messages that a site feed drops, except expired ones."""
         lost = feed._lost
 
         def drops(e: Envelope, why: str, messages: int) -> None:
@@ -148,7 +148,6 @@ class Observer(Component):
             self._history.met(what, counters.get(name, 0))
 
     def _untold(self) -> None:
-        """Record the gaps that were not yet reported to subscribers and nodes."""
         core = self._node.core
         for session in core.parts.clients.sessions.values():
             for number, feed in session.feeds.items():
@@ -159,7 +158,6 @@ class Observer(Component):
                 self._add(self._event("untold", to=peer.node.name, gap=gap))
 
     def untold_yet(self) -> set[str]:
-        """Return the nodes with unreported gaps."""
         peers = self._node.core.parts.neighbours.peers.values()
         return {p.node.name for p in peers if p.begun and (untold(p.begun.feed) or p.begun.outlet.passed_on)}
 
@@ -220,7 +218,7 @@ class Observer(Component):
     # --- samples --------------------------------------------------------------------------------------------
 
     def sample(self) -> None:
-        """Record the backlogs that are larger than in any sample before."""
+        """Record the backlogs that are larger than in any sample before, and wrong figures of queues."""
         core = self._node.core
         feeds: list[Feed] = list(core.parts.neighbours.feeds())
         feeds += [f for s in core.parts.clients.sessions.values() for f in s.feeds.values()]
@@ -258,7 +256,7 @@ class Observer(Component):
         self.values()
 
     def values(self) -> None:
-        """Record the retained values, after a start and in the end."""
+        """Record the retained values, except those of the mesh itself, after a start and in the end."""
         values = self._node.core.parts.router.log.retained.find(EVERYTHING, 0)
         for last in sorted(values, key=lambda last: (last.envelope.domain, last.key)):
             if not last.key.startswith("__sys__"):

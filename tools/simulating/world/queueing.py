@@ -28,7 +28,6 @@ class QueueWatch:
         self._queues.watch = self._knows
 
     def hears(self) -> Sequence[Hearing]:
-        """Return the handlers for facts of queues."""
         return (
             on_fact(Consumes, self._takes),
             on_fact(BoundAgain, lambda fact: self._bound(fact.envelope)),
@@ -60,7 +59,6 @@ class QueueWatch:
             )
 
     def _parted(self, kind: str, session: Session) -> None:
-        """Record that a session disconnected or closed."""
         if session.text in self._takers:
             self._tell(kind, to=session.text)
 
@@ -73,7 +71,6 @@ class QueueWatch:
 
     @property
     def messages(self) -> int:
-        """The number of messages in all queues."""
         return sum(queue.part.messages for queue in self._queues)
 
     def sample(self) -> None:

@@ -14,7 +14,6 @@ Tell = Callable[..., None]  # kind, and fields of an event
 
 
 def sum_of_rules(value: bytes) -> str:
-    """Return a short hash of a list."""
     return sha256(value).hexdigest()[:12]
 
 

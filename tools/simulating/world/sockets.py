@@ -35,7 +35,6 @@ class Sockets:
             pipe.end(self._owner)
 
     def forget(self, key: Hashable) -> None:
-        """Forget a closed connection."""
         self._known.discard(key)
         self._dialled.pop(key, None)
 
@@ -55,7 +54,6 @@ class Sockets:
         return None
 
     def pipe(self, key: Hashable) -> Pipe | None:
-        """Return the connection with the core's key, or None."""
         return self._dialled.get(key) or self.came_in.get(key)
 
     def send(self, key: Hashable, frames: list[bytes]) -> None:
@@ -68,7 +66,7 @@ class Sockets:
             self._net.after(0.0, lambda: self._owner.on_closed(outer))
 
     def gossip(self, frames: list[bytes]) -> None:
-        """Send frames to all nodes that subscribed to this one."""
+        """Send frames to all reachable nodes that subscribed to this one."""
         net, mine = self._net, self._owner
         for node in net.nodes.values():
             if mine.pub in node.listening and net.passes(mine.name, node.name):

@@ -27,7 +27,6 @@ class Disk:
         return self.store.read(positions)
 
     def refuses(self, ops: Iterable[Op]) -> bool:
-        """Return whether the disk has no space for `ops`."""
         kinds = Append if self.has_reserve else Append | Put
         return self.is_full and any(isinstance(op, kinds) for op in ops)
 

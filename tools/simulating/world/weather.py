@@ -61,7 +61,6 @@ class HarshPipe(Pipe):
         self.net.at(self._last[direction], lambda: self._front(direction))
 
     def _front(self, direction: int) -> None:
-        """Deliver the first frames of the queue."""
         receiver = self.ends[1 - direction]
         if not self.is_open:
             return
@@ -95,7 +94,7 @@ class HarshPipe(Pipe):
 
 
 class HarshNetwork(SimNetwork):
-    """A network with a random generator for each part, so that one part does not affect the others."""
+    """A network with a random generator for each part, so that parts do not affect each other's numbers."""
 
     pipe_made: type[Pipe] = HarshPipe
 
@@ -123,7 +122,6 @@ class HarshNetwork(SimNetwork):
         return is_open and super().passes(sender, receiver)
 
     def _way(self, one: str, other: str) -> frozenset[str]:
-        """Return the sites of both ends."""
         return frozenset((self._sites.get(one, ""), self._sites.get(other, "")))
 
     def wire(self, sender: str, receiver: str) -> Wire:
@@ -141,7 +139,6 @@ class HarshNetwork(SimNetwork):
             self._wires[sender, receiver] = wire
 
     def lay(self, base: Wire) -> None:
-        """Set the default wire."""
         self._base = base
 
     def lay_between(self, sites: Mapping[str, str], far: Wire) -> None:
@@ -149,7 +146,10 @@ class HarshNetwork(SimNetwork):
         self._sites, self._far = sites, far
 
     def part(self, one: str, other: str) -> None:
-        """Cut the wires between two sites."""
+        """Cut the wires between two sites.
+
+        A connection that is still cut after PATIENCE seconds breaks.
+        """
         self.parted.add(frozenset((one, other)))
         self._give_up_those_cut()
 
@@ -186,7 +186,7 @@ class HarshNetwork(SimNetwork):
         return made
 
     def shut(self, sender: str, receiver: str) -> None:
-        """Cut the wire in this direction."""
+        """Cut the wire from `sender` to `receiver`, but not the one back."""
         self.one_way.add((sender, receiver))
         self._give_up_those_cut()
 

@@ -98,15 +98,14 @@ class Worker:
         return outcome
 
     def drain(self) -> None:
-        """Finish all jobs before a clean stop."""
         while self.batch or self.jobs:
             self.finish()
 
     def close(self) -> None:
-        """Write the rest after a clean stop."""
+        """Write the remaining jobs after a clean stop, without reporting their outcome."""
         self.write([*self.batch, *self.jobs])
 
     def kill(self) -> None:
-        """Write the current batch or lose it, at random."""
+        """Write the current batch or lose it, at random, and lose the gathered jobs."""
         if self.batch and self.process.rng.random() < 0.5:
             self.write(self.batch)
