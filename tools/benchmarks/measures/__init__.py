@@ -1,1 +1,1 @@
-"""Measurements of speed and cost: one file for each part of tools/bench that measures."""
+"""Measurements of speed and cost for parts of tools/bench; other parts are in `trials`."""

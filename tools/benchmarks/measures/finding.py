@@ -92,7 +92,7 @@ def find(start: Start, found: Found) -> None:
 
 
 def go(ends: Ends, count: int, seed: int, advance: Callable[[], None]) -> None:
-    """End a node of one mesh `count` times in the way of `ends`, and start it again each time."""
+    """End a random node of one mesh `count` times in the way of `ends`, and start it again each time."""
     chance = random.Random(seed)
     names = ends.way.nodes
     with Processes() as processes, Watch(processes.place) as watch, logs_kept(processes):
@@ -114,7 +114,10 @@ def steps(count: int, times: int) -> int:
 
 
 def measured(count: int, times: int, seed: int, advance: Callable[[], None]) -> Report:
-    """Measure `times` starts of three nodes, and `count` ends of each kind among three, fewer among ten."""
+    """Measure `times` starts of three nodes for each way of discovery, and `count` ends of each kind.
+
+    There are fewer ends among ten nodes.
+    """
     report = Report("finding", details={"seed": seed})
     for name, start in (("mdns", by_mdns), ("a seed", by_a_seed)):
         found = Found()

@@ -31,7 +31,7 @@ def measured(seconds: float, advance: Callable[[], None]) -> Report:
 
 
 def write_alone(processes: Processes, seconds: float) -> dict[str, Any]:
-    """Return the figures of each pace, by its name."""
+    """Return the figures of each pace by its name; the programs of all paces run at the same time."""
     module = "tools.benchmarks.loads.snapshot_writer"
     programs = {
         name: processes.start(name, module, str(processes.place / name), str(seconds), str(pace))
@@ -44,7 +44,10 @@ def write_alone(processes: Processes, seconds: float) -> dict[str, Any]:
 
 
 def run_nodes(processes: Processes, seconds: float) -> dict[bool, list[float]]:
-    """Return the CPU use in percent of a core: of the nodes that write (True), and of the others."""
+    """Return the CPU use in percent of a core: of the nodes that write (True), and of the others (False).
+
+    Raises Failed if a node wrote nothing, or wrote although it should not.
+    """
     place = processes.place / "snapshots"
     nodes: dict[Node, bool] = {}
     for number in range(NODES):
@@ -73,7 +76,6 @@ def _cpu(node: Node) -> float:
 
 
 def told(alone: dict[str, Any], used: Mapping[bool, Sequence[float]]) -> Report:
-    """Return the report on the log alone, and on whole nodes."""
     idle, writing, hurried = (alone[name] for name in PACES)
     cost = percent(writing) - percent(idle)
     each = 1e6 * hurried["cpu"] / hurried["lines"]

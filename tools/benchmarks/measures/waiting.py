@@ -1,4 +1,4 @@
-"""The delay until a node serves again after kill -9, with a million messages in its store."""
+"""The delay until a node serves again after kill -9, with many messages in its store."""
 
 import asyncio
 import json

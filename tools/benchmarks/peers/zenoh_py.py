@@ -56,7 +56,10 @@ def send(address: str, load: Load, mode: str = "client") -> Figures:
 
 
 def wait_for_readers(publishers: list[zenoh.Publisher]) -> None:
-    """Wait for subscribers, as a publisher drops its messages before it knows one."""
+    """Wait for subscribers, as a publisher drops its messages before it knows one.
+
+    Raises TimeoutError after STALL seconds.
+    """
     limit = time.monotonic() + STALL
     while not all(publisher.matching_status.matching for publisher in publishers):
         if time.monotonic() > limit:

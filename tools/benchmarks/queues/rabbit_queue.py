@@ -41,7 +41,10 @@ async def _opened(address: str, jobs: Jobs) -> tuple[AsyncioConnection, Channel]
 
 
 class _Confirms:
-    """The publisher's window: the confirmed messages, single or in ranges."""
+    """The confirms of a publisher's messages, which come for one message or for a range.
+
+    `confirmed` is the number of confirmed messages; each confirm sets `changed`.
+    """
 
     def __init__(self) -> None:
         self.confirmed = self._last = 0

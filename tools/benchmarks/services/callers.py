@@ -17,7 +17,7 @@ MOST = 4  # servers of one service
 
 
 def _ports(prefix: str = "", count: int = MOST) -> Server:
-    """Return addresses at which the servers themselves listen, without a broker."""
+    """Return `count` addresses at which the servers themselves listen, without a broker."""
     addresses = ",".join(f"{HOST}:{port}" for port in free_ports(count))
     return Server((), prefix + addresses, prefix + addresses)
 
@@ -26,7 +26,7 @@ def _ports(prefix: str = "", count: int = MOST) -> Server:
 class Caller:
     """A kind of client and server.
 
-    Without the files `needs`, it is not installed. With `fresh`, its addresses are used once, because servers
+    Without the files `needs`, it is not installed. With `fresh`, each run has new addresses, because servers
     listen there.
     """
 
@@ -109,6 +109,9 @@ CALLERS = {
 
 
 def chosen_callers(text: str) -> list[str]:
-    """Return ours, and the comma-separated names, or all if `text` has none."""
+    """Return the names of ours, and the comma-separated names, or all if `text` has none.
+
+    Raises: ArgumentTypeError, for an unknown one.
+    """
     names = named(text, "peer with requests", [name for name, who in CALLERS.items() if not who.is_ours])
     return [name for name, who in CALLERS.items() if not names or who.is_ours or name in names]

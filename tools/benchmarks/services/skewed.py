@@ -18,7 +18,7 @@ assert len(SERVE) == MOST
 
 
 def tried(balancer: str, requests: int, advance: Callable[[], None]) -> Outcome:
-    """Run `requests` requests, with each server at a node of its own."""
+    """Run `requests` requests in a mesh with the strategy `balancer`; each server has a node of its own."""
     with Processes() as processes:
         _start(processes, balancer)
         asking = Asking(f"skewed/{balancer}", requests, PARALLEL)

@@ -99,7 +99,7 @@ class Campaign:
         self._programs[name] = self._processes.start(name, module, NODE, QUEUE, *own)
 
     def _kill(self, kill: Kill) -> None:
-        """Kill a program, once it is running."""
+        """Kill a program or the node once it is running, and plan its restart."""
         name = kill.node
         self._wait(lambda: name not in self._due and self._is_up(name), READY, f"{name} was not ready")
         self._died[name] = time.monotonic()
@@ -120,7 +120,7 @@ class Campaign:
         self._processes.until(condition, limit, failure, meanwhile=self._look_after)
 
     def _look_after(self) -> None:
-        """Restart dead programs when it is time, and check that no other program ends."""
+        """Restart what was killed when it is time. Raises Failed if another program has failed."""
         now = time.monotonic()
         for name, due in list(self._due.items()):
             if now >= due:
@@ -183,7 +183,10 @@ def killed_and_judged(count: int, seed: int, rate: int, advance: Callable[[], No
 
 
 def _keep(place: Path, seed: int, kills: list[Killed], anomalies: list[Anomaly]) -> Path:
-    """Copy logs and records to a folder that stays, with the events."""
+    """Copy logs, records and configuration to a new folder outside `place`, and return the new folder.
+
+    A file `events` in the new folder lists the kills and the anomalies.
+    """
     kept = Path(tempfile.mkdtemp(prefix=f"mesh-kills-{seed}-"))
     for path in place.iterdir():
         if path.suffix in (".txt", ".err", ".toml"):
