@@ -42,7 +42,6 @@ class SmallDisk:
                         pass
 
     def empty(self) -> None:
-        """Free the space again."""
         self._filler.unlink(missing_ok=True)
 
 

@@ -24,7 +24,7 @@ class Patchbay:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 
     def start(self, inside: Sequence[str]) -> None:
-        """Start the switch process.
+        """Start the switch process, and connect to it.
 
         `inside` is the prefix of commands in the namespace of the ports.
         """
@@ -56,7 +56,7 @@ class Patchbay:
         return self._process.pid
 
     def connect(self, rules: Path) -> None:
-        """Connect to a running switch."""
+        """Connect to a running switch by the socket for its rules."""
         # The answers need a file, as abstract names are visible in one network namespace only.
         self._socket.bind(str(rules.with_name(f"answers-{secrets.token_hex(4)}")))
         self._socket.settimeout(LIMIT)
@@ -67,7 +67,7 @@ class Patchbay:
         self._say({"from": one, "to": other, **rule})
 
     def split(self, groups: Sequence[Sequence[str]]) -> None:
-        """Let only ports of the same group reach each other."""
+        """Let only ports of the same group reach each other; ports without a group form one more."""
         group_of = {port: number for number, group in enumerate(groups) for port in group}
         for one in self._ports:
             for other in self._ports:

@@ -49,7 +49,7 @@ class Proxy:
         self._left, self._resets = count, reset
 
     def stall(self, is_stalled: bool = True) -> None:
-        """Stop forwarding, without notice."""
+        """Stop forwarding without notice, or go on if `is_stalled` is false."""
         (self._flows.clear if is_stalled else self._flows.set)()
 
     async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

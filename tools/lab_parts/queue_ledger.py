@@ -15,9 +15,10 @@ WRONG = ("lost", "doubled", "acked twice", "unwanted", "out of order")
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """An error of the kind `what`, and when it was seen.
+    """An error of the kind `what` with a message.
 
-    An "unwanted" message was delivered although its put was refused.
+    `at` is the time at which a consumer saw it, or 0 if it shows only in all records. An "unwanted" message
+    was delivered although its put was refused.
     """
 
     what: str
