@@ -1,6 +1,6 @@
 """The cost of an envelope for the clients that fill it, and that empty it.
 
-The client is the real one, on a wire that answers at once.
+The client is the real one, on a substitute for its sockets.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Meter:
         self._is_counting = False
 
     def take(self) -> Bill:
-        """Return the bill since the last time."""
+        """Return the bill since the last call."""
         bill, self._bill = self._bill, Bill()
         self._known.clear()
         return bill
