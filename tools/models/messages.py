@@ -97,7 +97,10 @@ class Sent:
 
 
 def gathered(messages: Sequence[Sent], stamped: bool = True) -> Envelope:
-    """Return the envelope that a client makes of consecutive messages."""
+    """Return the envelope that a client makes of consecutive messages.
+
+    With `stamped`, the envelope has its sender and its master, as after the first node.
+    """
     keys = tuple(dict.fromkeys(m.key for m in messages))
     slices = [m.props + m.content for m in messages]
     sizes = array("I", map(len, slices))
