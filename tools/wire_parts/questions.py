@@ -121,7 +121,6 @@ def forwarded() -> Iterator[str]:
 
 
 def arguments(face: DispatchTables) -> Iterator[str]:
-    """Yield the table of all arguments."""
     yield "| verb | argument | type | default | meaning |"
     yield "| --- | --- | --- | --- | --- |"
     asked = {**face.client_verbs, **face.peer_verbs}
@@ -133,7 +132,6 @@ def arguments(face: DispatchTables) -> Iterator[str]:
 
 
 def reply_values() -> Iterator[str]:
-    """Yield the tables of the values of replies."""
     for shape in values():
         yield from (f"#### {shape.__name__}", "", " ".join(description(shape)).strip(), "")
         yield from ("| field | type | meaning |", "| --- | --- | --- |")
