@@ -1,4 +1,4 @@
-"""Prints all figures, or writes them to a file; compares them with an earlier file."""
+"""Prints all figures, beside those of an earlier file if one is given; can write them to a file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def figures() -> Mapping[str, int]:
 
 
 def show_docstrings(package: str) -> None:
-    """Print the counts by package, and the first line of each marked docstring of one package."""
+    """Print the counts by package, and the first lines of the marked docstrings of one package or `all`."""
     table = Table("package", "docstrings", "marked", "wider count", box=None)
     for name, counts in language.by_package().items():
         table.add_row(name, *map(str, counts))
