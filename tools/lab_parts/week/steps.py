@@ -34,7 +34,7 @@ class Operator:
         return program.code == 0
 
     def upgrade(self, node: Node) -> None:
-        """Stop a node, start it as this release, and wait until it is healthy and all nodes see each other."""
+        """Stop a node, start it as this release, and wait until it is well and all nodes see each other."""
         node.stop()
         node.inside = ()
         node.start()
