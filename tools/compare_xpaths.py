@@ -44,7 +44,7 @@ def differs(asked: KeyXPath, xml: str) -> str:
 def slowest(count: int, seed: int) -> tuple[float, str, int]:
     """Return the longest time (s) of an XPath on one of the worst documents, its text and its price.
 
-    `count` random XPaths are tried; those that are not accepted are skipped.
+    At most `count` random XPaths are measured, because some are not accepted.
     """
     dice = Random(seed)
     worst = (0.0, "", 0)

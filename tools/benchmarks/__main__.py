@@ -229,7 +229,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
 
 
 def chosen(o: Options) -> list[str]:
-    """Return the names of the parts to measure; of the kills, only the scenarios that `o.story` selects."""
+    """Return the names of the parts to measure; of the kills, only the scenarios that are selected."""
     others = [part for part in PARTS if not part.startswith("kills")]
     by_name = {name: story.part for name, story in STORIES.items()} | {QUEUES: queue_kills.PART}
     stories = [part for name, part in by_name.items() if o.story in (name, "all")]

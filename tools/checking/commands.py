@@ -94,7 +94,7 @@ class Commands:
         return command
 
     def stop(self) -> None:
-        """Interrupt all commands, kill what does not end in time, and remove scratch directories."""
+        """Interrupt all commands, kill the rest after a while, and remove scratch directories."""
         for command in self._running:
             command.interrupt()
         for command in self._running:

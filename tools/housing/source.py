@@ -79,9 +79,9 @@ def _named(tree: ast.Module) -> Iterator[str]:
 
 
 def docstrings() -> Mapping[str, int]:
-    """Return the number of docstrings of shipped classes and functions, and of those with a poor opening.
+    """Return the number of docstrings of shipped classes and functions, and the number of poor openings.
 
-    Openings are counted that have no subject, or, of classes, begin with a parameter.
+    An opening is poor without a subject, or, of a class, with a parameter.
     """
     counts: Counter[str] = Counter()
     for path in files(*SHIPPED):

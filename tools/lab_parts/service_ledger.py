@@ -161,7 +161,7 @@ def _calm(case: Case) -> Iterator[str]:
 
 
 def figures(book: Book) -> dict[str, int]:
-    """Return the numbers of requests, of their outcomes, and of those handled at another node or late."""
+    """Return the numbers of requests, of their outcomes, and of requests handled late or at another node."""
     cases = cases_of(book)
     codes = Counter(case.code for case in cases.values() if case.is_served)
     ends = {"OK": "answered", "NOT_TODAY": "failed", "REQUEST_FAILED": "dropped", "TIMEOUT": "timed out"}

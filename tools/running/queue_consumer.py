@@ -2,8 +2,8 @@
 
 python -m tools.running.queue_consumer NODE QUEUE EVENTS SEED
 
-Runs until SIGTERM. Each event is a line: TIME WHAT NAME NUMBER TRIES. WHAT is took, acking (before the ack),
-acked, nacked (before the nack), or late (the ack or nack failed).
+Runs until SIGTERM. Each event is a line: TIME WHAT NAME NUMBER TRIES. Values of WHAT: took, acking (before
+the ack), acked, nacked (before the nack), and late (the ack or nack failed).
 """
 
 import asyncio

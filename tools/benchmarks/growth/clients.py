@@ -10,8 +10,8 @@ LETTERS = 200  # direct messages, each to one client
 def measured(size: int) -> dict[str, float]:
     """Open `size` sessions at one node core, each with a connection of its own, and return the figures.
 
-    `letter` is for one direct message, `bytes` for one session, and `quiet` for one idle second. All figures
-    but `bytes` are CPU seconds.
+    `bytes` are per session, `quiet` is per idle second, and the figure of direct messages is for one of them.
+    All figures but `bytes` are CPU seconds.
     """
     host = Host()
     before = resident()

@@ -45,7 +45,7 @@ def cost(size: int = MEMBERS, seconds: int | None = None) -> float:
     """Return the CPU use of one member in percent of a core, per simulated second.
 
     In each second, the member answers a probe, sends its own probes, and receives 8 rumors, about half of
-    them news, and HEARD other messages. `seconds` are simulated; None means PROBED.
+    them news, and 100 other messages. `seconds` are simulated; None means PROBED.
     """
     members, others = crowded(size)
     seconds = seconds or PROBED

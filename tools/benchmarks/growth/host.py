@@ -104,7 +104,7 @@ class Host:
         return self.spent - before
 
     def commit(self) -> None:
-        """Write the gathered commits, and report each one that has a token to the core."""
+        """Write the gathered commits, and report those with a token to the core."""
         jobs, self._jobs = self._jobs, []
         ops: Iterable[Op] = (op for job in jobs for op in job.ops)
         start = process_time()

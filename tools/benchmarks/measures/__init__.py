@@ -1,1 +1,1 @@
-"""Measurements of speed and cost for parts of tools/bench; other parts are in `trials`."""
+"""Measurements of speed and cost, one file for most parts of tools/bench."""

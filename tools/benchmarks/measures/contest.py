@@ -91,12 +91,12 @@ def rows(found: Sequence[Trial], picked: Collection[str], cases: Collection[str]
 
 
 def work(trials: Sequence[Trial]) -> list[Row]:
-    """Return a row with the CPU time of our node per message (µs), or none without trials or after a flaw."""
+    """Return a row with the CPU time of our node per message (µs), or none if there are no valid runs."""
     return [Row(CPU, median(trial.cpu["server"] for trial in trials))] if trials and not flaws(trials) else []
 
 
 def figure(case: str, who: str, trials: Sequence[Trial]) -> Row:
-    """Return the median of the rounds, with the costs; a flaw or missing trials replace it."""
+    """Return the median of the rounds with the costs, or the flaw, or that no run was possible."""
     name, call = row_of(case, who), PEERS[who].call
     if not trials:
         return Row(name, 0.0, call, missing=MISSING)
@@ -114,7 +114,7 @@ def figure(case: str, who: str, trials: Sequence[Trial]) -> Row:
 def ratio(name: str, ours: Sequence[Trial], theirs: Sequence[Trial]) -> Row:
     """Return the median of the ratios of each round, so that a slow minute affects both sides.
 
-    A flaw or missing trials replace it.
+    Without runs of both sides, or with a flaw, the row has no ratio.
     """
     if not ours or not theirs:
         return Row(name, 0.0, missing=MISSING)

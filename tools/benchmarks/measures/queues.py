@@ -19,7 +19,7 @@ Found = dict[tuple[str, str], list[Outcome]]  # by case and worker
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to measure: the rounds, the messages of a run, and the names of workers and cases."""
+    """The extent of the measurement: rounds, messages per run, and the names of workers and cases."""
 
     rounds: int
     messages: int

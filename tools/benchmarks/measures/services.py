@@ -30,7 +30,7 @@ Found = dict[tuple[str, str], list[Outcome]]  # by case and caller
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to measure.
+    """The extent of the measurement.
 
     `requests` are those of a run, or `seconds` its length in a case with a schedule. `registrations` are
     those of the mesh with many registrations.

@@ -20,7 +20,7 @@ from tools.running.processes import Failed, Processes
 class Relayed:
     """The figures of a run: messages per second, and bytes on the wire per byte of content.
 
-    `flaw` says what went wrong, or is empty; figures with a flaw are not reported.
+    `flaw` is an error, or empty; figures with a flaw are not reported.
     """
 
     rate: float = 0.0

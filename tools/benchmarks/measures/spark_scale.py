@@ -111,7 +111,7 @@ def started_by(program: Program) -> list[psutil.Process]:
 
 
 def resident(family: Iterable[psutil.Process]) -> float:
-    """Return the resident MB of all processes together; those that have ended count as 0."""
+    """Return the resident MB of all processes together; an ended process counts as 0."""
     sizes = []
     for process in family:
         with suppress(psutil.NoSuchProcess):

@@ -19,8 +19,8 @@ WIDE = 160  # columns without a terminal
 class Row:
     """A figure of the report.
 
-    `flaw` says what went wrong, for example that a message was lost. `missing` says why the figure could not
-    be measured here at all, which is not a failure. Both are empty otherwise.
+    `flaw` is an error of the measurement, for example that a message was lost. `missing` is the reason why
+    the figure could not be measured here at all, which is not a failure. Both are empty otherwise.
     """
 
     name: str

@@ -131,6 +131,6 @@ def _numbers(processes: Processes, jobs: Jobs, kind: str) -> list[int]:
 
 
 def used(server: Server) -> float:
-    """Return the CPU seconds of those processes of a server that run."""
+    """Return the CPU seconds of the running processes of a server."""
     times = [psutil.Process(program.pid).cpu_times() for program in server.programs if not program.ended()]
     return float(sum(t.user + t.system for t in times))

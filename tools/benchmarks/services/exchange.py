@@ -17,7 +17,7 @@ Commands = Sequence[list[str]]
 class Outcome:
     """The figures of a run.
 
-    `flaw` says what went wrong, or is empty.
+    `flaw` names the errors, or is empty.
     """
 
     figures: dict[str, Any] = field(default_factory=dict)

@@ -39,7 +39,7 @@ class Campaign:
         self._subscribers: list[Program] = []
 
     def run(self, plan: list[Kill]) -> None:
-        """Run all kills, until the promised messages have arrived or no more arrive."""
+        """Run all kills, and wait until the promised messages have arrived or arrivals stall."""
         self._nodes = {node.name: node for node in self._story.start(self._processes)}
         self._start_clients()
         self._pause(SETTLING)
@@ -117,7 +117,7 @@ class Campaign:
                 raise Failed(f"{program.name} ended by itself: {program.words()}")
 
     def _arrive(self) -> None:
-        """Wait until each subscriber has as many messages as were promised, or no more arrive."""
+        """Wait until each subscriber has as many messages as were promised, or arrivals stall."""
         promised = {
             name: sum(a.is_promised for a in answers.values()) for name, answers in self._answers().items()
         }

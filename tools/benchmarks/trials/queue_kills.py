@@ -120,7 +120,7 @@ class Campaign:
         self._processes.until(condition, limit, failure, meanwhile=self._look_after)
 
     def _look_after(self) -> None:
-        """Restart what was killed when it is time. Raises Failed if another program has failed."""
+        """Restart killed programs when it is time. Raises Failed if another program has failed."""
         now = time.monotonic()
         for name, due in list(self._due.items()):
             if now >= due:

@@ -1,4 +1,4 @@
-"""Checks a campaign: what was promised arrived once and in order, and what was refused did not arrive."""
+"""Checks a campaign: promised messages arrived once and in order, and refused messages did not arrive."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -39,7 +39,7 @@ SEGMENTS, LOGS = Measure("segments, MiB", MIB), Measure("logs, MiB", MIB)
 class Growth:
     """A figure of one node over a run.
 
-    `most` is the limit, which a growing figure exceeds. `last` is what is compared: the end, or the maximum
+    `most` is the limit of `last`, which a growing figure exceeds. `last` is the final value, or the maximum
     of the last third.
     """
 
