@@ -66,7 +66,6 @@ class Drawing:
         return lines
 
     def actions(self) -> list[str]:
-        """Return the actions and their meanings."""
         used = (action for row in self.table.values() for _, actions in row.values() for action in actions)
         rows = [f"| {action.name} | {action.value} |" for action in type(next(used))]
         return ["| action | what is done |", "| --- | --- |", *rows]

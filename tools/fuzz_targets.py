@@ -95,7 +95,6 @@ def spoilt(value: Any, chance: random.Random) -> Any:
 
 
 def key_files(place: Path) -> Target:
-    """Return the target of the key files of a user and of a node."""
     state_dir, data = place / "keys-state", private_directory(place / "keys-data", "")
     new_mesh(state_dir, "default")
     node_keys(data)

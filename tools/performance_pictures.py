@@ -102,7 +102,6 @@ def _cell(row: Row | None) -> str:
 
 
 def pictures(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and content of each chart."""
     rows = read(folder / "peers.json").rows
     for name, (case, about, beside) in TITLES.items():
         yield name, beside_peers(rows, case, about, beside)

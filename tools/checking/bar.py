@@ -34,7 +34,6 @@ class Display:
 
     @contextmanager
     def running(self, name: str) -> Iterator[TaskID]:
-        """Show a step while it runs."""
         with self._bar:
             task = self._bar.add_task(name, total=None, note="")
             try:

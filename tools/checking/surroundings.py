@@ -124,7 +124,7 @@ def missing(is_all: bool) -> Iterator[Need]:
 
 
 def raise_file_limit() -> int:
-    """Raise the soft limit of descriptors to FILES, or as far as the hard limit allows, and return it."""
+    """Raise the soft limit of descriptors to at least FILES if the hard limit allows it, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < FILES:
         soft = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)

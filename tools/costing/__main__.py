@@ -85,7 +85,6 @@ def _show(now: dict[str, Cost]) -> None:
 
 
 def judge(was: dict[str, Accepted], now: dict[str, Cost]) -> int:
-    """Print the differences from the accepted costs, and return the exit code."""
     found = list(changes(was, now))
     worse, better = [x for x in found if x.is_worse], [x for x in found if not x.is_worse]
     strange = was.keys() ^ now.keys()

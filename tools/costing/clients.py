@@ -57,8 +57,6 @@ class ClientPath(ABC):
         return await self.client.subscribe(KEY, initial=False).__aenter__()
 
     def bill(self, count: int) -> Bill:
-        """Return the bill for an envelope of `count` messages."""
-
         async def run() -> None:
             self.carry_out(count)
 

@@ -116,7 +116,6 @@ class SitePath:
         return nodes
 
     def bill(self, count: int) -> Bill:
-        """Return the bill for an envelope of `count` messages."""
         self._net.run(ANSWERED)
         self._net.meter.take()
         before = len(self._subscription.got)

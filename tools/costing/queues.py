@@ -45,7 +45,6 @@ class Boss:
         self._pipe.send(0, write(command, envelopes))
 
     def put(self, count: int) -> None:
-        """Put an envelope of `count` messages."""
         first, self._number = self._number + 1, self._number + count
         e = Envelope(
             stream_of(self._key),

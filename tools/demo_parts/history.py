@@ -62,7 +62,6 @@ class History:
         )
 
     def _fetch(self) -> None:
-        """Install PySpark, which a mesh itself does not need."""
         self._screen.heading("$ tools/venv")
         self._screen.say(
             "For the report Spark is fetched into .venv, once; that takes a minute or two. Ctrl-C ends it"

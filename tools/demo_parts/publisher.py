@@ -30,7 +30,6 @@ TURN = 0.02  # s between bursts of a paced publisher
 
 
 async def once(text: list[bytes]) -> AsyncIterator[bytes]:
-    """Yield every line, as fast as possible."""
     for line in text:
         yield line
 
@@ -126,7 +125,6 @@ async def main(node: str, key: str, text: str, most: str, base: str, rate: str =
 
 
 def first_of(error: BaseException) -> BaseException:
-    """Return the first exception in nested groups."""
     return first_of(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 

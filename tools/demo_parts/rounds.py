@@ -194,7 +194,7 @@ class Round:
         self._wait(lambda: time.monotonic() >= end, seconds + 1, "time stood still")
 
     def _show(self) -> None:
-        """Check the files and programs, and show the progress."""
+        """Show the progress. Raises Failed if a program has failed."""
         for program in (self._publisher, *self._programs):
             if program is not None and program.code:
                 raise Failed(program.words() or f"{program.name} ended with exit code {program.code}")

@@ -82,7 +82,6 @@ class Screen:
         return Padding(table, (1, 2))
 
     def summary(self, outcomes: Sequence[Outcome]) -> None:
-        """Print a row for each round."""
         table = _table("bold")
         table.add_column("round", no_wrap=True)
         for heading in ("published", "arrived", "letters", "kills", "waited", "s"):

@@ -135,7 +135,6 @@ class Demo:
             )
 
     def _sum(self) -> str:
-        """Return the sums of all rounds as text."""
         lines, letters, warnings, kills = (
             sum(counts)
             for counts in zip(
@@ -201,7 +200,7 @@ def main() -> int:
 
 
 def _run(demo: Demo, screen: Screen, processes: Processes, seconds: float | None) -> bool:
-    """Run the demo, and return whether Ctrl-C ended it late enough for a report."""
+    """Run the demo, and return whether Ctrl-C ended it. Raises Interrupted when it is too early to report."""
     try:
         demo.run(seconds)
         return False

@@ -14,7 +14,6 @@ from tools.housing import language, pages, passes, rooms, source
 
 
 def figures() -> Mapping[str, int]:
-    """Return all figures, by name."""
     return {
         **source.sizes(),
         **source.docstrings(),

@@ -78,7 +78,6 @@ def by_package() -> Mapping[str, tuple[int, int, int]]:
 
 
 def figures() -> Mapping[str, int]:
-    """Return the sums over all packages."""
     counts = list(by_package().values())
     return {
         "docstrings outside tests": sum(each[0] for each in counts),

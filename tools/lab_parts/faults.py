@@ -30,7 +30,6 @@ class Victims:
         self.processes.pause(self.chance.uniform(least, most))
 
     def back(self, nodes: Sequence[Node]) -> None:
-        """Start the nodes again, and wait until they are ready."""
         for node in nodes:
             node.launch()
         self.processes.until(lambda: all(node.is_ready() for node in nodes), READY, "no restart")

@@ -81,7 +81,6 @@ def ranges(given: Iterable[Iterable[int]]) -> Ranges:
 
 
 def size(given: Iterable[Iterable[int]]) -> int:
-    """Return the count of numbers in the ranges."""
     return sum(last - first + 1 for first, last in given)
 
 

@@ -118,7 +118,6 @@ class NetLab:
         self._ip_switch("link", "set", _port(host), "down")
 
     def heal(self, host: int) -> None:
-        """Plug a host in again."""
         self._ip_switch("link", "set", _port(host), "up")
 
     def split(self, *groups: Iterable[int]) -> None:

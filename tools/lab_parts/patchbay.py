@@ -46,7 +46,6 @@ class Patchbay:
 
     @property
     def rules(self) -> Path:
-        """The path of the socket for its rules."""
         assert self._place is not None
         return self._place / "rules"
 
@@ -56,7 +55,6 @@ class Patchbay:
         return self._process.pid
 
     def connect(self, rules: Path) -> None:
-        """Connect to a running switch by the socket for its rules."""
         # The answers need a file, as abstract names are visible in one network namespace only.
         self._socket.bind(str(rules.with_name(f"answers-{secrets.token_hex(4)}")))
         self._socket.settimeout(LIMIT)
@@ -75,7 +73,6 @@ class Patchbay:
                     self.rule(one, other, {"cut": group_of.get(one) != group_of.get(other)})
 
     def mend(self) -> None:
-        """Remove all rules."""
         self._say({})
 
     def _say(self, rule: Mapping[str, object]) -> None:

@@ -41,7 +41,6 @@ class Book:
     events: dict[str, Sequence[Event]] = field(default_factory=dict)  # in order, by process
 
     def took(self) -> Iterator[tuple[str, Event]]:
-        """Yield the deliveries with their consumers."""
         for life, events in self.events.items():
             yield from ((life, event) for event in events if event.what == "took")
 
@@ -59,7 +58,6 @@ class Book:
 
 
 def judged(book: Book) -> list[Anomaly]:
-    """Return all anomalies in the records."""
     return [*_lost(book), *_given(book), *(_disordered(book) if book.keeps_order else ())]
 
 

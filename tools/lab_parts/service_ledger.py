@@ -68,7 +68,6 @@ class Case:
     late: int = 0  # times begun after its timeout
 
     def note(self, life: str, event: Served) -> None:
-        """Add a server's record of the request."""
         if event.what == "began":
             self.began.append(life)
             self.late += event.at > self.ask.at + self.ask.limit + LATE
@@ -85,7 +84,6 @@ class Case:
 
 
 def cases_of(book: Book) -> dict[Name, Case]:
-    """Return each request, with all records of it."""
     found: dict[Name, Case] = {}
     for lines in book.asked.values():
         for line in lines:
@@ -101,7 +99,6 @@ def cases_of(book: Book) -> dict[Name, Case]:
 
 
 def judged(book: Book) -> list[Anomaly]:
-    """Return all anomalies in the records."""
     found: list[Anomaly] = []
     for name, case in cases_of(book).items():
         wrong = [*_ended(case, name[0] in book.killed), *_begun(case), *_replied(case)]

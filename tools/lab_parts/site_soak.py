@@ -132,7 +132,6 @@ class SiteSoak:
     # --- the sites --------------------------------------------------------------------------------------
 
     def _make(self) -> None:
-        """Make the keys and the configuration files of both sites."""
         files = {}
         for site, name in NAMES.items():
             state = self._states[site] = self._processes.place / name

@@ -32,8 +32,7 @@ GOOD = {
 def try_to_read(frames: list[bytes]) -> bool:
     """Return whether the frames are a message, and check that it can be written, read and cut.
 
-    An invalid message must raise RemoteError with one of three codes; everything else raises AssertionError
-    or the unexpected error.
+    RemoteError with one of three codes means that the frames are no message. Any other error is raised.
     """
     try:
         command, envelopes = read(frames)

@@ -99,7 +99,7 @@ class Sent:
 def gathered(messages: Sequence[Sent], stamped: bool = True) -> Envelope:
     """Return the envelope that a client makes of consecutive messages.
 
-    With `stamped`, the envelope has its sender and its master, as after the first node.
+    With `stamped`, the fields that nodes write are set, too.
     """
     keys = tuple(dict.fromkeys(m.key for m in messages))
     slices = [m.props + m.content for m in messages]
@@ -126,7 +126,6 @@ def gathered(messages: Sequence[Sent], stamped: bool = True) -> Envelope:
 
 
 def messages_of(envelope: Envelope) -> list[Sent]:
-    """Return the messages of an envelope, read one by one."""
     return [
         Sent(envelope.number(i), envelope.keys[envelope.row(i)], *envelope.message(i))
         for i in range(envelope.count)

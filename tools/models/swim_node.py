@@ -204,7 +204,6 @@ class SwimNode:
     # --- time ---------------------------------------------------------------------------------------------
 
     def wake(self) -> None:
-        """Set the timer to the membership's deadline."""
         deadline = self.members.deadline()
         if deadline < self.wakes_at:
             self.wakes_at = deadline

@@ -84,7 +84,6 @@ class SwimWires(Generic[E]):
     # --- messages -------------------------------------------------------------------------------------------
 
     def part(self, *sides: Iterable[E]) -> None:
-        """Cut all wires between the sides."""
         self.sides = {node.name: i for i, side in enumerate(sides) for node in side}
 
     def heal(self) -> None:

@@ -31,7 +31,6 @@ def configuration(name: str, ports: dict[str, int]) -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return unused ports of 127.0.0.1."""
     found: list[int] = []
     for port in random.sample(PORTS, len(PORTS)):
         with socket.socket() as s:

@@ -68,7 +68,6 @@ class Node:
         return self.is_up
 
     def start(self, *more: str) -> None:
-        """Start the node, and wait until it is ready."""
         self.launch(*more)
         self._processes.until(self.is_ready, READY, f"{self.name} was not ready")
 

@@ -31,7 +31,7 @@ class Failed(Exception):
 class Program:
     """A process, with its stdout and stderr in files.
 
-    `out` has the output of this start, and `err` that of all starts under the same name.
+    `out` has the output of the last start under the same name, and `err` that of all of them.
     """
 
     def __init__(self, name: str, process: subprocess.Popen[bytes], out: Path, err: Path) -> None:
@@ -137,7 +137,6 @@ class Processes:
         return program
 
     def end_all_but(self, pids: Collection[int]) -> None:
-        """End all programs except those with `pids`."""
         self.end([program for program in self._programs if program.pid not in pids])
 
     def end(self, programs: list[Program], number: int = signal.SIGTERM) -> None:

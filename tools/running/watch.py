@@ -27,7 +27,7 @@ class Said:
 def seconds(
     said: Iterable[Said], kinds: Collection[str], by: Collection[str], of: Collection[str], since: float
 ) -> float | None:
-    """Return the seconds until all of `by` had reported one of `kinds` for each other node of `of`.
+    """Return the seconds from `since` until all of `by` reported one of `kinds` for all others of `of`.
 
     None means that some of them have not reported it yet.
     """
@@ -77,7 +77,6 @@ class Watch:
         stack.close()
 
     def look(self) -> None:
-        """Read the new events of all nodes."""
         for name, (client, _) in self._clients.items():
             while events := client.call("events", after=self._last[name])["events"]:
                 self._last[name] = events[-1]["number"]

@@ -97,7 +97,6 @@ def bounds() -> Sequence[Constant]:
 
 
 def table(head: str, rows: Sequence[Constant], *, is_named: bool = True) -> Iterator[str]:
-    """Yield a table of constants."""
     yield f"| {head} |"
     yield "| --- " * (head.count("|") + 1) + "|"
     for each in rows:

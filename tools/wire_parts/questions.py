@@ -83,7 +83,6 @@ BASES = {r.ReplyValue, r.Gossiped, r.Process}  # no value of their own
 
 
 def core() -> NodeCore:
-    """Return a node with all of its components."""
     return NodeCore(Parts(Settings(me=Introduction(b"h" * 16, "heron", 1, "")), bytes, lambda: 0.5))
 
 

@@ -36,7 +36,6 @@ class Experiment:
     figures: tuple[Figure, ...]
 
     def row(self, figure: Figure) -> str:
-        """Return the name of a figure in the report."""
         return f"growth, {self.name}, {figure.key}"
 
     def what(self, figure: Figure) -> str:

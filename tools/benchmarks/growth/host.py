@@ -69,7 +69,7 @@ class Host:
         return START + int(self.now * 1e9)
 
     def accept(self, key: Hashable) -> deque[list[bytes]]:
-        """Connect a client of this machine, and return the queue of what the node sends to it."""
+        """Connect a local client, and return the queue of the messages that the node sends to it."""
         self.told[key] = deque()
         self.core.accept(key, "ipc:///run/heron", True)
         return self.told[key]

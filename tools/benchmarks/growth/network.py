@@ -22,7 +22,7 @@ PATIENCE = 120.0  # simulated s
 class Counted(SimNode):
     """A node whose CPU time is counted.
 
-    `spent` has the CPU seconds of its core and of its store in memory.
+    `spent` has the CPU seconds for input, gossip, timers and the writes of its simulated store.
     """
 
     spent = 0.0

@@ -55,7 +55,7 @@ async def one_by_one(m: mesh.Client, load: Load, messages: list[bytes]) -> None:
 
 
 async def main(node: str, packed: str) -> dict[str, float]:
-    """Return the start and the end of the last answer (monotonic s), and the CPU time of this process (s)."""
+    """Return the times of the start and of the last answer (monotonic s), and this process's CPU time (s)."""
     load = Load.unpacked(packed)
     process, messages = psutil.Process(), contents(load)
     async with opened(node, timeout=60.0) as m:

@@ -47,7 +47,7 @@ def steps(count: int) -> int:
 
 
 def killed(story: Story, seed: int) -> tuple[float, int]:
-    """Return the simulated seconds from a kill to the last report of a death, and the false reports."""
+    """Return the simulated s from a kill to the last report of a death, and the number of false reports."""
     net = SwimNetwork(seed, has_hints=story.has_hints)
     nodes = net.together(story.size)
     net.run(5.0 + net.random.random() * 5.0)  # so that it dies in any probe phase

@@ -20,7 +20,6 @@ ENDING = 60.0  # s until the programs end
 
 
 def measured(seconds: float, advance: Callable[[], None]) -> Report:
-    """Measure the log alone, and whole nodes, for `seconds` seconds each."""
     with Processes() as processes:
         alone = write_alone(processes, seconds)
         advance()
@@ -99,7 +98,6 @@ def told(alone: dict[str, Any], used: Mapping[bool, Sequence[float]]) -> Report:
 
 
 def percent(run: dict[str, Any]) -> float:
-    """Return the CPU use of a run in percent of a core."""
     return float(100 * run["cpu"] / run["seconds"])
 
 

@@ -55,7 +55,6 @@ def measured(most: int, plot: Path | None, advance: Callable[[], None]) -> Repor
 
 
 def measure(processes: Processes, size: int, advance: Callable[[], None]) -> Measured:
-    """Generate, ingest and evaluate `size` lines."""
     place = processes.place / str(size)
     place.mkdir()
     if WARM:
@@ -135,8 +134,8 @@ def told(runs: Sequence[Measured]) -> Report:
 def name(lines: int) -> str:
     """Return the name of the row for a history of `lines` lines.
 
-    The history has the size that was asked for, or up to 10 % more. A size without a goal has the row "spark,
-    few".
+    A generated history has up to 10 % more lines than the size of its row. If no such row has a goal, the
+    name is "spark, few".
     """
     return next(
         (row for size in SIZES if size <= lines < 1.1 * size and (row := _row(size)) in GOALS), "spark, few"

@@ -36,7 +36,6 @@ class Waited:
 
 
 def measured(messages: int, advance: Callable[[], None]) -> Report:
-    """Measure with `messages` waiting messages."""
     with Processes() as processes:
         config = processes.place / "mesh.toml"
         config.write_text(LIMITS)

@@ -42,8 +42,8 @@ class Case:
     def loads(self, root: str, who: Who, messages: int, seconds: int) -> list[Load]:
         """Return the load of each sender.
 
-        It has `messages` messages, divided by `share`, `pairs` and `who.slow`, or those of `seconds` in a
-        schedule. It has at least 10, and one for each topic.
+        It has `messages` messages, divided by `share`, `pairs` and `who.slow`, or with a schedule, those of
+        `seconds`. It has at least 10, and one for each topic.
         """
         count = self.rate * seconds or messages // self.share // self.pairs // who.slow
         count = max(count, self.topics, 10)

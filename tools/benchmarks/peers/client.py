@@ -76,7 +76,6 @@ class Sending:
                 await asyncio.sleep(0)
 
     def _due(self) -> int:
-        """Return the number of messages that are due by now."""
         rate, passed = self.load.rate, time.monotonic() - self.began
         return min(self.load.messages, int(passed * rate) + 1) if rate else self.load.messages
 
@@ -101,7 +100,6 @@ class Tally:
         self._used = time.process_time()
 
     def ready(self) -> None:
-        """Signal that the receiver is subscribed."""
         self.load.ready.touch()
 
     def take(self, content: bytes) -> None:
@@ -113,7 +111,6 @@ class Tally:
             self.first = self.last
 
     def take_all(self, contents: Sequence[bytes]) -> None:
-        """Record messages that arrived together."""
         self.last = time.monotonic()
         self.first = self.first or self.last
         self.heads += [content[:HEAD] for content in contents]

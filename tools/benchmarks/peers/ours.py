@@ -100,7 +100,6 @@ async def receive(node: str, load: Load) -> Mapping[str, object]:
 
 
 async def _take(subscription: mesh.Subscription, tally: Tally) -> None:
-    """Receive until cancelled."""
     async for batch in subscription.batches():
         tally.take_all(batch.contents())
 

@@ -105,7 +105,6 @@ def _receivers(who: Who, case: Case, loads: Sequence[Load]) -> list[Load]:
 
 
 def judged(done: Trial, case: Case, messages: int, came: Sequence[Said], sent: Sequence[Said]) -> Trial:
-    """Return the result with its figure, or with its flaw."""
     count = Count(*(sum(c[what] for c in came) for what in ("lost", "doubled", "disordered")))
     if not count.is_clean:
         return replace(done, flaw=str(count))

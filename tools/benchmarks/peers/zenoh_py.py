@@ -36,7 +36,6 @@ def opened(mode: str, side: str, address: str) -> zenoh.Session:
 
 
 def route(address: str) -> None:
-    """Run a router until SIGTERM."""
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     with opened("router", "listen", address):

@@ -35,7 +35,6 @@ class Case:
 
     @property
     def what(self) -> tuple[str, ...]:
-        """The names of the figures of this case."""
         return (f"{self.at_a_time}→{self.at_a_time}",) if self.at_a_time else ("put", "take")
 
     def jobs(self, name: str, messages: int, slow: int = 1) -> Jobs:

@@ -79,7 +79,6 @@ class Taken:
         self._used = time.process_time()
 
     def ready(self) -> None:
-        """Signal that the consumer is ready."""
         self._jobs.file("ready").touch()
 
     def take(self, contents: Sequence[bytes], again: Collection[int] = ()) -> None:

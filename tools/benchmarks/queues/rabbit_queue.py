@@ -18,7 +18,6 @@ PERSISTENT = pika.BasicProperties(delivery_mode=2)
 
 
 async def _opened(address: str, jobs: Jobs) -> tuple[AsyncioConnection, Channel]:
-    """Open a channel, and declare the queue."""
     where, _, kind = address.partition("/")
     host, port = host_and_port(where)
     loop = asyncio.get_running_loop()

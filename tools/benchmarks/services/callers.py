@@ -49,7 +49,6 @@ class Caller:
         return self._command("serve", at.outward, replace(asking, server=number, work=work))
 
     def asker(self, at: Server, asking: Asking, count: int) -> list[str]:
-        """Return the command of the client for `count` servers."""
         address = at.inward
         if self.fresh and "," in address:
             address = ",".join(address.split(",")[:count])

@@ -34,7 +34,6 @@ def tried(balancer: str, requests: int, advance: Callable[[], None]) -> Outcome:
 
 
 def _start(processes: Processes, balancer: str) -> None:
-    """Start five nodes, and return when all see each other."""
     config = processes.place / "mesh.toml"
     config.write_text(f'[balancing]\nstrategy = "{balancer}"\n')
     nodes: list[Node] = []

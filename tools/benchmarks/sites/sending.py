@@ -23,7 +23,7 @@ Send = Callable[[bytes], Awaitable[object]]  # returns with the answer
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """The messages of one run; `window` senders each wait for one answer at a time."""
+    """The messages of one run, which `window` concurrent tasks send."""
 
     name: str
     messages: int

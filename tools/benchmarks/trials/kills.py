@@ -140,7 +140,6 @@ class Campaign:
         return (self._processes.place / f"{name}.txt").read_text().splitlines()
 
     def outcome(self, seed: int) -> Outcome:
-        """Return the outcome, with the checked records of all programs."""
         arrivals = {s.name: read_arrivals(self._lines(s.name)) for s in self._story.subscribers}
         outcome = Outcome(self._story, seed, self.killed, self._answers(), arrivals)
         outcome.judge()

@@ -152,7 +152,6 @@ class Campaign:
         return not row.bytes  # messages in doubt are neither ready nor out
 
     def outcome(self, seconds: float) -> Outcome:
-        """Return the outcome, with the checked records of all programs."""
         answers = {k: v for text in self._texts("producer") for k, v in read_answers(text).items()}
         events = [event for text in self._texts("consumer") for event in read_events(text)]
         outcome = Outcome(self._seed, self.killed, answers, events, seconds)
