@@ -1,4 +1,4 @@
-"""A TCP proxy between two ends of a connection, which can stall it, or break it at a byte.
+"""A TCP proxy between the two ends of a connection, to stall the connection or to break it at a byte.
 
 async with Proxy("127.0.0.1", 7710) as proxy:
     connect to proxy.port ...

@@ -1,4 +1,4 @@
-"""Envelopes and commands for tests of the wire protocol: one of each."""
+"""Envelopes and commands for tests of the wire protocol, with a command of each kind."""
 
 from array import array
 from collections.abc import Sequence

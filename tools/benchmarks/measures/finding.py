@@ -62,7 +62,11 @@ class Ends:
 
 @dataclass(slots=True)
 class Found:
-    """The seconds until nodes that start at once have found each other, from the last start."""
+    """The findings of starts in which all nodes start at once.
+
+    `seen` and `ready` have the s from the last start until all nodes saw each other, and until all were
+    ready.
+    """
 
     seen: list[float] = field(default_factory=list)
     ready: list[float] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The rate of routing decisions: for known keys, and for new keys in XML, which XPaths are applied to."""
+"""The rate of routing decisions: for known keys, and for keys with new XML, on which XPaths are evaluated."""
 
 from __future__ import annotations
 

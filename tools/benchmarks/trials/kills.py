@@ -24,7 +24,7 @@ QUIET = 0.5  # s in which duplicates would arrive
 
 
 class Campaign:
-    """A mesh with its clients, whose nodes are killed."""
+    """A mesh whose nodes are killed, with its clients."""
 
     def __init__(self, story: Story, processes: Processes, rate: int, advance: Callable[[], None]) -> None:
         self._story = story

@@ -57,7 +57,7 @@ class Outcome:
 
 
 class Campaign:
-    """A node with a queue, and its producers and consumers, all of which are killed."""
+    """A node with a queue, and its producers and consumers; any of them can be killed."""
 
     def __init__(self, processes: Processes, rate: int, seed: int, advance: Callable[[], None]) -> None:
         self._processes, self._rate, self._seed, self._advance = processes, rate, seed, advance

@@ -1,4 +1,4 @@
-"""Counts the messages of a week: none may be lost, except those in docs/backup.md after a restore."""
+"""Counts the messages of a week: none may be lost, except after a restore as docs/backup.md says."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
