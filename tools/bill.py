@@ -1,4 +1,4 @@
-"""Completes the bill of materials that cyclonedx-py makes of packages."""
+"""Completes the bill of materials that cyclonedx-py makes of packages, and checks it."""
 
 import json
 import re

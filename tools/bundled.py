@@ -1,4 +1,4 @@
-"""Libraries in C that wheels contain, which no index of Python packages shows."""
+"""Finds the libraries in C that wheels contain; no index of Python packages shows them."""
 
 import ctypes
 import re

@@ -98,7 +98,6 @@ def _is_called(verb: Any) -> bool:
 
 
 def _told(name: str, verb: Any, bound: Any) -> Iterator[str]:
-    """Yield one verb: its heading, its call, and its docstring."""
     yield f"### {name.removeprefix('mesh.')}"
     yield f"```py\n{signature(name, verb, bound)}\n```"
     yield _markdown(inspect.getdoc(bound) or "")

@@ -1,4 +1,4 @@
-"""Compares XPath results with lxml on random pairs, until one differs.
+"""Compares XPath results with lxml on random pairs; exit code 1 at the first difference.
 
 python -m tools.compare_xpaths [--pairs 100000] [--seed 1]
 """
@@ -21,7 +21,7 @@ from tools.models import xpaths
 
 
 def pairs(count: int, seed: int) -> Iterator[tuple[KeyXPath, str]]:
-    """Yield `count` pairs of an accepted XPath and a document; five documents to an XPath."""
+    """Yield at least `count` pairs of an accepted XPath and a document; five documents to an XPath."""
     dice, made = Random(seed), 0
     while made < count:
         try:
@@ -42,7 +42,10 @@ def differs(asked: KeyXPath, xml: str) -> str:
 
 
 def slowest(count: int, seed: int) -> tuple[float, str, int]:
-    """Return the longest time of an XPath on one of the worst documents, in s, its text and its price."""
+    """Return the longest time (s) of an XPath on one of the worst documents, its text and its price.
+
+    At most `count` random XPaths are measured, because some are not accepted.
+    """
     dice = Random(seed)
     worst = (0.0, "", 0)
     documents = [Document("k", "d", check_xml(xml)) for xml in xpaths.LARGEST]

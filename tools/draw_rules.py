@@ -114,7 +114,6 @@ EXAMPLES = (
 
 
 def table() -> str:
-    """Return the examples as Markdown."""
     head = ["| the rules of | a message | its masters |", "| --- | --- | --- |"]
     return "\n".join([*head, *(example.row() for example in EXAMPLES)])
 

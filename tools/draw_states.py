@@ -25,7 +25,7 @@ Table = Mapping[Any, Mapping[Any, tuple[Enum, Sequence[Enum]]]]
 
 @dataclass(frozen=True)
 class Drawing:
-    """A state table, the code that has it (`what`), and the page that shows it."""
+    """A state table, the code that has it (`what`), the page that shows it, and its waiting times."""
 
     page: str
     what: str
@@ -50,7 +50,6 @@ class Drawing:
         return [*lines, "```"]
 
     def cell(self, state: Enum, event: Enum) -> str:
-        """Return the text of a cell."""
         if event not in self.table[state]:
             return "cannot happen"
         target, actions = self.table[state][event]
@@ -67,13 +66,11 @@ class Drawing:
         return lines
 
     def actions(self) -> list[str]:
-        """Return the actions and their meanings."""
         used = (action for row in self.table.values() for _, actions in row.values() for action in actions)
         rows = [f"| {action.name} | {action.value} |" for action in type(next(used))]
         return ["| action | what is done |", "| --- | --- |", *rows]
 
     def timings(self) -> list[str]:
-        """Return the waiting times."""
         return [
             "| wait | seconds |",
             "| --- | --- |",

@@ -27,7 +27,7 @@ def made(what: str) -> Iterator[Target]:
 def try_one(target: Target, data: bytes) -> bool:
     """Return whether the input is admitted.
 
-    An error other than a refusal ends the program.
+    An error other than a refusal ends the program, and so does an input that takes too long.
     """
     start = time.process_time()
     try:
@@ -41,7 +41,7 @@ def try_one(target: Target, data: bytes) -> bool:
 
 
 def run(target: Target, chance: random.Random, goes_on: Callable[[int], bool]) -> tuple[int, int]:
-    """Try mutants of valid inputs and of admitted mutants.
+    """Try mutants of valid inputs and of admitted mutants, as long as `goes_on(tried)` is true.
 
     Return how many were tried, and how many were admitted.
     """

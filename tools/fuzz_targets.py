@@ -50,7 +50,7 @@ def spoilt_bytes(data: bytes, other: bytes, chance: random.Random) -> bytes:
 
 
 def spoilt_json(data: bytes, other: bytes, chance: random.Random) -> bytes:
-    """Change a value in a JSON text, or a byte."""
+    """Change one value in a JSON text, or a few bytes."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -61,7 +61,7 @@ def spoilt_json(data: bytes, other: bytes, chance: random.Random) -> bytes:
 
 
 def spoilt_pack(data: bytes, other: bytes, chance: random.Random) -> bytes:
-    """Change a value in a msgpack text, or a byte."""
+    """Change one value in msgpack data, or a few bytes."""
     try:
         value = msgpack.unpackb(data, strict_map_key=False)
     except (ValueError, TypeError, msgpack.UnpackException):
@@ -72,7 +72,7 @@ def spoilt_pack(data: bytes, other: bytes, chance: random.Random) -> bytes:
 
 
 def spoilt(value: Any, chance: random.Random) -> Any:
-    """Return a value with one place changed, also within maps."""
+    """Return a JSON or msgpack value with one place changed, also within maps and lists."""
     if isinstance(value, dict) and value and chance.random() < 0.9:
         name = chance.choice(list(value))
         match chance.randrange(6):
@@ -95,7 +95,6 @@ def spoilt(value: Any, chance: random.Random) -> Any:
 
 
 def key_files(place: Path) -> Target:
-    """Return the target of the key files of a user and of a node."""
     state_dir, data = place / "keys-state", private_directory(place / "keys-data", "")
     new_mesh(state_dir, "default")
     node_keys(data)

@@ -47,7 +47,7 @@ def split(data: bytes) -> list[bytes]:
 def try_one(data: bytes) -> bool:
     """Return whether the frames are a message.
 
-    An error other than RemoteError ends the program.
+    An error other than RemoteError ends the program, and so does a message that takes too long.
     """
     frames = split(data)
     start = time.process_time()

@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def arguments() -> Wish:
-    """Parse the command line, and exit with 2 on an error."""
+    """Parse the command line, make the target directory, and exit with 2 on an error."""
     parser = argparse.ArgumentParser(
         prog="tools/generate_snapshots", description="Generate the history of a mesh."
     )
@@ -98,7 +98,7 @@ def last_hour() -> int:
 
 
 def since_1970(text: str) -> int:
-    """Return a time in ISO 8601 as µs since 1970, UTC by default. Raises: ValueError."""
+    """Return a time in ISO 8601 as µs since 1970, in whole seconds; UTC by default. Raises: ValueError."""
     moment = datetime.fromisoformat(text)
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()) * SECOND
 

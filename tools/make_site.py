@@ -31,7 +31,8 @@ def home(setup: Path = ROOT / "setup.cfg") -> str:
 def target(link: str, folder: str, base: str) -> str:
     """Return the target on the site of a link in a page in `folder` of the repository.
 
-    README becomes index.md. Other files lead to the repository at `base`, or to "" without one.
+    URLs and anchors stay. README becomes index.md. Files that are not on the site lead to the repository at
+    `base`, or to "" without one.
     """
     path, hash_, anchor = link.partition("#")
     if ":" in path or not path:
@@ -63,7 +64,8 @@ def staged(text: str, folder: str, base: str) -> str:
 def settings(text: str, base: str, mermaid: Path) -> str:
     """Return zensical.toml with local settings.
 
-    Without `mermaid` the reader's browser downloads it, and shows no diagrams without a network.
+    If the file `mermaid` is missing, the reader's browser downloads it, and shows no diagrams without a
+    network.
     """
     more = [f'repo_url = "{base}"\n'] if base else []
     more += [f'extra_javascript = ["{mermaid.name}"]\n'] if mermaid.exists() else []
@@ -71,7 +73,7 @@ def settings(text: str, base: str, mermaid: Path) -> str:
 
 
 def stage(place: Path, mermaid: Path = MERMAID) -> None:
-    """Copy everything that the site is made from into a directory of its own."""
+    """Copy everything that the site is made from into the directory `place`, which is emptied first."""
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(ROOT / "docs", place / "docs")
     shutil.copy(ROOT / "README.md", place / "docs" / "index.md")

@@ -18,7 +18,6 @@ READABLE = 0o100644 << 16
 
 
 def sources(commit: str) -> dict[str, bytes]:
-    """Return the Python files of a commit, by path."""
     rows = [row.split() for row in _git("ls-tree", "-r", commit, *PACKAGES).decode().splitlines()]
     # A link such as mesh/discovery stands for the folder discovery, which the zip has in its place.
     places = {name.rpartition("/")[2]: name for mode, _, _, name in rows if mode == LINK}

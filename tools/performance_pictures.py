@@ -86,7 +86,7 @@ def files(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def table(rows: list[Row]) -> str:
-    """Return the rates of each client as Markdown; a cell without a result is empty."""
+    """Return the rates of each client as Markdown; a cell without a row is empty."""
     found = {row.name: row for row in rows if not row.missing}
     lines_of = [f"| client and method | {' | '.join(COLUMNS.values())} |", f"| --- |{' ---: |' * 5}"]
     for who, name in CLIENTS.items():
@@ -102,7 +102,6 @@ def _cell(row: Row | None) -> str:
 
 
 def pictures(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and content of each chart."""
     rows = read(folder / "peers.json").rows
     for name, (case, about, beside) in TITLES.items():
         yield name, beside_peers(rows, case, about, beside)
@@ -128,7 +127,7 @@ def beside_peers(rows: list[Row], case: str, about: str, beside: str) -> str:
 
 
 def curve(rows: list[dict[str, float]], key: str, what: str) -> Line:
-    """Return the line of a figure, with its slope in the label."""
+    """Return the line of a figure, with its slope, at least 0, in the label."""
     points = [(row["size"], row[key]) for row in rows if row.get(key, 0) > 0]
     exponent = slope(points)
     return Line(what if exponent is None else f"{what}: {max(exponent, 0.0):.2f}", points)

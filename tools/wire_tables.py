@@ -25,7 +25,6 @@ EQUATIONS = (  # tests check them
 
 
 def reference() -> Iterator[str]:
-    """Yield the lines of the reference part."""
     yield from ("", "## Commands", "", *commands.overview(), "")
     for kind, shape in KINDS.items():
         yield from (f"### {commands.heading(kind)}", "", *of_struct(shape), "")
@@ -40,7 +39,6 @@ def reference() -> Iterator[str]:
 
 
 def verbs() -> Iterator[str]:
-    """Yield the sections on questions and their replies."""
     desk = questions.core().parts.desk
     of_clients = questions.verbs(desk.face.client_verbs, questions.TO_CLIENTS, "From a node:")
     of_nodes = questions.verbs(desk.face.peer_verbs, questions.TO_NODES, "From a client:")

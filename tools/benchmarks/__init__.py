@@ -1,1 +1,1 @@
-"""The measurements of `tools/bench`, and the programs that they run."""
+"""The implementation of `tools/bench`: measurements, the programs that they run, and their reports."""

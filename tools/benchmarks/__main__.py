@@ -229,7 +229,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
 
 
 def chosen(o: Options) -> list[str]:
-    """Return the requested parts; of the kills, the requested scenarios."""
+    """Return the names of the parts to measure; of the kills, only the scenarios that are selected."""
     others = [part for part in PARTS if not part.startswith("kills")]
     by_name = {name: story.part for name, story in STORIES.items()} | {QUEUES: queue_kills.PART}
     stories = [part for name, part in by_name.items() if o.story in (name, "all")]
@@ -237,8 +237,6 @@ def chosen(o: Options) -> list[str]:
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """Return a parser for numbers on the command line that are at least `least`."""
-
     def checked(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
@@ -303,7 +301,6 @@ def arguments() -> Options:
 
 
 def measured(part: str, options: Options) -> Report:
-    """Measure one part, with a progress bar."""
     measure, steps = PARTS[part]
     text = f"{part}, seed {options.seed}" if part.startswith("kills") else part
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -1,4 +1,4 @@
-"""Checks a change: lint, format, types, import contracts, docs and tests."""
+"""Checks a change: lint, format, types, import contracts, fuzzing, docs and tests."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Check:
 
 
 def chosen(plan: list[Step], names: tuple[str, ...]) -> list[Step]:
-    """Return the named steps of `plan`, or all."""
+    """Return the named steps of `plan`, or all without a name. Raises UsageError for an unknown one."""
     known = {step.name for step in plan}
     if unknown := [name for name in names if name not in known]:
         raise click.UsageError(
@@ -113,7 +113,10 @@ def scope_of(is_all: bool, commit: str | None, arguments: tuple[str, ...]) -> Sc
 
 
 def split(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split the command line into names of steps and arguments for pytest, which begin behind `tests`."""
+    """Split the command line into names of steps and arguments for pytest.
+
+    The arguments begin behind `tests`, or with the first option.
+    """
     names: list[str] = []
     for n, word in enumerate(words):
         if word.startswith("-"):

@@ -34,7 +34,6 @@ class Display:
 
     @contextmanager
     def running(self, name: str) -> Iterator[TaskID]:
-        """Show a step while it runs."""
         with self._bar:
             task = self._bar.add_task(name, total=None, note="")
             try:
@@ -51,7 +50,10 @@ class Display:
             self.line(output.rstrip())
 
     def follow(self, task: TaskID, reader: int) -> threading.Thread:
-        """Read lines "DONE TOTAL" of the tests from `reader`, until its other end closes."""
+        """Start and return a thread that shows the progress of the tests.
+
+        It reads lines "DONE TOTAL" from the descriptor `reader` until the other end closes.
+        """
         thread = threading.Thread(target=self._follow, args=(task, reader), daemon=True)
         thread.start()
         return thread

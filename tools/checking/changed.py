@@ -13,11 +13,11 @@ EVERYTHING = ("tests/conftest.py", "pyproject.toml", "setup.cfg")  # changes of 
 
 
 class NoCommit(Exception):
-    """Git does not know the commit."""
+    """Git failed, usually because it does not know the commit."""
 
 
 def changed_files(root: Path, commit: str) -> list[str]:
-    """Return the paths that differ from `commit`, untracked ones included."""
+    """Return the paths that differ from `commit`, untracked ones included. Raises: NoCommit."""
     differing = _git(root, "diff", "--name-only", commit, "--")
     untracked = _git(root, "ls-files", "--others", "--exclude-standard")
     return sorted({*differing, *untracked})

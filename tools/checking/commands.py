@@ -21,7 +21,7 @@ POLITE = 2.5  # s from SIGINT to SIGKILL
 class Command:
     """A running command.
 
-    Its output goes to a file, which is shown when the command has failed.
+    Its output goes to a file, from which `output` returns it; with `shows`, it goes to the terminal.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Command:
         return self._process.wait()
 
     def output(self) -> str:
-        """Return the output of the ended command."""
+        """Return the output of the ended command; with `shows`, an empty text."""
         if self._output is None:
             return ""
         self._output.seek(0)
@@ -61,7 +61,6 @@ class Command:
         self._process.wait()
 
     def close(self) -> None:
-        """Forget the output."""
         if self._output is not None:
             self._output.close()
 
@@ -95,7 +94,7 @@ class Commands:
         return command
 
     def stop(self) -> None:
-        """End all commands and their remaining processes, within some 4 s."""
+        """Interrupt all commands, kill the rest after a while, and remove scratch directories."""
         for command in self._running:
             command.interrupt()
         for command in self._running:

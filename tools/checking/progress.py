@@ -15,7 +15,11 @@ QUIET = ("passed", "skipped", "xfailed")
 
 
 class Progress:
-    """Counts the finished tests, and writes their number to the descriptor `to`."""
+    """Counts the finished tests.
+
+    Writes a line "DONE TOTAL" to the descriptor `to` after the collection and after about each hundredth of
+    the tests.
+    """
 
     def __init__(self, to: int) -> None:
         self._to, self._pid = to, os.getpid()

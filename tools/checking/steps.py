@@ -17,7 +17,8 @@ TESTS = "tests"
 class Step:
     """A step of a check, which is a line of the output.
 
-    Its commands run in turn, in the background if others need not wait.
+    Its commands run one after the other, until one fails. With `is_background`, the first one starts before
+    the other steps, and the rest run after them.
     """
 
     name: str
@@ -36,7 +37,10 @@ class Scope:
 
 
 def workers(memory: int) -> int:
-    """Return how many processes run the tests: one more than processors, because many tests wait."""
+    """Return how many processes run the tests: one more than processors, because many tests wait.
+
+    There are fewer if the bytes of `memory` do not suffice, but at least one.
+    """
     return max(1, min((os.cpu_count() or 1) + 1, memory // WORKER))
 
 

@@ -124,7 +124,7 @@ def missing(is_all: bool) -> Iterator[Need]:
 
 
 def raise_file_limit() -> int:
-    """Raise the soft limit of descriptors as far as the hard limit allows, and return it."""
+    """Raise the soft limit of descriptors to at least FILES if the hard limit allows it, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < FILES:
         soft = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
@@ -142,7 +142,7 @@ def available_memory(root: Path = Path("/")) -> int:
 
 
 def container_memory(cgroup: Path) -> int | None:
-    """Return the remaining bytes within the limit of the container, or None without one."""
+    """Return the bytes left within the limit of the container, with its file cache, or None without one."""
     for names, kept in CGROUPS:
         try:
             limit, used = (int((cgroup / name).read_text()) for name in names)
@@ -154,7 +154,7 @@ def container_memory(cgroup: Path) -> int | None:
 
 
 def require_room(root: Path) -> None:
-    """Raise `Unfit` unless the disks, the memory and the descriptors suffice."""
+    """Raise `Unfit` unless the disks, the loopback interface, the memory and the descriptors suffice."""
     for place in (root, Path(tempfile.gettempdir())):
         free = shutil.disk_usage(place).free
         if free < SPACE:

@@ -1,4 +1,7 @@
-"""Compares the cost of our code with the accepted cost; exit code 1 if a path costs more."""
+"""Compares the cost of our code with the accepted cost.
+
+The exit code is 1 if a path costs more, or if a path is new or gone.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,8 @@ def main(accept: bool, file: Path, paths: tuple[str, ...], target: Path | None, 
     """Count the cost of an envelope, and of each message in it.
 
     Counts the instructions and calls that real cores and clients execute, which do not depend on other load,
-    and compares them with the accepted ones. Exit code 1: a figure exceeds its tolerance.
+    and compares them with the accepted ones. Exit code 1: a figure exceeds its tolerance, or a path is new or
+    gone.
     """
     if accept and paths:
         raise click.UsageError("--accept needs all paths: omit --only.")
@@ -81,7 +85,6 @@ def _show(now: dict[str, Cost]) -> None:
 
 
 def judge(was: dict[str, Accepted], now: dict[str, Cost]) -> int:
-    """Print the differences from the accepted costs, and return the exit code."""
     found = list(changes(was, now))
     worse, better = [x for x in found if x.is_worse], [x for x in found if not x.is_worse]
     strange = was.keys() ^ now.keys()

@@ -67,10 +67,7 @@ def _accepted(row: dict[str, dict[str, float]]) -> Accepted:
 
 
 def write(file: Path, costs: Mapping[str, Cost], python: str = PYTHON) -> None:
-    """Accept `costs` for one Python version.
-
-    Each row keeps its tolerance.
-    """
+    """Accept `costs` as the only ones for one Python version; a path keeps its tolerances."""
     before = read(file, python) or {}
     rows = {path: _row(cost, before.get(path, Accepted({}))) for path, cost in costs.items()}
     accepted = {**_all(file), python: rows}
@@ -97,7 +94,7 @@ def _all(file: Path) -> dict[str, Any]:
 
 
 def changes(was: Mapping[str, Accepted], now: Mapping[str, Cost]) -> Iterator[Change]:
-    """Yield the figures that differ by more than their tolerance."""
+    """Yield the figures of paths on both sides that differ by more than the tolerance and LEAST."""
     for name in sorted(was.keys() & now.keys()):
         for of, figures in was[name].figures.items():
             for kind, before in figures.items():
@@ -107,7 +104,7 @@ def changes(was: Mapping[str, Accepted], now: Mapping[str, Cost]) -> Iterator[Ch
 
 
 def grown(was: Mapping[str, int], now: Mapping[str, int]) -> list[str]:
-    """Return the functions that execute more instructions in a full envelope, the worst first."""
+    """Return at most NAMED functions that execute more instructions in a full envelope, the worst first."""
     more = {name: count - was.get(name, 0) for name, count in now.items()}
     worst = sorted((name for name in more if more[name] > 0), key=lambda name: -more[name])[:NAMED]
     return [f"{more[name]:+9,}  {name}  ({was.get(name, 0):,} -> {now[name]:,})" for name in worst]

@@ -1,6 +1,6 @@
 """The cost of an envelope for the clients that fill it, and that empty it.
 
-The client is the real one, on a wire that answers at once.
+The client is the real one, on a substitute for its sockets.
 """
 
 from __future__ import annotations
@@ -57,8 +57,6 @@ class ClientPath(ABC):
         return await self.client.subscribe(KEY, initial=False).__aenter__()
 
     def bill(self, count: int) -> Bill:
-        """Return the bill for an envelope of `count` messages."""
-
         async def run() -> None:
             self.carry_out(count)
 

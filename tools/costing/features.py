@@ -55,7 +55,7 @@ class ConsumerPath:
             self.bill(count)
 
     def bill(self, count: int) -> Bill:
-        """Return the bill for an envelope of `count` messages for each consumer."""
+        """Return the bill for an envelope with `count` messages for each consumer."""
         for consumer in self._consumers:
             consumer.say(c.Ping(1))
         self._net.run(ANSWERED)
@@ -116,7 +116,6 @@ class SitePath:
         return nodes
 
     def bill(self, count: int) -> Bill:
-        """Return the bill for an envelope of `count` messages."""
         self._net.run(ANSWERED)
         self._net.meter.take()
         before = len(self._subscription.got)

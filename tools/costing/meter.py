@@ -52,14 +52,12 @@ class Meter:
         self._is_counting = False
 
     def take(self) -> Bill:
-        """Return the bill since the last time."""
+        """Return the bill since the last call."""
         bill, self._bill = self._bill, Bill()
         self._known.clear()
         return bill
 
     def metered(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Return `function`, wrapped so that its work is counted."""
-
         @wraps(function)
         def counted(*args: P.args, **kwargs: P.kwargs) -> R:
             return self.run(function, *args, **kwargs)
@@ -67,7 +65,6 @@ class Meter:
         return counted
 
     def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call `function`, and count its work."""
         if self._is_counting:
             return function(*args, **kwargs)
         self._is_counting = True

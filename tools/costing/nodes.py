@@ -97,7 +97,6 @@ class NodePath:
         return client.subscribed(pattern="bench/#", domain=domain)
 
     def bill(self, count: int) -> Bill:
-        """Return the bill for an envelope of `count` messages."""
         self._net.meter.take()
         before = [len(subscription.got) for subscription in self._subscriptions]
         keys = " ".join(islice(self._keys, count))

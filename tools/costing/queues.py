@@ -45,7 +45,6 @@ class Boss:
         self._pipe.send(0, write(command, envelopes))
 
     def put(self, count: int) -> None:
-        """Put an envelope of `count` messages."""
         first, self._number = self._number + 1, self._number + count
         e = Envelope(
             stream_of(self._key),
@@ -63,7 +62,6 @@ class Boss:
         self.say(c.Publish((body_frames(e),)), e)
 
     def hear(self, key: Hashable, frames: list[bytes]) -> None:
-        """Handle a command from the node."""
         command, envelopes = read(frames)
         match command:
             case c.Answers():
@@ -80,16 +78,15 @@ class Boss:
                 self.settled = self._given
 
     def settle(self, first: int, last: int) -> None:
-        """Ack deliveries."""
+        """Ack the deliveries from `first` to `last`, and ask for a reply."""
         self.say(c.Settle(1, self._epoch, (first, last), request=3))
 
     def on_closed(self, key: Hashable) -> None:
-        """Raise AssertionError, because the node closed the connection."""
         raise AssertionError("the node has hung up")
 
 
 class QueuePath:
-    """The path from a producer at the first node to the consumers at nodes given by index."""
+    """The path from a producer at the first node to consumers at nodes given by index, if any."""
 
     def __init__(self, *takers: int) -> None:
         self._net = MeteredNetwork()
@@ -107,7 +104,7 @@ class QueuePath:
         self.bill(1)
 
     def bill(self, count: int) -> Bill:
-        """Return the bill for an envelope of `count` messages for each consumer."""
+        """Return the bill for an envelope with `count` messages for each consumer."""
         for each in (self._producer, *self._takers):
             each.say(c.Ping(1))
         self._net.run(THROUGH)

@@ -1,4 +1,4 @@
-"""A stand-in for a client's sockets: a node that answers at once, and keeps published envelopes."""
+"""A substitute for a client's sockets: a node that answers greetings and keeps published envelopes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WELCOME = c.Welcome(
 
 
 class Wire:
-    """A substitute for the client's sockets.
+    """A substitute for the client's sockets, which also answers subscriptions.
 
     `made` is the last instance.
     """
@@ -64,11 +64,9 @@ class Wire:
         self.hear(key, frames)
         self.idle()
 
-    def hang_up(self, key: Any) -> None:
-        """Do nothing."""
+    def hang_up(self, key: Any) -> None: ...
 
     def read_arrived(self, key: Any) -> None:
         """Do nothing: there is no further input."""
 
-    def close(self) -> None:
-        """Do nothing."""
+    def close(self) -> None: ...

@@ -22,7 +22,6 @@ def lines(path: Path, most: int | None = None, every: int = 1) -> Iterator[bytes
 
 
 def expected(count: int, every: int) -> int:
-    """Return how many of `count` lines should arrive."""
     return -(-count // every)
 
 

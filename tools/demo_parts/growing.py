@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 class Lines:
-    """The lines of a growing file: their number, and the last one."""
+    """The lines of a growing file; `count` is their number at the last `look`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -39,7 +39,7 @@ class History:
         self._processes, self._screen, self._nodes, self._report = processes, screen, nodes, report
 
     def tell(self) -> None:
-        """Stop all nodes, and show the report.
+        """Stop all nodes, and show the report; PySpark is installed first if it is missing.
 
         Raises Failed if the report differs from the nodes' counters.
         """
@@ -62,7 +62,6 @@ class History:
         )
 
     def _fetch(self) -> None:
-        """Install PySpark, which a mesh itself does not need."""
         self._screen.heading("$ tools/venv")
         self._screen.say(
             "For the report Spark is fetched into .venv, once; that takes a minute or two. Ctrl-C ends it"

@@ -32,17 +32,16 @@ class Node:
 
     @property
     def state(self) -> str:
-        """The state as text."""
         if self.is_up:
             return "up" if self.boot == 1 else f"up, boot {self.boot}"
         return "killed with -9" if self.kills else "starting"
 
     def words(self) -> str:
-        """Return the end of the node's stderr."""
+        """Return the end of the node's stderr, or an empty text before the first start."""
         return self._program.words() if self._program else ""
 
     def launch(self) -> None:
-        """Start the node with its data."""
+        """Start the node with the data of earlier starts, without waiting until it is ready."""
         self._started = time.monotonic()
         self._program = self._processes.start(
             self.name,
@@ -77,7 +76,7 @@ class Node:
         return time.monotonic() - self._started
 
     def stop(self) -> dict[str, int]:
-        """Stop the node cleanly, and return its counters."""
+        """Stop the node, and return its counters. Raises Failed if it did not stop cleanly."""
         assert self._program is not None
         self._processes.end([self._program])
         self.is_up = False
@@ -88,7 +87,6 @@ class Node:
         return metrics
 
     def kill(self) -> None:
-        """Kill the node with -9."""
         assert self._program is not None
         self._processes.end([self._program], signal.SIGKILL)
         self.is_up = False
@@ -96,7 +94,7 @@ class Node:
 
 
 def all_nodes(processes: Processes) -> list[Node]:
-    """Start all nodes, each with its mesh.toml.
+    """Start all nodes, each with its mesh.toml, and return when they are ready.
 
     They link as configured, whatever the order of their starts.
     """
@@ -112,7 +110,7 @@ def all_nodes(processes: Processes) -> list[Node]:
 
 
 def sees_all(processes: Processes, node: str, count: int) -> bool:
-    """Return whether a node sees `count` live nodes, found by multicast DNS, with their loads."""
+    """Return whether a node sees exactly `count` live nodes, found by multicast DNS, with their loads."""
     program = processes.run("ls-json", "mesh", "ls", "--url", node, "--json")
     if program.code:
         raise Failed(f"mesh ls failed: {program.words()}")

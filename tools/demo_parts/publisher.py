@@ -2,9 +2,9 @@
 
 python -m tools.demo_parts.publisher NODE KEY TEXT LINES BASE [RATE]
 
-Publishes the first LINES lines of TEXT once; some of them are also sent as direct messages. With a RATE
-(lines per second): numbered, repeatedly, until SIGTERM. The program ends when each message has a final
-answer. Its files have a line for each message:
+Publishes the first LINES lines of TEXT once; every 50th is also sent as a direct message. With a RATE (lines
+per second), numbered lines are published again and again until SIGTERM. The program ends when each message
+has a final answer. Its files have a line for each message:
 
 BASE-answered: lines that were answered OK or FORWARD_WARNING, which both are a promise;
 BASE-warned: the notes of messages that were answered FORWARD_WARNING;
@@ -30,7 +30,6 @@ TURN = 0.02  # s between bursts of a paced publisher
 
 
 async def once(text: list[bytes]) -> AsyncIterator[bytes]:
-    """Yield every line, as fast as possible."""
     for line in text:
         yield line
 
@@ -67,7 +66,7 @@ class Writer:
             await self._waiting.put(None)
 
     async def _publish(self, key: str, source: AsyncIterator[bytes]) -> None:
-        """Post line after line, without waiting for the answers."""
+        """Post line after line without waiting for the answers, and queue every 50th for `_send_letters`."""
         number = 0
         async for line in source:
             while True:
@@ -101,7 +100,7 @@ class Writer:
             await self._waiting.put(published)
 
     async def _await_last_words(self) -> None:
-        """Record the final answers of messages that had to wait.
+        """Record the final answers of messages that were answered FORWARD_WARNING.
 
         A refusal ends the program.
         """
@@ -126,7 +125,6 @@ async def main(node: str, key: str, text: str, most: str, base: str, rate: str =
 
 
 def first_of(error: BaseException) -> BaseException:
-    """Return the first exception in nested groups."""
     return first_of(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 

@@ -90,7 +90,8 @@ class Round:
     def kill_and_restart(self, node: Node, rest: float) -> Kill:
         """Kill a node on the route to the master while publishing continues, and start it again.
 
-        The node stays dead until its death is noticed, and `rest` seconds more.
+        The node stays dead until its death is noticed, and `rest` seconds more. Return when messages that
+        were published meanwhile, and a newer one, have arrived.
         """
         warnings = self._warned.look()
         node.kill()
@@ -118,7 +119,7 @@ class Round:
     def finish(self, lose: int = 0) -> Outcome:
         """Stop publishing, wait for all messages, and compare.
 
-        `lose` drops lines, to prove that losses are noticed.
+        `lose` is the number of arrived lines that are dropped first, to prove that losses are noticed.
         """
         assert self._publisher is not None
         if self._rate:
@@ -193,7 +194,7 @@ class Round:
         self._wait(lambda: time.monotonic() >= end, seconds + 1, "time stood still")
 
     def _show(self) -> None:
-        """Check the files and programs, and show the progress."""
+        """Show the progress. Raises Failed if a program has failed."""
         for program in (self._publisher, *self._programs):
             if program is not None and program.code:
                 raise Failed(program.words() or f"{program.name} ended with exit code {program.code}")

@@ -37,12 +37,11 @@ class Screen:
             self._console.print(f"  {line}", style=style, markup=False, soft_wrap=True)
 
     def fail(self, text: str) -> None:
-        """Print an error to stderr."""
         self._errors.print(text, style="bold red", markup=False, soft_wrap=True)
 
     @contextmanager
     def live(self) -> Iterator[None]:
-        """Show `rows` repeatedly while a round runs."""
+        """Enter a context for a round; on a terminal, `rows` updates a live table in it."""
         self._past.clear()
         self._shown = time.monotonic()
         if not self._console.is_terminal:
@@ -53,7 +52,7 @@ class Screen:
         self._live = None
 
     def rows(self, rows: Sequence[Row]) -> None:
-        """Show the progress."""
+        """Show the progress, unless it was shown in the last FRAME seconds (LINE in a pipe)."""
         now = time.monotonic()
         if now - self._shown < (FRAME if self._live else LINE):
             return
@@ -83,7 +82,6 @@ class Screen:
         return Padding(table, (1, 2))
 
     def summary(self, outcomes: Sequence[Outcome]) -> None:
-        """Print a row for each round."""
         table = _table("bold")
         table.add_column("round", no_wrap=True)
         for heading in ("published", "arrived", "letters", "kills", "waited", "s"):

@@ -1,7 +1,7 @@
 """The program of the demo: shows a mesh, compares every line, and has Spark make a report.
 
-Exit code: 0 everything that was published arrived, once and in order; 1 it did not; 2 a wrong argument; 130
-ended by Ctrl-C.
+Exit code: 0 everything that was published arrived, once and in order; 1 it did not, or something failed; 2 a
+wrong argument; 130 ended by Ctrl-C.
 """
 
 import argparse
@@ -36,9 +36,9 @@ class Demo:
         self.nodes: dict[str, Node] = {}
 
     def run(self, seconds: float | None) -> None:
-        """Run for `seconds`, or forever if that is None.
+        """Run for about `seconds`, or forever if that is None, but at least one round with kills.
 
-        Raises Failed when a message is lost, doubled or out of order.
+        Raises Failed when a message is lost, doubled or out of order, or a program fails.
         """
         self._start()
         self._once()
@@ -120,13 +120,13 @@ class Demo:
         self._screen.say(said, style="green")
 
     def summarize(self) -> None:
-        """Print a table of all rounds, or of the last ones."""
+        """Print a table of the last 20 rounds, if there are any."""
         if self.outcomes:
             self._screen.heading("Summary")
             self._screen.summary(self.outcomes[-20:])
 
     def tell_outcome(self, early: bool) -> None:
-        """Print the table of all rounds, their sums, and the result."""
+        """Print the table of the rounds, the sums of all rounds, and, unless `early`, the result."""
         self.summarize()
         self._screen.say(self._sum())
         if not early:
@@ -135,7 +135,6 @@ class Demo:
             )
 
     def _sum(self) -> str:
-        """Return the sums of all rounds as text."""
         lines, letters, warnings, kills = (
             sum(counts)
             for counts in zip(
@@ -150,7 +149,7 @@ class Demo:
 
 
 def positive(text: str) -> float:
-    """Parse a number of seconds. Raises: ValueError."""
+    """Parse a number of seconds above 0 and below 1,000,000. Raises: ValueError."""
     seconds = float(text)
     if not 0 < seconds < 1e6:
         raise ValueError(text)
@@ -201,7 +200,7 @@ def main() -> int:
 
 
 def _run(demo: Demo, screen: Screen, processes: Processes, seconds: float | None) -> bool:
-    """Run the demo, and return whether Ctrl-C ended it late enough for a report."""
+    """Run the demo, and return whether Ctrl-C ended it. Raises Interrupted when it is too early to report."""
     try:
         demo.run(seconds)
         return False

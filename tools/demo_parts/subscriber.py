@@ -27,7 +27,6 @@ async def main(node: str, path: str, key: str = "") -> None:
 
 
 async def write_down(messages: mesh.Subscription, path: Path) -> None:
-    """Create the file, and write the messages."""
     with path.open("xb", buffering=0) as file:  # the file shows that the subscriber is ready
         async for batch in messages.batches():
             file.write(b"".join(content + b"\n" for content in batch.contents()))

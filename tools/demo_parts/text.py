@@ -23,7 +23,10 @@ def default_text() -> Path:
 
 
 def lines_of(path: Path) -> list[bytes]:
-    """Return the lines, without their line ends. Raises: UnfitText, with the reason."""
+    """Return the lines without their line ends, at most MOST_LINES of the first MOST_BYTES.
+
+    Raises UnfitText with the reason.
+    """
     try:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)

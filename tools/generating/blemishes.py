@@ -1,4 +1,4 @@
-"""Errors in segments: malformed lines, and duplicate lines and segments."""
+"""Errors in segments: malformed lines, duplicate lines and segments, and late segments."""
 
 import random
 import re
@@ -51,7 +51,10 @@ BAD, REPEATED, COPIED, LATE = (40, 7), (60, 3), (150, 11), (100, 13)
 
 
 class Blemishes:
-    """The errors of each segment, in turn, so that each kind occurs among the first segments."""
+    """The errors of each segment, at fixed intervals.
+
+    The kinds of malformed lines take turns. With `clean`, there are no malformed lines.
+    """
 
     def __init__(self, chance: random.Random, clean: bool) -> None:
         self._chance = chance
@@ -59,11 +62,10 @@ class Blemishes:
         self._segments = self._bad = 0
 
     def begin(self) -> None:
-        """Begin the next segment."""
         self._segments += 1
 
     def bad(self, state: bytes) -> tuple[str, bytes] | None:
-        """Return a reason and a malformed line made of `state`, or None."""
+        """Return a reason and a malformed line made of `state`, or None if the segment has none."""
         if self._clean or not self._is_due(BAD):
             return None
         why = REASONS[self._bad % len(REASONS)]

@@ -105,14 +105,14 @@ def domain_of(index: int) -> str:
 
 
 def asked_by(index: int, count: int) -> list[int]:
-    """Return the masters that a node queries: the others of its domain and of the next domains."""
+    """Return at most ASKED masters that a node queries: the others of its domain and of the next domains."""
     first = index - index % MASTERS
     around = [(first + step) % count for step in range(min(count, ASKED + 1))]
     return [other for other in around if other != index][:ASKED]
 
 
 def linked_to(index: int, count: int) -> list[int]:
-    """Return the nodes to which a node has a link, on both sides of it in the ring."""
+    """Return at most LINKED nodes to which a node has a link, on both sides of it in the ring."""
     near = [side * step for step in range(1, LINKED // 2 + 1) for side in (1, -1)]
     others = dict.fromkeys((index + step) % count for step in near)
     return [other for other in others if other != index]

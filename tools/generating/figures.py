@@ -70,7 +70,7 @@ def _balances(
 
 
 def _queues(node: Alive, at: int, noise: Noise) -> None:
-    """Write queues; an empty queue is written once."""
+    """Write queues; an empty queue is written once after it had messages."""
     for number, queue in enumerate(node.machine.queues):
         grown = queue.growth * (at - node.began) / SECOND
         by_chance = 2 * noise(at // SECOND + 13 * number + node.machine.index) - 1

@@ -73,7 +73,6 @@ class History:
         self.until = self._at(tick + 1)
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures of the history, for JSON."""
         machines = {
             machine.name: {
                 "uuid": machine.uuid,

@@ -77,7 +77,7 @@ class Log:
         self._begin(now)
 
     def abandon(self) -> None:
-        """Leave the open segment unfinished, as its node is killed for good."""
+        """Leave the open segment unfinished and cut off, as its node is killed for good."""
         truth = self._shelf.truth
         content = self._content()
         self._shelf.put("_" + self._next(), self._opened, content[:-100])

@@ -1,4 +1,4 @@
-"""Prints all figures, or writes them to a file; compares them with an earlier file."""
+"""Prints all figures, beside those of an earlier file if one is given; can write them to a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from tools.housing import language, pages, passes, rooms, source
 
 
 def figures() -> Mapping[str, int]:
-    """Return all figures, by name."""
     return {
         **source.sizes(),
         **source.docstrings(),
@@ -32,7 +31,7 @@ def figures() -> Mapping[str, int]:
 
 
 def show_docstrings(package: str) -> None:
-    """Print the counts by package, and the first line of each marked docstring of one package."""
+    """Print the counts by package, and the first lines of the marked docstrings of one package or `all`."""
     table = Table("package", "docstrings", "marked", "wider count", box=None)
     for name, counts in language.by_package().items():
         table.add_row(name, *map(str, counts))

@@ -44,23 +44,23 @@ class Docstring(NamedTuple):
 
     @property
     def package(self) -> str:
-        """The folder of at most two levels that it is in, such as `mesh/client`."""
+        """The folder of the file, with at most two levels, such as `mesh/client`."""
         return "/".join(self.file.split("/")[:-1][:2])
 
     @property
     def is_marked(self) -> bool:
-        """Whether it opens without a subject, names a person, or has a relative clause as a noun."""
+        """Whether the text opens without a subject, names a person, or has a relative clause as a noun."""
         first = re.sub(r"[^a-z]", "", self.text.split()[0].lower())
         return first in OPEN or bool(PERSONS.search(self.text) or CLAUSES.search(self.text))
 
     @property
     def is_marked_widely(self) -> bool:
-        """Whether it is marked, opens with another word without a noun, or has a home-made word."""
+        """Whether the text is marked, opens with another word without a noun, or has a home-made word."""
         return self.is_marked or bool(HEADLESS.match(self.text) or HOMEMADE.search(self.text))
 
 
 def docstrings() -> Iterator[Docstring]:
-    """Yield each docstring outside the tests, in the order of the files."""
+    """Yield each docstring in FOLDERS, in the order of the files."""
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     for path in files(*FOLDERS):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -78,7 +78,6 @@ def by_package() -> Mapping[str, tuple[int, int, int]]:
 
 
 def figures() -> Mapping[str, int]:
-    """Return the sums over all packages."""
     counts = list(by_package().values())
     return {
         "docstrings outside tests": sum(each[0] for each in counts),

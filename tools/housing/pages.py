@@ -48,7 +48,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def figures() -> Mapping[str, int]:
-    """Return the sums over all pages."""
+    """Return the figures of all pages together."""
     texts = [page.read_text(encoding="utf-8") for page in pages()]
     lengths = [len(sentence.split()) for text in texts for sentence in sentences(text)]
     return {

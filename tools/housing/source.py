@@ -25,7 +25,7 @@ def lines(path: Path) -> int:
 
 
 def sizes() -> Mapping[str, int]:
-    """Return the sizes of the shipped source."""
+    """Return the sizes of the shipped source, and the number of `fmt: skip` in it, in tools and in tests."""
     functions = [
         node for path in files(*SHIPPED) for node in ast.walk(_tree(path)) if isinstance(node, Function)
     ]
@@ -52,7 +52,10 @@ def _skips(*folders: str) -> int:
 
 
 def meanings() -> dict[str, list[str]]:
-    """Return the public classes and type aliases that several files define, with these files."""
+    """Return the public classes and type aliases that several files define, with these files.
+
+    A name in mesh.sync counts only without a twin for asyncio.
+    """
     where: dict[str, list[str]] = {}
     for path in files("mesh", "discovery", "balancers"):
         for name in _named(_tree(path)):
@@ -76,7 +79,10 @@ def _named(tree: ast.Module) -> Iterator[str]:
 
 
 def docstrings() -> Mapping[str, int]:
-    """Return the number of shipped docstrings, and how many begin without a subject."""
+    """Return the number of docstrings of shipped classes and functions, and the number of poor openings.
+
+    An opening is poor without a subject, or, of a class, with a parameter.
+    """
     counts: Counter[str] = Counter()
     for path in files(*SHIPPED):
         for node in ast.walk(_tree(path)):
@@ -89,10 +95,7 @@ def docstrings() -> Mapping[str, int]:
 
 
 def set_later() -> list[str]:
-    """Return attributes of other components that a constructor of the core sets.
-
-    Methods of the class that the constructor calls are included.
-    """
+    """Return attributes of other components that constructors of the core set, or methods that these call."""
     return [found for path in files("mesh/core") for found in _set_later(path)]
 
 

@@ -1,7 +1,7 @@
 """The commands of `tools/lab`.
 
 Exit code: 0 success; 1 a message was lost, doubled or out of order, or a step failed; 2 a wrong argument; 130
-Ctrl-C.
+Ctrl-C. `run` ends with the exit code of its command.
 """
 
 import secrets
@@ -43,7 +43,10 @@ NEED_ROOT = sorted({*NETWORK, *DISK})
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def lab() -> None:
-    """Simulate machines on a faulty switch, on this machine. Needs root, except for most of `soak`."""
+    """Simulate machines on a faulty switch, on this machine.
+
+    Needs root, except for `week` and for most of `soak`, `queues` and `services`.
+    """
 
 
 @lab.command()
@@ -128,7 +131,7 @@ def split(groups: tuple[list[int], ...]) -> None:
 
 @lab.command()
 def join() -> None:
-    """Connect all hosts again, without faults."""
+    """Undo `split` and `shape`; a host that is cut stays unplugged."""
     standing.attached().join()
 
 

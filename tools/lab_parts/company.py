@@ -17,7 +17,7 @@ def start_company(
 ) -> list[Node]:
     """Start a node for each name, and return when all see each other.
 
-    The i-th node is on host i of the lab, with its data on its small disk, if there are any.
+    With a lab, the i-th node is on host i. A node whose name is in `disks` has its data on that disk.
     """
     if lab is not None:
         new_mesh(processes.place, processes.cluster)

@@ -50,7 +50,7 @@ class Roles(ABC):
         return True
 
     def befell(self, fate: str, life: str) -> None:  # noqa: B027  most need not know
-        """Record an event of a client."""
+        """Note an event of a client; the default does nothing."""
 
 
 @dataclass(slots=True)
@@ -72,7 +72,10 @@ class Crowd:
     _leaving: list[Program] = field(default_factory=list)
 
     def look_after(self) -> None:
-        """Start, resume and disturb clients that are due, without waiting."""
+        """Start, resume and disturb clients that are due, without waiting.
+
+        Raises Failed if a client ended by itself.
+        """
         now = time.monotonic()
         for place in self.places:
             if place.program is None and place.due <= now:
@@ -127,11 +130,11 @@ class Crowd:
         place.program, place.due = None, now + self.chance.uniform(*AWAY)
 
     def all_there(self) -> bool:
-        """Return whether all clients run, and none is paused."""
+        """Return whether each place has a client, and none is paused."""
         return all(place.program is not None and place.goes_on == inf for place in self.places)
 
     def dismiss(self, kind: str) -> None:
-        """Stop all clients of `kind`, without successors."""
+        """Send SIGTERM to all clients of `kind`, and remove their places."""
         for place in [place for place in self.places if place.kind == kind]:
             self.places.remove(place)
             if place.program is not None:
@@ -139,7 +142,7 @@ class Crowd:
                 self._leaving.append(place.program)
 
     def have_left(self) -> bool:
-        """Return whether all stopped clients have ended."""
+        """Return whether all clients that were stopped or killed have ended."""
         return all(program.ended() for program in self._leaving)
 
 

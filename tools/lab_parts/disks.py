@@ -30,7 +30,6 @@ class SmallDisk:
 
     @property
     def options(self) -> Sequence[str]:
-        """The options of `mesh up` for a data directory on the disk."""
         return ("--data", str(self._place / "data"))
 
     def fill(self) -> None:
@@ -42,7 +41,6 @@ class SmallDisk:
                         pass
 
     def empty(self) -> None:
-        """Free the space again."""
         self._filler.unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""The faults of long runs, by the row of the fault matrix; each ends by itself."""
+"""The faults of long runs, by the row of the fault matrix; `befall` also ends the fault."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,6 @@ class Victims:
         self.processes.pause(self.chance.uniform(least, most))
 
     def back(self, nodes: Sequence[Node]) -> None:
-        """Start the nodes again, and wait until they are ready."""
         for node in nodes:
             node.launch()
         self.processes.until(lambda: all(node.is_ready() for node in nodes), READY, "no restart")
@@ -118,7 +117,7 @@ def black_hole(v: Victims) -> None:
 
 
 def fill_disk(v: Victims) -> None:
-    """Fill the disk of a node; in every second case the node is killed, and restarts without space."""
+    """Fill the disk of a node for a while; half of the time, kill the node and start it without space."""
     node = v.chance.choice(v.nodes)
     disk = v.disks[node.name]
     disk.fill()

@@ -1,4 +1,4 @@
-"""The frame of every long run: the lab and disks for its faults, its processes, and its logs."""
+"""The frame of long runs except `sites`: the lab and disks for faults, the processes, and the logs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Planned(Protocol):
 class Counted(Protocol):
     """The common part of results.
 
-    `log` is the folder of the logs after an error, or empty.
+    `log` is the folder of the logs if the result is not clean, or empty.
     """
 
     log: str
@@ -59,7 +59,7 @@ class Stage(Generic[P]):
     disks: Mapping[str, SmallDisk] = field(default_factory=dict)
 
     def inside(self, names: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """Return the prefix of commands on the host of each node."""
+        """Return the prefix of commands on the host of each node, which is empty without a lab."""
         lab = self.lab
         return {n: lab.command(i, []) if lab is not None else () for i, n in enumerate(names, start=1)}
 
@@ -71,10 +71,10 @@ def played(
     make: Callable[[Stage[P]], Run[R]],
     suffixes: Sequence[str],
 ) -> R:
-    """Build a run by `make`, run it, and return its result.
+    """Build a run by `make`, run it with nodes of the given names, and return its result.
 
-    `names` are those of its nodes. After an error, files with `suffixes` are kept. Raises Failed when the
-    mesh stops working, or Interrupted.
+    Files with `suffixes` are kept after an error, or if the result is not clean. Raises Failed when the mesh
+    stops working, or Interrupted.
     """
     with ExitStack() as stack:
         needs_lab = any(row in NETWORK for row in plan.rows)
@@ -93,7 +93,7 @@ def played(
 
 
 def kept(place: Path, suffixes: Sequence[str]) -> Path:
-    """Copy the logs to a folder that stays, and return its path."""
+    """Copy the files with `suffixes` to a new folder that is not deleted, and return its path."""
     path = Path(tempfile.mkdtemp(prefix="mesh-soak-"))
     for each in place.iterdir():
         if each.suffix in suffixes:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 
 def on_core(core: int) -> list[str]:
-    """Return a prefix that runs a command on one core only."""
     return ["taskset", "--cpu-list", str(core)]
 
 

@@ -1,4 +1,4 @@
-"""Counts of answers and arrivals, as ranges, so that ten million messages need as much memory as ten."""
+"""Counts of answers and arrivals as ranges, whose memory grows with the gaps, not with the messages."""
 
 import json
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ END = 2**62
 
 @dataclass(slots=True)
 class Came:
-    """The numbers that one subscriber received from one publisher."""
+    """The numbers that one subscriber received from one publisher, with the counts of errors."""
 
     numbers: Ranges = field(default_factory=Ranges)
     highest: int = 0
@@ -81,17 +81,16 @@ def ranges(given: Iterable[Iterable[int]]) -> Ranges:
 
 
 def size(given: Iterable[Iterable[int]]) -> int:
-    """Return the count of numbers in the ranges."""
     return sum(last - first + 1 for first, last in given)
 
 
 def write(path: Path, value: Any) -> None:
-    """Write a file atomically, as readers may be active."""
+    """Write a value as JSON, atomically, as readers may be active."""
     new = path.with_suffix(".new")
     new.write_text(json.dumps(value))
     new.replace(path)
 
 
 def read(path: Path) -> Any:
-    """Return the content of a file, or None if it does not exist."""
+    """Return the JSON value of a file, or None if the file does not exist."""
     return json.loads(path.read_text()) if path.exists() else None

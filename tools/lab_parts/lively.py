@@ -7,7 +7,7 @@ from tools.running.processes import LOOK, Processes
 
 
 class Lively(Processes):
-    """Processes; `meanwhile` is called repeatedly while the run waits for one of them."""
+    """Processes; `meanwhile` is called repeatedly during each wait and pause."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -31,13 +31,9 @@ LIMIT = 10.0  # s until a killed process has ended
 class NetLab:
     """A switch with hosts, each in a network namespace of its own.
 
-    The machine's own network is not changed.
-
-    Each host also gets `dead` interfaces without a network, eth1 and on, each with an unreachable address:
-    odd ones have no cable, even ones a cable without a peer. They exist before eth0, and the default route
-    leads to one of them.
-
-    With `switch` a process replaces the kernel's bridge: slower, but only it can `shape` packets.
+    Each host also gets `dead` interfaces, eth1 and on, with unreachable addresses: odd ones have no cable,
+    and even ones have a cable without a peer, and a default route. They exist before eth0. With `switch`, a
+    process replaces the kernel's bridge: it is slower, but only it can `shape` packets.
     """
 
     def __init__(self, hosts: int, dead: int = 0, *, switch: bool = False) -> None:
@@ -67,7 +63,7 @@ class NetLab:
 
     @classmethod
     def attached(cls, name: str, hosts: int, rules: Path) -> Self:
-        """Return a lab with a switch that another program has built, and will remove."""
+        """Return a lab, connected to its switch, that another program has built and will remove."""
         lab = cls.named(name, hosts)
         lab.switch.connect(rules)
         return lab
@@ -122,11 +118,13 @@ class NetLab:
         self._ip_switch("link", "set", _port(host), "down")
 
     def heal(self, host: int) -> None:
-        """Plug a host in again."""
         self._ip_switch("link", "set", _port(host), "up")
 
     def split(self, *groups: Iterable[int]) -> None:
-        """Divide the hosts into groups that cannot reach each other, without notice."""
+        """Divide the hosts into groups that cannot reach each other, without notice.
+
+        Groups should name every host.
+        """
         if self._patchbay is not None:
             self._patchbay.split([[_port(host) for host in group] for group in groups])
             return
@@ -135,7 +133,7 @@ class NetLab:
                 self._ip_switch("link", "set", _port(host), "master", f"br{number}")
 
     def join(self) -> None:
-        """Connect all hosts again, and remove all `shape` rules."""
+        """Undo `split` and `part`, and remove all `shape` rules; a host that is cut stays unplugged."""
         if self._patchbay is not None:
             self._patchbay.mend()
             return
@@ -152,7 +150,10 @@ class NetLab:
             self._ip_switch("link", "set", _port(host), "type", "bridge_slave", "isolated", "on")
 
     def lose_multicast(self, is_lost: bool = True) -> None:
-        """Stop forwarding multicast, like many wireless switches."""
+        """Stop forwarding multicast, like many wireless switches, or start again.
+
+        Only the kernel's bridge can do that.
+        """
         for host in self.hosts:
             flood = "off" if is_lost else "on"
             self._ip_switch("link", "set", _port(host), "type", "bridge_slave", "mcast_flood", flood)
@@ -193,7 +194,10 @@ class NetLab:
         self.shape(one, other, cut=True, oneway=True)
 
     def blackhole(self, host: int, is_lost: bool = True) -> None:
-        """Drop all packets from and to a host without notice: its cable stays plugged in."""
+        """Drop all packets from and to a host without notice, while its cable stays plugged in.
+
+        If `is_lost` is false, stop dropping them. This needs `switch`.
+        """
         for other in self.hosts:
             if other != host:
                 self.shape(host, other, cut=is_lost)

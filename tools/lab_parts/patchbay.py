@@ -24,7 +24,7 @@ class Patchbay:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 
     def start(self, inside: Sequence[str]) -> None:
-        """Start the switch process.
+        """Start the switch process, and connect to it.
 
         `inside` is the prefix of commands in the namespace of the ports.
         """
@@ -46,7 +46,6 @@ class Patchbay:
 
     @property
     def rules(self) -> Path:
-        """The path of the socket for its rules."""
         assert self._place is not None
         return self._place / "rules"
 
@@ -56,7 +55,6 @@ class Patchbay:
         return self._process.pid
 
     def connect(self, rules: Path) -> None:
-        """Connect to a running switch."""
         # The answers need a file, as abstract names are visible in one network namespace only.
         self._socket.bind(str(rules.with_name(f"answers-{secrets.token_hex(4)}")))
         self._socket.settimeout(LIMIT)
@@ -67,7 +65,7 @@ class Patchbay:
         self._say({"from": one, "to": other, **rule})
 
     def split(self, groups: Sequence[Sequence[str]]) -> None:
-        """Let only ports of the same group reach each other."""
+        """Let only ports of the same group reach each other; ports without a group form one more."""
         group_of = {port: number for number, group in enumerate(groups) for port in group}
         for one in self._ports:
             for other in self._ports:
@@ -75,7 +73,6 @@ class Patchbay:
                     self.rule(one, other, {"cut": group_of.get(one) != group_of.get(other)})
 
     def mend(self) -> None:
-        """Remove all rules."""
         self._say({})
 
     def _say(self, rule: Mapping[str, object]) -> None:

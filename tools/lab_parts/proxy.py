@@ -1,4 +1,4 @@
-"""A TCP proxy between two ends of a connection, which can stall it, or break it at a byte.
+"""A TCP proxy between the two ends of a connection, to stall the connection or to break it at a byte.
 
 async with Proxy("127.0.0.1", 7710) as proxy:
     connect to proxy.port ...
@@ -49,7 +49,7 @@ class Proxy:
         self._left, self._resets = count, reset
 
     def stall(self, is_stalled: bool = True) -> None:
-        """Stop forwarding, without notice."""
+        """Stop forwarding without notice, or go on if `is_stalled` is false."""
         (self._flows.clear if is_stalled else self._flows.set)()
 
     async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -8,7 +8,6 @@ UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
 
 
 def seconds(text: str) -> float:
-    """Parse a time such as 50ms, 0.2s or 2."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s|)", text)
     if found is None:
         raise click.BadParameter(f"{text!r} is not a time: write 50ms, or 0.2s")
@@ -16,7 +15,6 @@ def seconds(text: str) -> float:
 
 
 def chance(text: str) -> float:
-    """Parse a chance such as 5% or 0.05."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text)
     value = float(found[1]) / (100 if found[2] else 1) if found else 2.0
     if value > 1:
@@ -25,7 +23,6 @@ def chance(text: str) -> float:
 
 
 def hosts(text: str) -> list[int]:
-    """Parse hosts such as 1,2."""
     if not re.fullmatch(r"\d+(,\d+)*", text):
         raise click.BadParameter(f"{text!r} are not hosts: write 1,2")
     return [int(host) for host in text.split(",")]

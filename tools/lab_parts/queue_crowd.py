@@ -45,7 +45,6 @@ class QueueRoles(Roles):
         return not (fate == "leaves" and self._books[place.what].keeps_order)
 
     def read(self, folder: Path) -> None:
-        """Read the records of all clients."""
         for queue, book in self._books.items():
             for life in book.put_at:
                 book.answers.update(read_answers(lines(folder / f"{queue}-{life}.txt")))

@@ -15,9 +15,10 @@ WRONG = ("lost", "doubled", "acked twice", "unwanted", "out of order")
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """An error of the kind `what`, and when it was seen.
+    """An error of the kind `what` with a message.
 
-    An "unwanted" message was delivered although its put was refused.
+    `at` is the time at which a consumer saw it, or 0 if it shows only in all records. An "unwanted" message
+    was delivered although its put was refused.
     """
 
     what: str
@@ -40,7 +41,6 @@ class Book:
     events: dict[str, Sequence[Event]] = field(default_factory=dict)  # in order, by process
 
     def took(self) -> Iterator[tuple[str, Event]]:
-        """Yield the deliveries with their consumers."""
         for life, events in self.events.items():
             yield from ((life, event) for event in events if event.what == "took")
 
@@ -58,7 +58,6 @@ class Book:
 
 
 def judged(book: Book) -> list[Anomaly]:
-    """Return all anomalies in the records."""
     return [*_lost(book), *_given(book), *(_disordered(book) if book.keeps_order else ())]
 
 

@@ -84,7 +84,10 @@ class QueueSoak:
         self._end()
 
     def _gather(self) -> None:
-        """Start a producer for each queue and a fixed consumer at each node, and other consumers anywhere."""
+        """Start the clients of both queues, and let events befall them.
+
+        WORK has producers and consumers anywhere. HOME has a producer and a consumer at each node.
+        """
         places = self._crowd.places
         for number, node in enumerate(NAMES):
             places += [Place(PUTTER, number, WORK), Place(PUTTER, len(NAMES) + number, HOME, node)]
@@ -95,7 +98,7 @@ class QueueSoak:
         self._crowd.is_restless = True
 
     def _end(self) -> None:
-        """Stop the faults, and wait until all messages are answered, settled and acked."""
+        """Stop the events of clients, and wait until all messages are answered, settled and acked."""
         until, crowd, seconds = self._processes.until, self._crowd, self._plan.seconds
         crowd.is_restless = False
         self._tell(seconds, "the last answers")
@@ -130,7 +133,7 @@ async def _declare(m: mesh.Client) -> bool:
 
 
 async def _is_empty(m: mesh.Client) -> bool:
-    """Return whether no node has messages.
+    """Return whether the queues have no messages, and no node's figures are missing.
 
     The bytes are checked, because messages that a crash left uncertain are neither ready nor out.
     """

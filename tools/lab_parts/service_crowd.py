@@ -45,7 +45,6 @@ class ServiceRoles(Roles):
                 book.killed.add(life)
 
     def read(self, folder: Path) -> None:
-        """Read the records of all clients."""
         for book in self._books.values():
             for life in book.asked_at:
                 book.asked[life] = asked_lines(lines(folder / f"{life}.txt"))

@@ -68,7 +68,6 @@ class Case:
     late: int = 0  # times begun after its timeout
 
     def note(self, life: str, event: Served) -> None:
-        """Add a server's record of the request."""
         if event.what == "began":
             self.began.append(life)
             self.late += event.at > self.ask.at + self.ask.limit + LATE
@@ -85,7 +84,6 @@ class Case:
 
 
 def cases_of(book: Book) -> dict[Name, Case]:
-    """Return each request, with all records of it."""
     found: dict[Name, Case] = {}
     for lines in book.asked.values():
         for line in lines:
@@ -101,7 +99,6 @@ def cases_of(book: Book) -> dict[Name, Case]:
 
 
 def judged(book: Book) -> list[Anomaly]:
-    """Return all anomalies in the records."""
     found: list[Anomaly] = []
     for name, case in cases_of(book).items():
         wrong = [*_ended(case, name[0] in book.killed), *_begun(case), *_replied(case)]
@@ -161,7 +158,7 @@ def _calm(case: Case) -> Iterator[str]:
 
 
 def figures(book: Book) -> dict[str, int]:
-    """Return the numbers of requests, their outcomes, and those handled at another node."""
+    """Return the numbers of requests, of their outcomes, and of requests handled late or at another node."""
     cases = cases_of(book)
     codes = Counter(case.code for case in cases.values() if case.is_served)
     ends = {"OK": "answered", "NOT_TODAY": "failed", "REQUEST_FAILED": "dropped", "TIMEOUT": "timed out"}

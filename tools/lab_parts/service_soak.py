@@ -89,7 +89,7 @@ class ServiceSoak:
         self._crowd.is_restless = True
 
     def _end(self) -> None:
-        """Stop the faults, wait for a while of calm, and then until all requests have ended."""
+        """Stop the events of clients, wait for a while of calm, and then until all requests have ended."""
         until, crowd, seconds = self._processes.until, self._crowd, self._plan.seconds
         crowd.is_restless = False
         self._tell(seconds, "the last requests")

@@ -1,4 +1,4 @@
-"""The tables at the end of long runs."""
+"""The tables at the end of the runs `soak`, `queues`, `services` and `sites`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -56,7 +56,7 @@ Tell = Callable[[float, str], None]  # finished faults, and a description
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """The plan: `kills` of gateways from `seed`, and `rate` messages per second of each publisher."""
+    """The plan: at least `kills` kills of gateways from `seed`, and each publisher's messages per second."""
 
     kills: int
     rate: int
@@ -132,7 +132,6 @@ class SiteSoak:
     # --- the sites --------------------------------------------------------------------------------------
 
     def _make(self) -> None:
-        """Make the keys and the configuration files of both sites."""
         files = {}
         for site, name in NAMES.items():
             state = self._states[site] = self._processes.place / name
@@ -226,7 +225,7 @@ class SiteSoak:
     async def _until(
         self, condition: Callable[[], object], limit: float, failure: str, is_wrong: bool = True
     ) -> None:
-        """Wait for a condition for at most `limit` seconds.
+        """Wait for a condition, which may be a coroutine function, for at most `limit` seconds.
 
         Raises Failed if it does not hold by then, unless `is_wrong` is false.
         """

@@ -85,7 +85,7 @@ class Soak:
         pause(seconds)
 
     def _advances(self, before: int) -> None:
-        """Wait for further answers. Raises: Failed, if there are none."""
+        """Wait for further answers. Raises Failed if there are none within STALL seconds."""
         self._processes.until(lambda: self._answered() > before, STALL, "no message was answered")
 
     def _answered(self) -> int:
@@ -93,7 +93,7 @@ class Soak:
         return self.result.answered
 
     def _end(self) -> None:
-        """Stop the faults, and wait until everything is answered and has arrived, or arrivals stall."""
+        """Stop the publishers, and wait until everything is answered and has arrived, or time is up."""
         self._tell(self._answered(), "the last answers")
         self._crowd.hush()
         self._processes.until(self._crowd.is_done, LAST_ANSWERS, "not every message was answered")

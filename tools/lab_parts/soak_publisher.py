@@ -2,8 +2,8 @@
 
 python -m tools.lab_parts.soak_publisher NODE TOPIC NUMBER RATE LEDGER
 
-NUMBER, 0 to 255, identifies the publisher. On SIGTERM it waits for the missing answers, and the record says
-"done".
+NUMBER, 0 to 255, identifies the publisher. On SIGTERM it waits for the missing answers, at most 120 s; then
+the record says "done".
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class Book:
 
 
 async def post(m: mesh.Client, topic: str, who: int, rate: int, book: Book) -> None:
-    """Post without waiting for answers, but wait for space when the window is full."""
+    """Post until SIGTERM without waiting for answers; skip messages that cannot be posted in time."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     begin, padding = bytes((who,)), b"." * (SIZE - 9)

@@ -64,7 +64,8 @@ class Rule:
 class Switch:
     """A switch of named ports.
 
-    A frame leaves at the port where its receiver was last seen, or at all ports if there is none.
+    A frame leaves at the port where its receiver was last seen. A frame to many or to an unknown receiver
+    leaves at all other ports.
     """
 
     def __init__(self, control: Path, ports: Iterable[str], chance: random.Random) -> None:

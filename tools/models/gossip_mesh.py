@@ -1,7 +1,4 @@
-"""A mesh of gossip only: nodes publish in turn, and receive at once.
-
-Time counts intervals.
-"""
+"""A mesh of gossip only, in simulated time: nodes publish in turn, and listeners receive at once."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -34,7 +31,7 @@ def line(said: NodeState, signature: bytes = bytes(64)) -> StateLine:
 
 
 def boots(*uuids: bytes, boot: int = 1) -> Callable[[bytes], int | None]:
-    """Return a membership in which `uuids` are alive."""
+    """Return a membership as a function: it returns `boot` for each of `uuids`, and None for others."""
     return dict.fromkeys(uuids, boot).get
 
 

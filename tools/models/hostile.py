@@ -30,9 +30,9 @@ GOOD = {
 
 
 def try_to_read(frames: list[bytes]) -> bool:
-    """Return whether the frames are a message, whose envelopes then support all operations.
+    """Return whether the frames are a message, and check that it can be written, read and cut.
 
-    An invalid message must raise RemoteError with a known code.
+    RemoteError with one of three codes means that the frames are no message. Any other error is raised.
     """
     try:
         command, envelopes = read(frames)

@@ -1,4 +1,4 @@
-"""Envelopes and commands for tests of the wire protocol: one of each."""
+"""Envelopes and commands for tests of the wire protocol, with a command of each kind."""
 
 from array import array
 from collections.abc import Sequence
@@ -97,7 +97,10 @@ class Sent:
 
 
 def gathered(messages: Sequence[Sent], stamped: bool = True) -> Envelope:
-    """Return the envelope that a client makes of consecutive messages."""
+    """Return the envelope that a client makes of consecutive messages.
+
+    With `stamped`, the fields that nodes write are set, too.
+    """
     keys = tuple(dict.fromkeys(m.key for m in messages))
     slices = [m.props + m.content for m in messages]
     sizes = array("I", map(len, slices))
@@ -123,7 +126,6 @@ def gathered(messages: Sequence[Sent], stamped: bool = True) -> Envelope:
 
 
 def messages_of(envelope: Envelope) -> list[Sent]:
-    """Return the messages of an envelope, read one by one."""
     return [
         Sent(envelope.number(i), envelope.keys[envelope.row(i)], *envelope.message(i))
         for i in range(envelope.count)

@@ -77,7 +77,7 @@ class SwimNetwork(SwimWires[SwimNode]):
             other.act(other.members.leave(node.node.uuid, node.node.boot, self.now))
 
     def pause(self, node: SwimNode, seconds: float) -> None:
-        """Pause a node as SIGSTOP and later SIGCONT do."""
+        """Pause a node for `seconds`, as SIGSTOP and SIGCONT do."""
         node.paused = self.now
         self.after(seconds, self.resume, node)
 

@@ -83,7 +83,11 @@ class SwimNode:
     # --- in -----------------------------------------------------------------------------------------------
 
     def receive(self, sender: SwimNode, message: Message) -> None:
-        """Handle a message, or keep it until this process runs again."""
+        """Handle a message, or keep it while this process is paused.
+
+        A process that has ended ignores messages, and so does one without a connection to the sender, except
+        for a greeting.
+        """
         if not self.is_up:
             return
         if self.paused is not None:
@@ -152,9 +156,9 @@ class SwimNode:
                 self.net.send(self, self.net.process(uuid), Inform(uuid, rumours))
 
     def dial(self, uuid: bytes, is_idle: bool = False) -> bool:
-        """Open a connection with a greeting, and return whether it was opened.
+        """Send a greeting, which opens a connection, and return whether it was sent.
 
-        `is_idle` means that the message is not worth a connection.
+        Nothing is sent to an unknown node, or with `is_idle`: then the message is not worth a connection.
         """
         if is_idle or uuid not in self.net.processes:
             return False
@@ -193,7 +197,6 @@ class SwimNode:
             self.net.after(REDIAL, self._redial, uuid)
 
     def disconnected(self, uuid: bytes) -> None:
-        """Handle a closed connection."""
         if self.is_up and self.paused is None and uuid in self.linked:
             self.linked.discard(uuid)
             self.act(self.members.disconnected(uuid, self.net.now))
@@ -201,7 +204,6 @@ class SwimNode:
     # --- time ---------------------------------------------------------------------------------------------
 
     def wake(self) -> None:
-        """Set the timer to the membership's deadline."""
         deadline = self.members.deadline()
         if deadline < self.wakes_at:
             self.wakes_at = deadline

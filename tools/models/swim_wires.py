@@ -21,7 +21,7 @@ RETRY = 0.2  # s until the first resend, doubling
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """A conclusion of a node."""
+    """An event that the membership of the node `observer` reported."""
 
     at: float
     observer: str
@@ -67,7 +67,7 @@ class SwimWires(Generic[E]):
     # --- processes ----------------------------------------------------------------------------------------
 
     def process(self, uuid: bytes) -> E:
-        """Return the process that a dialer of the node reaches."""
+        """Return the process that a dialer of the node reaches: the newest that runs, or else the newest."""
         processes = self.processes[uuid]
         return next((p for p in reversed(processes) if p.is_up), processes[-1])
 
@@ -75,7 +75,6 @@ class SwimWires(Generic[E]):
         return [p for processes in self.processes.values() for p in processes]
 
     def up(self) -> list[E]:
-        """Return the running processes."""
         return [p for p in self._all() if p.is_up]
 
     def times(self, kind: type[MemberEvent], name: str) -> list[float]:
@@ -85,7 +84,6 @@ class SwimWires(Generic[E]):
     # --- messages -------------------------------------------------------------------------------------------
 
     def part(self, *sides: Iterable[E]) -> None:
-        """Cut all wires between the sides."""
         self.sides = {node.name: i for i, side in enumerate(sides) for node in side}
 
     def heal(self) -> None:
@@ -96,7 +94,7 @@ class SwimWires(Generic[E]):
         return is_apart or (bool(self.cuts) and frozenset((a.name, b.name)) in self.cuts)
 
     def send(self, sender: E, target: E, message: object) -> None:
-        """Send a message, unless the wire is cut."""
+        """Send a message, unless the wire is cut; without `is_tcp`, it may be lost."""
         self.packets += 1
         if self.is_cut(sender, target):
             return
@@ -122,7 +120,6 @@ class SwimWires(Generic[E]):
         heappush(self._heap, (moment, next(self._serial), act, arguments))
 
     def run(self, seconds: float) -> None:
-        """Let time pass."""
         end = self.now + seconds
         heap = self._heap
         while heap and heap[0][0] <= end:

@@ -33,7 +33,6 @@ def xpath(dice: Random, depth: int = 0) -> str:
 
 
 def side(dice: Random, depth: int) -> str:
-    """Return a side of a comparison."""
     match dice.randrange(6):
         case 0:
             return f"'{dice.choice(WORDS)}'"
@@ -47,7 +46,6 @@ def side(dice: Random, depth: int) -> str:
 
 
 def path(dice: Random, depth: int = 0) -> str:
-    """Return a path of a few steps."""
     steps = [dice.choice(("//", "/", "", ".//", "..//")) + step(dice, depth)]
     steps += [dice.choice(("/", "/", "//")) + step(dice, depth) for _ in range(dice.choice((0, 0, 1, 2)))]
     return "".join(steps)

@@ -1,4 +1,4 @@
-"""Starts, ends and restarts nodes, and measures until the others report it."""
+"""Starts, ends and restarts nodes, and measures the time until other nodes report it."""
 
 import shutil
 import signal
@@ -27,7 +27,10 @@ class Company:
         self._more = EACH * len(nodes)
 
     def start(self) -> float:
-        """Start all nodes at once, and return the time of the last start, in s since 1970."""
+        """Start all nodes at once, and return the time of the last start, in s since 1970.
+
+        All nodes are ready then, and their events are followed.
+        """
         for node in self._nodes.values():
             node.launch()
         started = time.time()
@@ -43,7 +46,7 @@ class Company:
         return [other for other in self._nodes if other != name]
 
     def met(self, since: float) -> float:
-        """Return the seconds until each node had seen all others."""
+        """Return the seconds from `since` until each node had seen all others."""
         return self.said(CAME, list(self._nodes), list(self._nodes), since)
 
     def end(self, name: str, number: signal.Signals, word: str) -> float:
@@ -69,7 +72,10 @@ class Company:
         return max(self.said(CAME, others, [name], since), self.said(CAME, [name], others, since))
 
     def said(self, kinds: Sequence[str], by: Sequence[str], of: Sequence[str], since: float) -> float:
-        """Return the seconds until the events were reported. Raises: Failed, after a limit."""
+        """Return the seconds from `since` until all of `by` reported one of `kinds` for all others of `of`.
+
+        Raises Failed after a limit that grows with the nodes.
+        """
         limit = time.monotonic() + LIMIT + self._more
         while True:
             self._watch.look()
@@ -83,7 +89,7 @@ class Company:
 
 @contextmanager
 def logs_kept(processes: Processes) -> Iterator[None]:
-    """Keep the nodes' logs when the context fails; the error names their folder."""
+    """Keep the nodes' logs when the context raises Failed; the error then names their folder."""
     try:
         yield
     except Failed as error:

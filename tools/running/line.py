@@ -19,7 +19,6 @@ PORTS = range(20_000, 30_000)
 
 
 def configuration(name: str, ports: dict[str, int]) -> str:
-    """Return the mesh.toml of a node."""
     lines = ['default_scope = "local"', 'links = "configured"']
     lines += ["[node]", f'id = "{name}"', f'bind = ["tcp://127.0.0.1:{ports[name]}"]']
     for other, stratum in KNOWN[name].items():
@@ -32,7 +31,6 @@ def configuration(name: str, ports: dict[str, int]) -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return unused ports of 127.0.0.1."""
     found: list[int] = []
     for port in random.sample(PORTS, len(PORTS)):
         with socket.socket() as s:

@@ -41,10 +41,7 @@ class Node:
         return self._program
 
     def launch(self, *more: str) -> None:
-        """Start the node with its data, and with `more` options this once.
-
-        `is_ready` returns whether the node is ready.
-        """
+        """Start the node with its data, and with `more` options this once; do not wait until it is ready."""
         self._program = self._processes.start(
             self.name,
             "mesh",
@@ -61,7 +58,7 @@ class Node:
         )
 
     def is_ready(self) -> bool:
-        """Return whether the node is ready. Raises: Failed, if it has ended."""
+        """Return whether the node is ready, and note its address. Raises Failed if the node has ended."""
         if self.program.ended():
             raise Failed(f"{self.name} ended by itself: {self.program.words()}")
         line, end, _ = self.program.out.read_text().partition("\n")
@@ -71,12 +68,10 @@ class Node:
         return self.is_up
 
     def start(self, *more: str) -> None:
-        """Start the node, and wait until it is ready."""
         self.launch(*more)
         self._processes.until(self.is_ready, READY, f"{self.name} was not ready")
 
     def kill(self) -> None:
-        """Kill the node with -9."""
         self._processes.end([self.program], signal.SIGKILL)
         self.is_up = False
 

@@ -25,13 +25,13 @@ class Interrupted(Exception):
 
 
 class Failed(Exception):
-    """A condition was not met."""
+    """A condition was not met in time, or a program failed."""
 
 
 class Program:
     """A process, with its stdout and stderr in files.
 
-    `out` and `err` have the output of all its starts.
+    `out` has the output of the last start under the same name, and `err` that of all of them.
     """
 
     def __init__(self, name: str, process: subprocess.Popen[bytes], out: Path, err: Path) -> None:
@@ -57,14 +57,15 @@ class Program:
             os.killpg(self.pid, signal.SIGKILL)
 
     def words(self) -> str:
-        """Return the end of the program's stderr."""
+        """Return the last 1,000 characters of the program's stderr."""
         return self.err.read_text(errors="replace").strip()[-1000:]
 
 
 class Processes:
     """A temporary directory, and the programs that use it.
 
-    Leaving the context ends the programs and removes the directory.
+    An instance handles SIGINT, SIGTERM and SIGHUP: they set `interrupted`. Leaving the context ends the
+    programs and removes the directory.
     """
 
     def __init__(self) -> None:
@@ -130,17 +131,16 @@ class Processes:
         return program
 
     def run(self, name: str, *arguments: str, limit: float = 30.0) -> Program:
-        """Run a program to its end. Raises: Failed, if that takes longer than `limit` seconds."""
+        """Run a program to its end, whatever its exit code. Raises Failed after `limit` seconds."""
         program = self.start(name, *arguments)
         self.until(program.ended, limit, f"{name} did not end")
         return program
 
     def end_all_but(self, pids: Collection[int]) -> None:
-        """End all programs except those with `pids`."""
         self.end([program for program in self._programs if program.pid not in pids])
 
     def end(self, programs: list[Program], number: int = signal.SIGTERM) -> None:
-        """Send a signal, and wait until the programs have ended."""
+        """Send a signal, and wait until the programs have ended. Raises Failed after 30 s."""
         for program in programs:
             program.signal(number)
         names = ", ".join(program.name for program in programs)
@@ -153,7 +153,7 @@ class Processes:
         failure: str,
         meanwhile: Callable[[], None] | None = None,
     ) -> None:
-        """Wait for a condition.
+        """Wait for a condition, and call `meanwhile` after each check.
 
         Raises Failed after `limit` seconds, or Interrupted on a signal.
         """

@@ -2,8 +2,8 @@
 
 python -m tools.running.queue_consumer NODE QUEUE EVENTS SEED
 
-Runs until SIGTERM. Each event is a line: TIME WHAT NAME NUMBER TRIES. Possible values of WHAT: took, acking,
-acked, nacked, or late (the job was no longer this consumer's).
+Runs until SIGTERM. Each event is a line: TIME WHAT NAME NUMBER TRIES. Values of WHAT: took, acking (before
+the ack), acked, nacked (before the nack), and late (the ack or nack failed).
 """
 
 import asyncio

@@ -14,7 +14,7 @@ TURN = 0.05  # s
 
 @asynccontextmanager
 async def opened(node: str) -> AsyncIterator[mesh.Client]:
-    """Yield a client of the node, as soon as the node is up."""
+    """Yield a client of the node as soon as the node is up. Raises MeshError after PATIENCE seconds."""
     limit = time.monotonic() + PATIENCE
     async with AsyncExitStack() as stack:
         while True:

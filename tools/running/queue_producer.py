@@ -2,8 +2,8 @@
 
 python -m tools.running.queue_producer NODE QUEUE NAME RATE ANSWERS
 
-Puts at most RATE jobs per second until SIGTERM, then waits for the missing answers. Each process of a
-producer has a NAME of its own.
+Puts RATE jobs per second until SIGTERM, or fewer if answers are late; then it waits for the missing answers.
+Each process of a producer has a NAME of its own.
 """
 
 import asyncio

@@ -2,8 +2,8 @@
 
 python -m tools.running.service_asker NODE ADDRESS LIFE RATE RECORDS SEED
 
-Sends RATE requests per second until SIGTERM, then waits for the open ones. Each process has a name of its
-own. See service_records for the format of its lines.
+Sends RATE requests per second until SIGTERM, unless 500 are open, then waits for the open ones. Each process
+has a name LIFE of its own. See service_records for the format of its lines.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class Asker:
         self._file.write(f"{time.monotonic():.6f} {line}\n")
 
     async def ask(self) -> None:
-        """Send a random request."""
+        """Send a random request, wait for its outcome, and record both."""
         chance, self._number = self._chance, self._number + 1
         number = self._number
         (kind,) = chance.choices(list(KINDS), list(KINDS.values()))
@@ -79,7 +79,10 @@ class Asker:
 
 
 async def ask_all(asker: Asker, rate: int, stop: asyncio.Event) -> None:
-    """Send requests at a steady rate whatever their outcomes, and return when all have ended."""
+    """Send requests at a steady rate until `stop`, and return when all have ended.
+
+    A request that is due while MOST are open is skipped.
+    """
     start, count = time.monotonic(), 0
     unfinished: Open = set()
     while not stop.is_set():

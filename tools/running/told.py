@@ -7,7 +7,7 @@ import mesh
 
 
 def tell(text: str) -> None:
-    """Print with the time, of the clock that all processes share."""
+    """Print to stderr, with the time of the clock that all processes share."""
     print(f"{time.monotonic():.6f} {text}", file=sys.stderr, flush=True)
 
 

@@ -16,7 +16,7 @@ WRONG = ("dead", "conflict")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A report by the node `by` about an event of `node`, at `at` in s since 1970, by its clock."""
+    """A report by the node `by` about an event of `node`; `at` is in s since 1970, by the clock of `by`."""
 
     by: str
     kind: str
@@ -27,7 +27,7 @@ class Said:
 def seconds(
     said: Iterable[Said], kinds: Collection[str], by: Collection[str], of: Collection[str], since: float
 ) -> float | None:
-    """Return the seconds until all of `by` had reported one of `kinds` for each other node of `of`.
+    """Return the seconds from `since` until all of `by` reported one of `kinds` for all others of `of`.
 
     None means that some of them have not reported it yet.
     """
@@ -40,7 +40,7 @@ def seconds(
 
 
 def falsely(said: Iterable[Said], victim: str) -> list[Said]:
-    """Return reported deaths of nodes that lived, all except `victim`."""
+    """Return the reports that a node other than `victim` is dead or in conflict."""
     return [s for s in said if s.kind in WRONG and s.node != victim]
 
 
@@ -66,7 +66,7 @@ class Watch:
             self.leave(name)
 
     def join(self, name: str) -> None:
-        """Follow the events of a node, from its start on."""
+        """Connect to a node, and follow its events from the node's start on."""
         stack = ExitStack()
         client = stack.enter_context(sync.connect(name, timeout=PATIENCE, environ=self._environ))
         self._clients[name], self._last[name] = (client, stack), 0
@@ -77,7 +77,6 @@ class Watch:
         stack.close()
 
     def look(self) -> None:
-        """Read the new events of all nodes."""
         for name, (client, _) in self._clients.items():
             while events := client.call("events", after=self._last[name])["events"]:
                 self._last[name] = events[-1]["number"]

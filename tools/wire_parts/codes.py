@@ -125,7 +125,6 @@ PLACES = {"REFUSE": REFUSE, "Answer": ANSWER, "REPLY": REPLY}
 
 
 def table() -> Iterator[str]:
-    """Yield the table of codes."""
     yield "| code | in | meaning |"
     yield "| --- | --- | --- |"
     for place, codes in PLACES.items():

@@ -45,7 +45,6 @@ HIDDEN = {"MIB", "KIB", "TAILED"}  # no part of the protocol
 
 
 def heading(kind: int) -> str:
-    """Return the heading of a command."""
     return f"{KINDS[kind].__name__.upper()} ({kind})"
 
 
@@ -58,12 +57,10 @@ def link(title: str) -> str:
 
 
 def sender(kind: type[c.Command]) -> str:
-    """Return which end sends a command."""
     return next((ends for ends, kinds in SENDERS.items() if kind in kinds), "between nodes")
 
 
 def overview() -> Iterator[str]:
-    """Yield the table of all commands."""
     yield "| kind | command | from | envelopes | feature | meaning |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for number, kind in KINDS.items():
@@ -88,22 +85,18 @@ def of_struct(shape: type[msgspec.Struct]) -> Iterator[str]:
 
 
 def flags() -> Sequence[Constant]:
-    """Return the flags of a header."""
     return [each for each in constants(envelope) if each.name.isupper() and each.name not in HIDDEN]
 
 
 def features() -> Sequence[Constant]:
-    """Return the features."""
     return [each for each in constants(limits) if isinstance(each.value, str)]
 
 
 def bounds() -> Sequence[Constant]:
-    """Return the limits."""
     return [each for each in constants(limits) if isinstance(each.value, int) and each.name not in HIDDEN]
 
 
 def table(head: str, rows: Sequence[Constant], *, is_named: bool = True) -> Iterator[str]:
-    """Yield a table of constants."""
     yield f"| {head} |"
     yield "| --- " * (head.count("|") + 1) + "|"
     for each in rows:

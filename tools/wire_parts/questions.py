@@ -83,7 +83,6 @@ BASES = {r.ReplyValue, r.Gossiped, r.Process}  # no value of their own
 
 
 def core() -> NodeCore:
-    """Return a node with all of its components."""
     return NodeCore(Parts(Settings(me=Introduction(b"h" * 16, "heron", 1, "")), bytes, lambda: 0.5))
 
 
@@ -121,7 +120,6 @@ def forwarded() -> Iterator[str]:
 
 
 def arguments(face: DispatchTables) -> Iterator[str]:
-    """Yield the table of all arguments."""
     yield "| verb | argument | type | default | meaning |"
     yield "| --- | --- | --- | --- | --- |"
     asked = {**face.client_verbs, **face.peer_verbs}
@@ -133,7 +131,6 @@ def arguments(face: DispatchTables) -> Iterator[str]:
 
 
 def reply_values() -> Iterator[str]:
-    """Yield the tables of the values of replies."""
     for shape in values():
         yield from (f"#### {shape.__name__}", "", " ".join(description(shape)).strip(), "")
         yield from ("| field | type | meaning |", "| --- | --- | --- |")

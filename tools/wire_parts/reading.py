@@ -39,7 +39,7 @@ def one_line(text: str) -> str:
 
 
 def sentence(shape: type) -> str:
-    """Return the first paragraph of a docstring."""
+    """Return the first paragraph of a docstring on one line."""
     return one_line(inspect.cleandoc(shape.__doc__ or "").partition("\n\n")[0])
 
 

@@ -95,7 +95,6 @@ def stream() -> Mapping[str, str]:
 
 
 def advert() -> Mapping[str, str | int]:
-    """Return an advertisement of a mesh without keys."""
     heron = adverts.Advert(HERON.uuid, "heron", 3, 7710, ("10.0.0.5",))
     txt = adverts.Adverts(CLUSTER, COOKIE, None, lambda key, text, signature: False).write(heron)
     return {
@@ -111,7 +110,6 @@ def advert() -> Mapping[str, str | int]:
 
 
 def text() -> str:
-    """Return docs/wire-vectors.json."""
     data = {
         "about": ABOUT,
         "version": VERSION_MAX,

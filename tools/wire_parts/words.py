@@ -38,7 +38,6 @@ def notation(value: object) -> str:
 
 
 def type_in_words(hint: Any) -> str:
-    """Return a type as the page writes it."""
     if hint == c.U32:
         return "u32"
     if hasattr(hint, "__metadata__"):

@@ -1,1 +1,1 @@
-"""The growth of time and memory with the size of everything."""
+"""Measures how time, memory and disk use grow with the number of nodes, clients and messages."""

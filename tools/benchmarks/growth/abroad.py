@@ -12,7 +12,10 @@ BATCH = 100
 
 
 def measured(size: int) -> dict[str, float]:
-    """Subscribe to `size` topics whose retained values another node has, and return the CPU times."""
+    """Subscribe to `size` topics whose retained values another node has, and return the figures.
+
+    All figures are CPU seconds: `here` and `there` of the two nodes, and `newcomer` as in `_newcomer`.
+    """
     net = SimNetwork(1)
     here, there = (started(net, name, "heron", topics_bytes=ROOM) for name in ("heron", "stork"))
     until(net, lambda: bool(here.alive and there.alive), "two nodes that see each other")
@@ -37,7 +40,7 @@ def measured(size: int) -> dict[str, float]:
 
 
 def _newcomer(net: SimNetwork, here: Counted) -> float:
-    """Start a third node that receives all subscriptions, and return the CPU seconds of `here`."""
+    """Start a third node, and return the CPU seconds of `here` until that node knows all subscriptions."""
     before = here.spent
     third = started(net, "egret", "heron")
     want = here.core.parts.demand.interests

@@ -1,4 +1,4 @@
-"""The cost of many clients for a node: connecting, staying, publishing one message, and leaving."""
+"""The cost of many clients for a node: connections, idle time, messages and departures."""
 
 from tools.benchmarks.growth.guest import Guest
 from tools.benchmarks.growth.host import Host
@@ -8,7 +8,11 @@ LETTERS = 200  # direct messages, each to one client
 
 
 def measured(size: int) -> dict[str, float]:
-    """Open `size` sessions at one node core, each with a connection of its own, and return the figures."""
+    """Open `size` sessions at one node core, each with a connection of its own, and return the figures.
+
+    `bytes` are per session, `quiet` is per idle second, and the figure of direct messages is for one of them.
+    All figures but `bytes` are CPU seconds.
+    """
     host = Host()
     before = resident()
     guests: list[Guest] = []

@@ -1,4 +1,4 @@
-"""The cost of gossip for each of many nodes, and the time until all know of a join or a death."""
+"""The cost of many simulated nodes for each of them, and the time until all know of a join or a death."""
 
 import gc
 
@@ -12,10 +12,10 @@ SETTLING = 4.0  # and before, to leave out first contacts
 
 
 def measured(size: int) -> dict[str, float]:
-    """Run `size` node cores in a simulated network.
+    """Run `size` node cores in a simulated network, and return the figures.
 
-    Times are in simulated s, except `start`, which is in s of CPU of each core. The garbage collector is off,
-    because it would walk through the memory of all cores.
+    `start` is in CPU s per node, `cpu` in CPU s per node and simulated s, and `join` and `die` are in
+    simulated s. Automatic garbage collection is off, because it would walk through the memory of all cores.
     """
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Experiments: quantities that grow, up to which size, and the limits for the growth of each figure."""
+"""The growth experiments: their sizes, their figures, and the limit for the growth of each figure."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ SLOW = 0.85  # of the time until all know: gossip spreads
 class Figure:
     """A figure of an experiment.
 
-    `key` is its name in the experiment, `unit` is s or B, and `limit` is the limit for its exponent of
+    `key` is its key in the measured values, `unit` is s or B, and `limit` is the limit for its exponent of
     growth.
     """
 
@@ -25,7 +25,8 @@ class Figure:
 class Experiment:
     """An experiment with a quantity that grows.
 
-    `usual` is the default for the largest size, and `most` the largest size that makes sense.
+    `least` is the smallest size, `usual` the default for the largest size, and `most` the largest size that
+    makes sense.
     """
 
     name: str
@@ -35,7 +36,6 @@ class Experiment:
     figures: tuple[Figure, ...]
 
     def row(self, figure: Figure) -> str:
-        """Return the name of a figure in the report."""
         return f"growth, {self.name}, {figure.key}"
 
     def what(self, figure: Figure) -> str:

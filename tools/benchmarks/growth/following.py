@@ -33,11 +33,14 @@ class Followed:
 
 
 class TooLong(Exception):
-    """A size took too long."""
+    """Raised when a size takes longer than the limit."""
 
 
 def sizes(experiment: Experiment, most: int | None) -> list[int]:
-    """Return the sizes up to `most`, or up to the default; at least one."""
+    """Return the sizes to measure, at least one, up to `most`; None means the default.
+
+    `experiment.most` is an upper bound.
+    """
     upto = experiment.usual if most is None else min(most, experiment.most)
     return list(ladder(experiment.least, max(upto, experiment.least)))
 
@@ -45,7 +48,10 @@ def sizes(experiment: Experiment, most: int | None) -> list[int]:
 def follow(
     experiment: Experiment, most: int | None, advance: Callable[[], None], limit: float = LIMIT
 ) -> Followed:
-    """Measure all sizes, as long as the next one is expected to end within `limit` seconds."""
+    """Measure the sizes until one fails, or takes or is expected to take longer than `limit` seconds.
+
+    `advance` is called for every size, measured or not.
+    """
     found, took = Followed(experiment), list[tuple[int, float]]()
     for size in sizes(experiment, most):
         if not found.ended and not found.wrong and expected(took, size) > limit:
@@ -59,7 +65,10 @@ def follow(
 
 
 def expected(took: Points, size: int) -> float:
-    """Return the expected seconds for `size`, if the growth continues and is at least linear."""
+    """Return the expected seconds for `size`, or 0 without an earlier size.
+
+    The power of the growth is that of the last two sizes, but at least 1 and at most STEEPEST.
+    """
     if not took:
         return 0.0
     (*_, (before, seconds)) = took
@@ -82,7 +91,7 @@ def _measure(found: Followed, size: int, limit: float) -> None:
 
 
 def _elsewhere(name: str, size: int, limit: float) -> dict[str, float]:
-    """Measure a size in a process of its own."""
+    """Measure a size in a process of its own. Raises TooLong after `limit` seconds."""
     with Processes() as programs:
         point = programs.start("point", "tools.benchmarks.growth.point", name, str(size))
         end = time.monotonic() + limit

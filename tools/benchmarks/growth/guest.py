@@ -1,4 +1,4 @@
-"""A client of a node core, which sends commands like a real client, and counts its input."""
+"""A client that sends commands to a node core like a real client, and counts its input."""
 
 from array import array
 from collections import deque
@@ -14,14 +14,22 @@ CONTENT = b"x" * 100
 
 
 class Line(Protocol):
-    """The connection that receives a client's messages."""
+    """The connections of clients to one node.
+
+    `accept` opens a connection and returns the queue of messages from the node; `say` sends a message to the
+    node.
+    """
 
     def accept(self, key: Any) -> deque[list[bytes]]: ...
     def say(self, key: Any, frames: list[bytes]) -> None: ...
 
 
 class Guest:
-    """A client that counts received messages (`got`), found values (`found`) and answers (`answered`)."""
+    """A client, which connects when it is created.
+
+    It counts received messages (`got`), found values (`found`) and messages that are acknowledged with OK
+    (`answered`).
+    """
 
     __slots__ = (
         "_told",
@@ -78,7 +86,10 @@ class Guest:
         self.say(c.Call(1, "get", {"kind": kind, "text": text, "domain": ""}))
 
     def publish(self, keys: Sequence[str], *, persistent: bool = False, to: str = "") -> None:
-        """Publish one envelope with a message for each key."""
+        """Publish one envelope with a message for each key.
+
+        With `to`, publish a direct message to that address; `keys` then has one entry, which is ignored.
+        """
         flags = (PERSISTENT if persistent else 0) | (FORCE_QUEUING if to else 0)
         table = ("",) if to else tuple(keys)
         index = array("H", range(len(table))).tobytes() if len(table) > 1 else b""
@@ -100,7 +111,10 @@ class Guest:
         self.say(c.Publish((body_frames(e),)), e)
 
     def read(self) -> bool:
-        """Read all input, and return whether there are messages to acknowledge."""
+        """Read all input, and return whether messages arrived.
+
+        Raises AssertionError if the node refuses the session or a call.
+        """
         before = self.have
         while self._told:
             command, envelopes = read(self._told.popleft())
@@ -129,7 +143,7 @@ class Guest:
                 self.got += len(column) // 2 or envelope.count
 
     def drain(self, wait: Callable[[], object] = lambda: None) -> int:
-        """Read and acknowledge all messages, and return their number."""
+        """Read and acknowledge all messages, and return their number; `wait` is called before each read."""
         before = self.got
         wait()
         while self.read():

@@ -1,4 +1,4 @@
-"""A node core without a process: input is handled at once, and its CPU time is counted."""
+"""A node core without a process or a network, which handles input synchronously and counts CPU time."""
 
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -24,7 +24,7 @@ QUIET = 8.0  # s; ten without a message end a connection
 
 
 class Nowhere:
-    """A store that keeps nothing, as a store on disk keeps nothing in memory."""
+    """A store that keeps nothing, for experiments without persistent messages."""
 
     def load(self) -> Image:
         return Image([], {table: {} for table in TABLES}, FIRST_POSITION)
@@ -46,8 +46,8 @@ class Nowhere:
 class Host:
     """A node core with its store.
 
-    The core has used `spent` s of CPU, and its store `loaded` and `written` s. `group` commits are written as
-    one.
+    `spent` is the CPU time of the core, `loaded` and `written` are those of its store for loading and writing
+    (s). Commits are written when `group` of them wait, before each fetch, and by `commit`.
     """
 
     def __init__(self, store: Store | None = None, boot: int = 1, group: int = 1, **settings: Any) -> None:
@@ -69,7 +69,7 @@ class Host:
         return START + int(self.now * 1e9)
 
     def accept(self, key: Hashable) -> deque[list[bytes]]:
-        """Connect a client of this machine, and return the queue of its output."""
+        """Connect a local client, and return the queue of the messages that the node sends to it."""
         self.told[key] = deque()
         self.core.accept(key, "ipc:///run/heron", True)
         return self.told[key]
@@ -78,12 +78,11 @@ class Host:
         self._do(partial(self.core.receive, key, frames, self.now, self.wall))
 
     def leave(self, key: Hashable) -> None:
-        """Disconnect a client."""
         self._do(partial(self.core.disconnected, key, self.now, self.wall))
         del self.told[key]
 
     def quiet(self, seconds: float = QUIET) -> float:
-        """Let time pass without input, and return the CPU time per second."""
+        """Let simulated time pass without input, and return the CPU seconds per simulated second."""
         end, before = self.now + seconds, self.spent
         while self.core.alarm <= end:
             self.now = max(self.core.alarm, self.now)
@@ -92,20 +91,20 @@ class Host:
         return (self.spent - before) / seconds
 
     def cost(self, work: Callable[[], object]) -> float:
-        """Return the CPU seconds that the core needs for `work`."""
+        """Do `work`, and return the CPU seconds that the core spends on it."""
         before = self.spent
         work()
         return self.spent - before
 
     def cost_of_each(self, things: Iterable[T], work: Callable[[T], object]) -> float:
-        """Return the CPU seconds that the core needs for `work` on all `things` together."""
+        """Do `work` for each of `things`, and return the CPU seconds that the core spends on all of them."""
         before = self.spent
         for thing in things:
             work(thing)
         return self.spent - before
 
     def commit(self) -> None:
-        """Write the gathered commits, as the store's worker does."""
+        """Write the gathered commits, and report those with a token to the core."""
         jobs, self._jobs = self._jobs, []
         ops: Iterable[Op] = (op for job in jobs for op in job.ops)
         start = process_time()

@@ -1,4 +1,4 @@
-"""The cost of one member of many, and the time until all know of a change; discovery alone, simulated."""
+"""Discovery alone, simulated: the cost of one member of many, and the time until all know of a change."""
 
 import tracemalloc
 from random import Random
@@ -13,7 +13,10 @@ LIMIT = 120.0  # simulated s
 
 
 def one_of_many(size: int) -> dict[str, float]:
-    """Return the CPU time per second and the memory of one member that has met all others."""
+    """Return the CPU seconds per simulated second, and the bytes, of one member of `size`.
+
+    The member has met all others.
+    """
     tracemalloc.start()  # too little to measure in whole pages
     members, others = crowded(size)
     kept, _ = tracemalloc.get_traced_memory()
@@ -23,7 +26,10 @@ def one_of_many(size: int) -> dict[str, float]:
 
 
 def convergence(size: int) -> dict[str, float]:
-    """Return the simulated seconds until all members know of a join, and on average of a silent death."""
+    """Return the simulated seconds until all members know of a join, and of a death.
+
+    The figure for a death is the mean of at most DEATHS members that end without a goodbye.
+    """
     net = SwimNetwork(1)
     nodes = net.together(size)
     net.run(5.0)
@@ -41,7 +47,10 @@ def convergence(size: int) -> dict[str, float]:
 
 
 def _complete(net: SwimNetwork) -> float:
-    """Return the time at which all running members know exactly each other."""
+    """Run until each running member counts as many members as run, and return the simulated time.
+
+    Raises Failed after LIMIT seconds.
+    """
     up = net.up()
     end = net.now + LIMIT
     while any(node.members.count != len(up) for node in up):

@@ -7,16 +7,13 @@ import psutil
 
 
 def resident() -> int:
-    """Return the resident bytes of this process.
-
-    In a process that has only grown, all of them are in use.
-    """
+    """Return the resident bytes of this process after a garbage collection."""
     gc.collect()
     return int(psutil.Process().memory_info().rss)
 
 
 def paused() -> float:
-    """Return the seconds of a full garbage collection, which delays a large node now and then."""
+    """Return the CPU seconds of a full garbage collection, during which a node does nothing else."""
     start = process_time()
     gc.collect()
     return process_time() - start

@@ -22,7 +22,7 @@ PATIENCE = 120.0  # simulated s
 class Counted(SimNode):
     """A node whose CPU time is counted.
 
-    `spent` has the CPU seconds of its core and of its store in memory.
+    `spent` has the CPU seconds for input, gossip, timers and the writes of its simulated store.
     """
 
     spent = 0.0
@@ -55,14 +55,17 @@ class CountedWorker(Worker):
 
 
 def started(net: SimNetwork, name: str, *seeds: str, **settings: Any) -> Counted:
-    """Start and return a node that publishes node states."""
+    """Start and return a node that publishes node states; `seeds` are names of nodes."""
     node = Counted(net, name, seeds, {"sample": lambda: IDLE, **settings})
     node.start()
     return node
 
 
 def until(net: SimNetwork, condition: Callable[[], bool], what: str) -> float:
-    """Run the network until the condition holds, and return the simulated seconds."""
+    """Run the network until the condition holds, and return the simulated seconds.
+
+    Raises Failed after PATIENCE.
+    """
     start = net.now
     while not condition():
         if net.now - start > PATIENCE:

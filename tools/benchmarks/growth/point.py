@@ -1,4 +1,9 @@
-"""A program for one experiment at one size, as memory of earlier experiments would distort the figures."""
+"""Prints the figures of one experiment at one size as JSON.
+
+python -m tools.benchmarks.growth.point EXPERIMENT SIZE
+
+Each size has its own process, because memory of earlier ones would distort the figures.
+"""
 
 import json
 import sys

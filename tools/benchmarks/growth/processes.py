@@ -16,7 +16,10 @@ IDLE = 10.0  # s that are measured
 
 
 def measured(size: int) -> dict[str, float]:
-    """Run `size` processes of `mesh up`, which know one of them at first."""
+    """Run `size` processes of `mesh up`, which know only one of them at first, and return the figures.
+
+    `cpu` is in CPU s per second and node, `bytes` are per node, and `meet`, `die` and `join` are in s.
+    """
     with Processes() as processes, Watch(processes.place) as watch, logs_kept(processes):
         address = f"tcp://127.0.0.1:{free_ports(1)[0]}"
         ways = [("--bind", address), *[(*ANYWHERE, "--peer", address)] * (size - 1)]
@@ -34,7 +37,7 @@ def measured(size: int) -> dict[str, float]:
 
 
 def _idle(processes: Processes, nodes: list[Node]) -> tuple[float, float]:
-    """Return the CPU seconds per second, and the resident bytes, of each node."""
+    """Return the CPU seconds per second, and the resident bytes, as means over the nodes."""
     running = [psutil.Process(node.program.pid) for node in nodes]
     before, start = [_used(process) for process in running], time.monotonic()
     processes.pause(IDLE)

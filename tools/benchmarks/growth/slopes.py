@@ -20,7 +20,7 @@ WORST = "worse than quadratic"
 
 
 def tail(points: Points) -> list[tuple[float, float]]:
-    """Return the points from which growth is computed.
+    """Return the points from which growth is computed: sizes from a TAIL-th of the largest size on.
 
     A value of 0 is left out, because it has no logarithm.
     """
@@ -31,7 +31,7 @@ def tail(points: Points) -> list[tuple[float, float]]:
 
 
 def slope(points: Points) -> float | None:
-    """Return the exponent of a log-log fit over the tail, or None with fewer than two points."""
+    """Return the exponent of a log-log fit over the tail, or None if the tail has fewer than two points."""
     kept = tail(points)
     if len(kept) < 2:
         return None
@@ -40,12 +40,14 @@ def slope(points: Points) -> float | None:
 
 
 def named(exponent: float) -> str:
-    """Return the usual name of an exponent."""
     return next((name for most, name in NAMES if exponent <= most), WORST)
 
 
 def ladder(least: int, most: int) -> Iterator[int]:
-    """Yield 1, 3, 10, 32, 100, 320, 1,000 and so on from `least` up to about `most`."""
+    """Yield 1, 3, 10, 32, 100, 320, 1,000 and so on from `least` to `most`.
+
+    `most` itself follows if it is at least NEWS times the last of them.
+    """
     last, step = 0, 0
     while True:
         size = 10 ** (step // 2) if step % 2 == 0 else max(3, 32 * 10 ** (step // 2) // 10)

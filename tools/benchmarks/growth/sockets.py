@@ -19,7 +19,10 @@ AT_ONCE = 64  # unanswered greetings, fewer than the listen backlog
 
 
 def measured(size: int) -> dict[str, float]:
-    """Connect `size` clients by ipc, wait for each welcome, and return the figures."""
+    """Connect `size` clients by ipc, wait for each welcome, and return the figures.
+
+    `connect` is in s, `cpu` in CPU s of the node, and `bytes` are resident bytes of the node for each client.
+    """
     with Processes() as processes, ExitStack() as closing:
         node = Node(processes, "heron", *ANYWHERE)
         node.start()

@@ -10,7 +10,10 @@ GETS = 200
 
 
 def measured(size: int) -> dict[str, float]:
-    """Publish `size` topics with a retained value of 100 bytes."""
+    """Publish `size` topics with a retained value of 100 bytes, and return the figures.
+
+    `bytes` are per topic, and `get` is for one value. All figures but `bytes` are CPU seconds.
+    """
     host = Host(topics_bytes=ROOM, backlog_bytes=ROOM)
     guest = Guest(host, "joe")
     keys = [f"room/{i}/temp" for i in range(size)]
@@ -40,7 +43,6 @@ def measured(size: int) -> dict[str, float]:
 
 
 def _join(host: Host, size: int) -> None:
-    """Subscribe a new client to all topics."""
     newcomer = Guest(host, "newcomer")
     newcomer.subscribe(1, "pattern", "room/#")
     came = newcomer.drain()

@@ -1,1 +1,1 @@
-"""The loads, the programs that send and receive them, and the evaluation of their figures."""
+"""The programs that benchmarks start, such as senders and receivers, and the evaluation of their output."""

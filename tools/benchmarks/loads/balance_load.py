@@ -1,8 +1,9 @@
-"""Keeps a node's event loop busy with clients that read all its topics all the time.
+"""Keeps a node's event loop busy with a client that reads many topics all the time.
 
 python -m tools.benchmarks.loads.balance_load NODE DOMAIN TOPICS READY
 
-Publishes TOPICS topics and creates the file READY. From SIGUSR1 on it reads all of them, again and again.
+Publishes TOPICS topics and creates the file READY. After SIGUSR1 it reads all of them again and again, until
+it is ended.
 """
 
 import asyncio

@@ -2,8 +2,8 @@
 
 python -m tools.benchmarks.loads.balance_reader NODE KEY DOMAIN RATE FILE
 
-Writes a line for each get: the time of the request (s), the latency (s), and the master, or an error code. On
-SIGTERM it waits for the missing answers and ends.
+Writes a line for each get: the time of the request (s), the latency (s), and the master, NOTHING without a
+value, or an error code. On SIGTERM it waits for the missing answers and ends.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """A node that knows many absent nodes, for tools/benchmarks/measures/commands.py.
 
-Arguments: its name, its cluster, and the number of other nodes. It writes a line when it knows them, and runs
-until SIGTERM.
+Arguments: its name, its cluster, and the number of other nodes. It prints `ready` when it knows them, and
+runs until SIGTERM.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from mesh.wire.commands import Introduction
 
 
 def introduced(i: int) -> Introduction:
-    """Return one of many nodes, as nodes with keys introduce themselves, but without an address."""
+    """Return the introduction of node `i`, with a public key and without an address."""
     return Introduction(Random(i).randbytes(16), f"node{i}", 1, "", key=Random(-i).randbytes(32))
 
 

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 
 def median(values: Iterable[float]) -> float:
-    """Return the median; between two values, their mean. Raises ValueError without values."""
+    """Return the median; of an even number of values, the mean of the middle two.
+
+    Raises ValueError without values.
+    """
     ordered = sorted(values)
     if not ordered:
         raise ValueError("no values, no median")
@@ -14,7 +17,7 @@ def median(values: Iterable[float]) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the value that `share` (0 to 1) of the values do not exceed.
+    """Return the value at `share` (0 to 1) of the sorted values; 1 means the largest.
 
     Raises ValueError without values.
     """
@@ -45,9 +48,10 @@ class Count:
 
 
 def counted(wanted: int, arrived: Iterable[Sequence[int]]) -> Count:
-    """Return the errors in numbers that arrived, given by subscription.
+    """Count the errors in `arrived`, which has the numbers of each subscription in order of arrival.
 
-    Each number from 0 to `wanted` - 1 should arrive once, in growing order within each subscription.
+    Each number from 0 to `wanted` - 1 should arrive once, in ascending order within each subscription. A
+    number that arrives by two subscriptions is doubled.
     """
     seen = bytearray(wanted)
     doubled = disordered = 0

@@ -1,10 +1,10 @@
-"""A flood at a steady rate, and a reader of it.
+"""Sends a flood of messages at a steady rate, or reads and discards it.
 
 python -m tools.benchmarks.loads.flood NODE send TOPIC RATE SECONDS
 python -m tools.benchmarks.loads.flood NODE read TOPIC READY
 
-The sender ends by itself. The reader runs until it is ended, and creates the file READY when it is
-subscribed.
+RATE is rounded down to a multiple of 100 messages per second, but is at least 100. The reader creates the
+file READY when it is subscribed, and runs until it is ended.
 """
 
 import asyncio
@@ -19,7 +19,6 @@ STEP = 0.01  # s between two bursts
 
 
 async def send(node: str, topic: str, rate: str, seconds: str) -> None:
-    """Send at a steady rate without waiting for answers."""
     handful = max(1, int(float(rate) * STEP))
     async with mesh.connect(node, timeout=60.0) as m:
         due, end = time.monotonic(), time.monotonic() + float(seconds)
@@ -32,7 +31,6 @@ async def send(node: str, topic: str, rate: str, seconds: str) -> None:
 
 
 async def read(node: str, topic: str, ready: str) -> None:
-    """Read and discard all messages."""
     async with mesh.connect(node) as m, m.subscribe(topic, initial=False) as subscription:
         Path(ready).touch()  # noqa: ASYNC240  nothing else is waiting yet
         async for _ in subscription.batches():

@@ -2,8 +2,8 @@
 
 python -m tools.benchmarks.loads.kill_publisher NODE TOPIC DOMAIN NAME RATE ANSWERS
 
-Publishes at most RATE messages per second until SIGTERM, then waits for the missing answers. DOMAIN may be
-"".
+Publishes RATE messages per second until SIGTERM, or fewer if answers are late. Then it waits for the missing
+answers, at most 60 s. DOMAIN may be "".
 """
 
 import asyncio
@@ -27,7 +27,10 @@ Queue = asyncio.Queue[Posted | None]  # None: no more
 
 
 async def publish(m: mesh.Client, topic: str, domain: str, name: str, rate: int, unanswered: Queue) -> None:
-    """Publish without waiting for answers, but wait for space when the window is full."""
+    """Publish until SIGTERM without waiting for answers, then put None into `unanswered`.
+
+    When the window is full, wait for TURN seconds before the next attempt.
+    """
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     start, number = time.monotonic(), 0
@@ -48,7 +51,7 @@ async def publish(m: mesh.Client, topic: str, domain: str, name: str, rate: int,
 
 
 async def answer(result: Awaitable[mesh.Published]) -> str:
-    """Return "OK", "FORWARD_WARNING", or the code of the refusal."""
+    """Return the state of the result, such as "OK" or "FORWARD_WARNING", or the code of the refusal."""
     try:
         return (await result).state
     except PublishRefused as error:
@@ -56,7 +59,10 @@ async def answer(result: Awaitable[mesh.Published]) -> str:
 
 
 async def write_first(unanswered: Queue, warned: Queue, file: TextIO) -> None:
-    """Write NUMBER POSTED STATE for each message; put messages that wait for their master into `warned`."""
+    """Write NUMBER POSTED STATE for each message.
+
+    Messages with a warning are put into `warned`, and None after the last one.
+    """
     while (item := await unanswered.get()) is not None:
         number, posted, receipt = item
         state = await answer(receipt)
@@ -67,7 +73,7 @@ async def write_first(unanswered: Queue, warned: Queue, file: TextIO) -> None:
 
 
 async def write_last(m: mesh.Client, warned: Queue, file: TextIO) -> None:
-    """Write a second line, with the final answer, for each message that had to wait."""
+    """Write a second line, with the final answer, for each message in `warned`."""
     while (item := await warned.get()) is not None:
         number, posted, receipt = item
         file.write(f"{number} {posted:.6f} {await answer(m.final(receipt))}\n")

@@ -1,4 +1,4 @@
-"""Writes the messages of a subscriber to a file while nodes die, until SIGTERM.
+"""Writes a line for each message that a subscriber receives while nodes die, until SIGTERM.
 
 python -m tools.benchmarks.loads.kill_subscriber NODE QUERY ARRIVALS
 
@@ -18,7 +18,7 @@ from tools.running.told import tell, tell_events
 
 
 async def write_down(subscription: mesh.Subscription, path: Path) -> None:
-    """Write PUBLISHER NUMBER POSTED AT for each message."""
+    """Write PUBLISHER NUMBER POSTED AT for each message, with times in monotonic s."""
     with path.open("x") as file:  # the file shows that the subscriber is ready
         async for batch in subscription.batches():
             now = time.monotonic()

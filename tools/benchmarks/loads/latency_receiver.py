@@ -2,7 +2,8 @@
 
 python -m tools.benchmarks.loads.latency_receiver NODE TOPIC DOMAIN COUNT READY
 
-Prints the latencies (s) in the order of arrival as JSON, without lost messages. DOMAIN may be "".
+Creates the file READY when it is subscribed. Prints the latencies (s) in the order of arrival as JSON: COUNT
+of them, or fewer if no message arrives for 10 s. DOMAIN may be "".
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""Sends each message at its time on a fixed schedule, even if an earlier message took long.
+"""Sends each message at its time on a fixed schedule, or as soon as possible after it.
 
 python -m tools.benchmarks.loads.latency_sender NODE TOPIC DOMAIN RATE COUNT
 
-Prints the delay of each post (s) as JSON.
+Prints a list of the delays of the posts (s) as JSON. DOMAIN may be "".
 """
 
 import asyncio

@@ -9,7 +9,8 @@ from pathlib import Path
 class Load:
     """The load of one run.
 
-    `topics` are used in rotation. With `alone`, each message waits for the answer to the one before.
+    `topics` are used in rotation, but with `many` or `alone`, only the first one. With `alone`, each message
+    waits for the answer to the one before.
     """
 
     name: str
@@ -34,12 +35,12 @@ class Load:
 
     @property
     def inbox(self) -> str:
-        """The client that receives direct messages."""
+        """The name of the client that receives direct messages."""
         return self.root.replace("/", "-")
 
     @property
     def ready(self) -> Path:
-        """The file that exists once the subscriber is ready."""
+        """The file that exists once the subscriber is ready, relative to the folder of the run."""
         return Path(f"{self.inbox}-{self.reader}.ready")
 
     def packed(self) -> str:
@@ -54,5 +55,5 @@ NUMBER = 8  # bytes of the number that begins each message
 
 
 def content(number: int, padding: bytes) -> bytes:
-    """Return a message that begins with its number."""
+    """Return a message that begins with its number, in NUMBER bytes with the low byte first."""
     return number.to_bytes(NUMBER, "little") + padding

@@ -12,7 +12,7 @@ PLAIN = {"discovery": {"remember": False}}
 
 
 def with_own_nodes(address: str) -> tuple[str, str]:
-    """Return the pseudo addresses of sender and receiver with nodes of their own."""
+    """Return the pseudo addresses of the sender and of the receiver, each with a node of its own."""
     return f"{OWN} seeds {address}", f"{OWN} bind {address}"
 
 
@@ -20,7 +20,8 @@ def with_own_nodes(address: str) -> tuple[str, str]:
 async def opened(node: str, **options: Any) -> AsyncIterator[mesh.Client]:
     """Yield a connected client.
 
-    A client with a node of its own is ready when it knows the subscriptions of the other side.
+    A receiver with a node of its own subscribes to READY. A sender with a node of its own is ready when its
+    node knows that subscription.
     """
     if not node.startswith(f"{OWN} "):
         async with mesh.connect(node, **options) as m:

@@ -50,13 +50,12 @@ async def post_all(m: mesh.Client, load: Load, messages: list[bytes]) -> None:
 
 
 async def one_by_one(m: mesh.Client, load: Load, messages: list[bytes]) -> None:
-    """Publish each message after the answer to the one before."""
     for message in messages:
         await m.publish(load.keys[0], message, **options_of(load))
 
 
 async def main(node: str, packed: str) -> dict[str, float]:
-    """Return start and last answer (monotonic s), and the CPU time of this process (s)."""
+    """Return the times of the start and of the last answer (monotonic s), and this process's CPU time (s)."""
     load = Load.unpacked(packed)
     process, messages = psutil.Process(), contents(load)
     async with opened(node, timeout=60.0) as m:

@@ -2,7 +2,7 @@
 
 python -m tools.benchmarks.loads.queue_slow NODE QUEUE SECONDS
 
-Prints "ready", and in the end [jobs, seconds from the delivery of a job to its ack, summed over all].
+Prints "ready", and at the end [JOBS, SECONDS]: the completed jobs, and their total time from start to ack.
 """
 
 import asyncio

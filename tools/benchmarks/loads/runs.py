@@ -1,4 +1,4 @@
-"""Measures one run: two clients in processes of their own at two nodes, and their figures."""
+"""Measures one run with two clients at two nodes, each in a process of its own."""
 
 import json
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ LIMIT = 180.0  # s that a run may take
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The figures of one load, sent once.
+    """The figures of one load that was sent once.
 
-    Times are in s, and `cpu` is by process.
+    Times are in s, and `cpu` is by the name of the process.
     """
 
     load: Load
@@ -30,19 +30,20 @@ class Run:
 
     @property
     def rate(self) -> float:
-        """The arrived messages per second."""
+        """Messages per second from the first post to the last arrival; lost messages are counted, too."""
         return self.load.messages / self.to_last
 
     @property
     def acked_rate(self) -> float:
-        """The answered messages per second."""
+        """Messages per second from the first post to the last answer."""
         return self.load.messages / self.to_answered
 
 
 def run(processes: Processes, at: Node, to: Node, load: Load, way: Sequence[Node] = ()) -> Run:
-    """Publish the load at one node while a client of the other is subscribed.
+    """Publish the load at `at` while a client of `to` is subscribed.
 
-    `way` has the nodes between them, whose CPU counts, too. Raises Failed if a program fails.
+    `way` has the nodes between them, whose CPU time is measured, too. Raises Failed if a program fails, or
+    after LIMIT seconds.
     """
     nodes = {node.name: psutil.Process(node.program.pid) for node in (at, *way, to)}
     subscriber = processes.start("subscriber", "tools.benchmarks.loads.subscriber", to.name, load.packed())
@@ -62,7 +63,7 @@ def run(processes: Processes, at: Node, to: Node, load: Load, way: Sequence[Node
 
 
 def wait_for(processes: Processes, *programs: Program) -> None:
-    """Wait until all programs have ended, or one of them has failed."""
+    """Wait until all programs have ended, or one of them has failed. Raises Failed after LIMIT seconds."""
     ended = lambda: all(p.ended() for p in programs) or any(p.code for p in programs)  # noqa: E731
     processes.until(ended, LIMIT, f"{programs[0].name} did not end")
 

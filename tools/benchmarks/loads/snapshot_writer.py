@@ -3,8 +3,8 @@
 python -m tools.benchmarks.loads.snapshot_writer DIR SECONDS PACE
 
 PACE is the factor by which the program is faster than such a node; 0 writes nothing. Prints as JSON the CPU
-time (s) of this process from the first line until the log is closed, the duration (s), the lines, and the
-counters of the log.
+time (s) of this process and the duration (s) until the log is closed, the number of lines, and the log's
+messages and counters.
 """
 
 import json
@@ -28,7 +28,7 @@ PATIENCE = 10.0  # s for the last segment
 
 
 class Node:
-    """A source of lines, each different, as a node makes them."""
+    """A source of lines like those of a node, each different; `lines` is their number so far."""
 
     def __init__(self) -> None:
         self.lines = 0

@@ -55,14 +55,14 @@ def main(place: str, memory: str) -> dict[str, Any]:
 
 
 def cpu() -> float:
-    """Return the seconds of CPU time of this process and its JVM."""
+    """Return the seconds of CPU time of this process and its child processes, among them the JVM."""
     this = psutil.Process()
     times = [process.cpu_times() for process in (this, *this.children())]
     return float(sum(each.user + each.system for each in times))
 
 
 def wrong_counts(ingested: Ingested, truth: Mapping[str, Any]) -> list[str]:
-    """Return the differences in the number of lines."""
+    """Return the differences in the numbers of lines and segments."""
     expected = {name: truth[name] for name in ("repeated", "quarantined", "segments")}
     expected["rows"] = truth["all_rows"]
     found = {name: getattr(ingested, name) for name in expected}
@@ -74,7 +74,7 @@ def wrong_counts(ingested: Ingested, truth: Mapping[str, Any]) -> list[str]:
 
 
 def wrong_facts(facts: Facts, truth: Mapping[str, Any]) -> list[str]:
-    """Return the differences in the rows of each kind, and in the counters of the nodes."""
+    """Return the differences in the rows of each kind except quarantine, and in the counters of the nodes."""
     kinds = {kind: count for kind, count in facts.kinds.items() if kind != "quarantine"}
     wrong = [] if kinds == truth["rows"] else [f"rows {kinds}, not {truth['rows']}"]
     found = {(c.observer_uuid, c.observer_boot, c.node): c for c in facts.counters}

@@ -1,6 +1,9 @@
-"""Receives a load with one client, and prints its counts and times as JSON when nothing more arrives.
+"""Receives a load with one client, and prints the counts of errors and the times as JSON.
 
 python -m tools.benchmarks.loads.subscriber NODE LOAD
+
+Creates the file `Load.ready` when it is subscribed. Ends when all messages have arrived, or none arrives for
+10 s (for 30 s before the first).
 """
 
 import asyncio
@@ -25,7 +28,7 @@ QUIET = 0.2  # s in which duplicates would arrive
 
 
 class Tally:
-    """The messages that have arrived, separately for each subscription."""
+    """The numbers of the messages that have arrived, separately for each subscription."""
 
     def __init__(self, size: int) -> None:
         self.count = 0
@@ -46,7 +49,7 @@ class Tally:
 
 
 async def main(node: str, packed: str) -> dict[str, object]:
-    """Return first and last arrival (monotonic s), CPU time (s), and the counts of errors."""
+    """Return first and last arrival (monotonic s, 0 without one), CPU time (s), and the counts of errors."""
     load = Load.unpacked(packed)
     tally = Tally(load.size)
     process = psutil.Process()
@@ -78,10 +81,7 @@ async def main(node: str, packed: str) -> dict[str, object]:
 
 
 async def all_of(tally: Tally, messages: int) -> None:
-    """Wait until all messages have arrived, or the stream stalls.
-
-    The limit for the first message is longer.
-    """
+    """Wait until `messages` have arrived, or none arrives for STALL seconds (3 * STALL before the first)."""
     seen, since = 0, time.monotonic()
     while tally.count < messages and (time.monotonic() - since < (STALL if seen else 3 * STALL)):
         if tally.count != seen:

@@ -1,7 +1,7 @@
-"""Sends endless messages to a node, for tools/benchmarks/measures/unfinished.py.
+"""Sends very long or malformed messages to a node, for tools/benchmarks/measures/unfinished.py.
 
-Arguments: its role (stranger, token, patient, pub, garbage), the address, the number of MiB or connections,
-and the cluster. It implements as much of ZMTP as it needs, and reconnects when it was disconnected.
+Arguments: the role (stranger, token, patient, pub, garbage), the address, the number of MiB or of
+connections, and the cluster. The program implements as much of ZMTP as it needs.
 """
 
 import os
@@ -46,7 +46,10 @@ SHAKEN = (
 
 
 def stranger(address: str, most: int) -> None:
-    """Send frames of one message, without a HELLO before them."""
+    """Send `most` MiB in frames of one message, without a HELLO before them.
+
+    Begin again when the node disconnects, at most STRANGERS times in all.
+    """
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     frame = LONG_AND_MORE + struct.pack(">Q", len(PIECE)) + PIECE
     for _ in range(STRANGERS):
@@ -59,7 +62,7 @@ def stranger(address: str, most: int) -> None:
 
 
 def token(address: str, most: int, cluster: str, wait: float = 0.0) -> None:
-    """Log in as a client of the mesh, and begin an endless message."""
+    """Log in as a client OTHERS times; each time, after `wait` s, send a message of `most` MiB."""
     it = access(address, cluster, os.environ)
     assert it.curve is not None
     for _ in range(OTHERS):
@@ -94,7 +97,10 @@ def token(address: str, most: int, cluster: str, wait: float = 0.0) -> None:
 
 
 def pub(address: str, most: int, cluster: str) -> None:
-    """Send to the gossip socket of a node, which should only publish there."""
+    """Send `most` MiB to the gossip socket of a node, which should only publish there, OTHERS times.
+
+    A connection without a successful handshake is skipped, but not all of them may be.
+    """
     file = read_mesh(state_dir(os.environ), cluster)
     assert file is not None
     server = curve_pair(derived(file.secret, cluster, GOSSIP)).public
@@ -135,7 +141,7 @@ def garbage(address: str, most: int) -> None:
 
 
 def shake_hands(line: socket.socket) -> None:
-    """Complete ZeroMQ's handshake, as data before that violates its protocol."""
+    """Complete ZeroMQ's handshake; data before its end would violate the protocol."""
     line.sendall(GREETING + READY)
     heard = b""
     while b"READY" not in heard:
@@ -153,16 +159,16 @@ def _lock(line: Socket, server: str, public: str, secret: str) -> None:
 
 
 def _is_shaken(events: Socket) -> bool:
-    """Return whether the handshake succeeded, once it is over or has timed out."""
+    """Wait until the handshake is over, at most PATIENCE seconds, and return whether it succeeded."""
     return bool(events.poll(int(1000 * PATIENCE))) and (
         event_of(events.recv_multipart())[0] == zmq.EVENT_HANDSHAKE_SUCCEEDED
     )
 
 
 def _pour(line: Socket, events: Socket, most: int, piece: bytes = bytes(MIB)) -> None:
-    """Send one long message.
+    """Send one message of `most` MiB, and wait until the node disconnects or the time is up.
 
-    ZeroMQ sends a message only when it is complete; the receiver sees no difference before its end.
+    ZeroMQ sends only complete messages. The receiver sees no difference before the end of the message.
     """
     line.send_multipart([b"\2"] + [piece] * (most * MIB // len(piece)), copy=False)
     line.send(b"\2", copy=False)

@@ -1,1 +1,1 @@
-"""Measurements of speed and cost: one file for each part of tools/bench that measures."""
+"""Measurements of speed and cost, one file for most parts of tools/bench."""

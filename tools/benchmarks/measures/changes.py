@@ -1,4 +1,4 @@
-"""The delay until messages follow a changed rule, with five nodes of which one is cut off and healed."""
+"""The delay until messages follow a changed rule, with five nodes of which one is isolated now and then."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ LONGER = 4.0  # most s between last change and healing
 class Change:
     """A change of rules.
 
-    `took` is the time in s until its OK, and `seconds` that from the OK until all nodes routed a message by
-    it. `last` is the slowest node.
+    `took` is the time in s until its OK, and `seconds` that from the OK until all reachable nodes routed a
+    message by it, or 0 if all did before. `last` is the slowest node.
     """
 
     seconds: float
@@ -58,7 +58,8 @@ class Change:
 class Found:
     """The findings of all changes.
 
-    `healed` has the s after each cut until the isolated node used the missed rule.
+    `healed` has the s from each healing until the isolated node used the missed rule. `count` has no
+    disorder.
     """
 
     changes: list[Change] = field(default_factory=list)
@@ -67,7 +68,10 @@ class Found:
 
 
 def measured(count: int, seed: int, advance: Callable[[], None]) -> Report:
-    """Make `count` changes, one after the other, while messages flow at each node."""
+    """Make `count` changes, one after the other, while each node publishes messages.
+
+    Without network namespaces, the report has only missing rows.
+    """
     if missing := why_not():
         return told(Found(), missing)
     with NetLab(len(NAMES)) as lab, Processes() as processes:
@@ -164,10 +168,7 @@ class Trial:
                 self._heard.set()
 
     def _is_by(self, name: str, route: Sequence[str]) -> bool:
-        """Return whether the message went to the node of the rule.
-
-        The reader's node may follow on its route.
-        """
+        """Return whether the route goes from `name` to the current master, and then at most to FIRST."""
         wanted = [*dict.fromkeys((name, self._master))]
         return [*route[: len(wanted)]] == wanted and {*route[len(wanted) :]} <= {FIRST}
 
@@ -202,9 +203,9 @@ class Trial:
         return msgspec.to_builtins(row, builtin_types=(bytes,))
 
     async def _went_by(self, names: set[str]) -> float:
-        """Wait until the current rule has routed a message of each node.
+        """Wait until a message of each of `names` was routed by the current rule.
 
-        Return the time at which the last of them arrived.
+        Return the time at which the last of them arrived. Raises Failed after LIMIT seconds.
         """
         try:
             async with asyncio.timeout(LIMIT):
@@ -221,10 +222,7 @@ class Trial:
 
 
 def told(found: Found, missing: str = "") -> Report:
-    """Return the report.
-
-    `missing` says why nothing could be measured here, or is empty.
-    """
+    """Return the report; `missing` is the reason why nothing could be measured here, or empty."""
     rows = [*_rows(found)] if found.changes else [Row(name, 0.0, missing=missing) for name in ROWS]
     return Report("changes", rows, asdict(found))
 

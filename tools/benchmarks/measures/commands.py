@@ -16,7 +16,7 @@ STEPS = 2
 
 
 def measured(times: int, advance: Callable[[], None], nodes: int = NODES) -> Report:
-    """Measure each command `times` times, with one node that knows `nodes` nodes."""
+    """Measure a first message, and a list of `nodes` nodes, `times` times each."""
     with Processes() as processes:
         firsts = [first_message(processes, f"node{n}") for n in range(times)]
     advance()
@@ -59,7 +59,7 @@ def _said(program: Program) -> str:
 
 
 def _crowded(processes: Processes, nodes: int) -> bool:
-    """Start the node that knows all the others."""
+    """Start a node that knows `nodes` nodes, itself included, and return True."""
     module = "tools.benchmarks.loads.crowded_node"
     node = processes.start("heron", module, "heron", processes.cluster, str(nodes - 1))
     processes.until(lambda: node.ended() or node.out.read_text(), KNOWS_THEM, "the node was not ready")

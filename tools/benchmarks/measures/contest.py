@@ -21,7 +21,7 @@ EVERY = tuple(CASES)
 
 
 def entries(picked: Collection[str], cases: Collection[str] = EVERY) -> list[tuple[str, list[str]]]:
-    """Return each case with the picked and installed clients that take part."""
+    """Return each of `cases` with its clients that are picked and installed, which may be none."""
     return [
         (name, [who for who in case.who if who in picked and PEERS[who].is_installed])
         for name, case in CASES.items()
@@ -35,7 +35,7 @@ def steps(picked: Collection[str], cases: Collection[str] = EVERY) -> int:
 
 
 def in_turns(names: Sequence[str], turn: int) -> Iterator[str]:
-    """Yield the names, rotated in each round, because the first one finds a rested machine."""
+    """Yield the names, rotated by `turn`, because the first one finds a rested machine."""
     begin = turn % len(names) if names else 0
     yield from names[begin:]
     yield from names[:begin]
@@ -49,7 +49,7 @@ def measured(
     advance: Callable[[], None],
     cases: Collection[str] = EVERY,
 ) -> Report:
-    """Run the rounds: `messages` of 100 B, or `seconds` for cases with a schedule."""
+    """Run each case with each client in all rounds: `messages` of 100 B, or for `seconds` with a schedule."""
     found: list[Trial] = []
     wanted = entries(picked, cases)
     with Processes() as processes:
@@ -71,7 +71,7 @@ def details(found: Sequence[Trial]) -> dict[str, Any]:
 
 
 def rows(found: Sequence[Trial], picked: Collection[str], cases: Collection[str] = EVERY) -> list[Row]:
-    """Return a figure for each picked client in each case, then the ratios."""
+    """Return a figure for each picked client in each case, then the ratios, then the CPU time of our node."""
     by_row: defaultdict[str, list[Trial]] = defaultdict(list)
     for trial in found:
         by_row[row_of(trial.case, trial.who)].append(trial)
@@ -91,12 +91,12 @@ def rows(found: Sequence[Trial], picked: Collection[str], cases: Collection[str]
 
 
 def work(trials: Sequence[Trial]) -> list[Row]:
-    """Return the CPU time of the node per message."""
+    """Return a row with the CPU time of our node per message (µs), or none if there are no valid runs."""
     return [Row(CPU, median(trial.cpu["server"] for trial in trials))] if trials and not flaws(trials) else []
 
 
 def figure(case: str, who: str, trials: Sequence[Trial]) -> Row:
-    """Return the median of the rounds, with the costs."""
+    """Return the median of the rounds with the costs, or the flaw, or that no run was possible."""
     name, call = row_of(case, who), PEERS[who].call
     if not trials:
         return Row(name, 0.0, call, missing=MISSING)
@@ -112,7 +112,10 @@ def figure(case: str, who: str, trials: Sequence[Trial]) -> Row:
 
 
 def ratio(name: str, ours: Sequence[Trial], theirs: Sequence[Trial]) -> Row:
-    """Return the median of the ratios of each round, so that a slow minute affects both sides."""
+    """Return the median of the ratios of each round, so that a slow minute affects both sides.
+
+    Without runs of both sides, or with a flaw, the row has no ratio.
+    """
     if not ours or not theirs:
         return Row(name, 0.0, missing=MISSING)
     if flaw := flaws([*ours, *theirs]):

@@ -53,7 +53,10 @@ class Deep:
 
 
 def measured(jobs: int, rounds: int, advance: Callable[[], None]) -> Report:
-    """Fill one node with `jobs` jobs, another with as few as all rounds need, and measure them in turns."""
+    """Fill one node with few jobs and another with at least `jobs`, and measure both in turns.
+
+    The few jobs are as many as all rounds need.
+    """
     each = max(LEAST, min(jobs // SHARE, 20_000))
     deeps = [Deep((rounds + 1) * each), Deep(max(jobs, (rounds + 1) * each))]
     with Processes() as processes:
@@ -96,7 +99,7 @@ def _fill_and_start(processes: Processes, node: Node, deep: Deep) -> None:
 
 
 def fill(path: Path, node: str, jobs: int) -> None:
-    """Write the store of a node after a producer has put `jobs` jobs one by one."""
+    """Write `jobs` jobs into the store of a stopped node, as if a producer had put them one by one."""
     store = SQLiteStore(path)
     place, to = begin(store, boot=1).next_position, f"queue/{QUEUE}"
     for start in range(1, jobs + 1, BATCH):
@@ -169,10 +172,7 @@ async def _declare(processes: Processes, node: Node) -> None:
 
 
 async def _waiting(processes: Processes, node: Node) -> int:
-    """Return the number of jobs in the queue.
-
-    Jobs of a consumer that ended are ready again by then.
-    """
+    """Return the number of jobs in the queue: ready, delivered and delayed."""
     async with _client(processes, node) as m:
         row = await m.queue(QUEUE).info()
     return row.ready + row.out + row.delayed

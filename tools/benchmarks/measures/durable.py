@@ -18,7 +18,7 @@ PROBE = 0.5  # s of raw fsyncs
 
 
 def raw_fsyncs(folder: Path, seconds: float = PROBE) -> float:
-    """Return the appends of 4 KiB per second to a file in `folder`, each with its fsync."""
+    """Return how often per second 4 KiB can be appended to a file in `folder`, each time with an fsync."""
     path = folder / "fsync"
     with path.open("wb", buffering=0) as file:
         start, count = time.monotonic(), 0
@@ -40,7 +40,10 @@ def loads(turn: int, messages: int) -> list[Load]:
 
 
 def measured(rounds: int, messages: int, advance: Callable[[], None]) -> Report:
-    """Run the rounds with `messages` window-limited messages; a subscriber at another node receives each."""
+    """Run the rounds, with a subscriber at another node.
+
+    A round has `messages` messages that are limited by the window, and a 100th of them one at a time.
+    """
     runs: list[Run] = []
     fsyncs: list[float] = []
     with Processes() as processes:

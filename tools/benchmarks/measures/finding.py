@@ -62,7 +62,11 @@ class Ends:
 
 @dataclass(slots=True)
 class Found:
-    """The seconds until nodes that start at once have found each other, from the last start."""
+    """The findings of starts in which all nodes start at once.
+
+    `seen` and `ready` have the s from the last start until all nodes saw each other, and until all were
+    ready.
+    """
 
     seen: list[float] = field(default_factory=list)
     ready: list[float] = field(default_factory=list)
@@ -92,7 +96,7 @@ def find(start: Start, found: Found) -> None:
 
 
 def go(ends: Ends, count: int, seed: int, advance: Callable[[], None]) -> None:
-    """End a node of one mesh `count` times in the way of `ends`, and start it again each time."""
+    """End a random node of one mesh `count` times in the way of `ends`, and start it again each time."""
     chance = random.Random(seed)
     names = ends.way.nodes
     with Processes() as processes, Watch(processes.place) as watch, logs_kept(processes):
@@ -114,7 +118,10 @@ def steps(count: int, times: int) -> int:
 
 
 def measured(count: int, times: int, seed: int, advance: Callable[[], None]) -> Report:
-    """Measure `times` starts of three nodes, and `count` ends of each kind among three, fewer among ten."""
+    """Measure `times` starts of three nodes for each way of discovery, and `count` ends of each kind.
+
+    There are fewer ends among ten nodes.
+    """
     report = Report("finding", details={"seed": seed})
     for name, start in (("mdns", by_mdns), ("a seed", by_a_seed)):
         found = Found()

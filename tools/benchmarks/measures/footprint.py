@@ -17,7 +17,7 @@ MEGABYTE = 1_000_000
 
 
 def idle(processes: Processes, seconds: float) -> tuple[float, float]:
-    """Return the resident megabytes and percent of a core of an idle node.
+    """Return the resident MB, and the percent of a core over `seconds`, of an idle node.
 
     The node is logged in to two others, which it found by mDNS, as is the default.
     """
@@ -63,7 +63,7 @@ def time_ready(processes: Processes, name: str) -> float:
 
 
 def measured(times: int, seconds: float, advance: Callable[[], None]) -> Report:
-    """Measure an idle node for `seconds`, and `times` starts."""
+    """Measure an idle node for `seconds`, and `times` starts of a node and of `mesh --help`."""
     with Processes() as processes:
         resident, cpu = idle(processes, seconds)
         advance()

@@ -1,4 +1,4 @@
-"""Curves of growth, as a part of the benchmark."""
+"""The part `growth` of tools/bench: all chosen curves, and their report."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ def steps(most: int | None, chosen: Sequence[Experiment] = EXPERIMENTS) -> int:
 
 
 def with_words(text: str) -> Sequence[Experiment]:
-    """Return the experiments whose names have one of the comma-separated words.
+    """Return the experiments whose names contain one of the comma-separated words; all without a word.
 
     Raises ArgumentTypeError if a word is in no name.
     """
@@ -35,9 +35,10 @@ def measured(
     chosen: Sequence[Experiment] = EXPERIMENTS,
     limit: float = LIMIT,
 ) -> Report:
-    """Measure sizes up to `most`, or the defaults, that take `limit` seconds at most.
+    """Measure the curves up to the size `most`, or to their defaults if it is None.
 
-    `plot` is the file for a plot; None means no plot.
+    A curve ends before a size that is expected to take more than `limit` seconds. `plot` is the file for a
+    plot; None means no plot.
     """
     curves = [follow(experiment, most, advance, limit) for experiment in chosen]
     if plot is not None:

@@ -29,7 +29,6 @@ class Way:
 
 
 def measured(rounds: int, seconds: int, advance: Callable[[], None]) -> Report:
-    """Measure each route for `seconds` seconds in each round."""
     with Processes() as processes:
         n = started(processes)
         ways = [

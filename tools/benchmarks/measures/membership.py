@@ -47,7 +47,7 @@ def steps(count: int) -> int:
 
 
 def killed(story: Story, seed: int) -> tuple[float, int]:
-    """Return the seconds until all others know of a death, and the number of false deaths."""
+    """Return the simulated s from a kill to the last report of a death, and the number of false reports."""
     net = SwimNetwork(seed, has_hints=story.has_hints)
     nodes = net.together(story.size)
     net.run(5.0 + net.random.random() * 5.0)  # so that it dies in any probe phase
@@ -61,7 +61,7 @@ def killed(story: Story, seed: int) -> tuple[float, int]:
 
 
 def an_hour(size: int, seed: int, seconds: float = 3600.0) -> int:
-    """Return how many times a node is called dead while no node dies and packets are lost."""
+    """Return how often a node is reported dead in `seconds` simulated s with packet loss, but no death."""
     net = SwimNetwork(seed, loss=LOSS)
     net.together(size)
     net.run(seconds)
@@ -76,7 +76,10 @@ def rows_of(story: Story, seen: list[float]) -> list[Row]:
 
 
 def measured(count: int, seed: int, advance: Callable[[], None]) -> Report:
-    """Measure `count` kills of each scenario, then HOURS x `count` simulated hours without kills."""
+    """Measure kills in each scenario, then HOURS * `count` simulated hours without a kill, then the cost.
+
+    A scenario has `count` kills, divided by its `rarer`.
+    """
     rows: list[Row] = []
     details: dict[str, object] = {"seed": seed}
     falsely = 0

@@ -40,8 +40,8 @@ Advance = Callable[[], None]
 class Found:
     """The measured figures.
 
-    `alone` and `apart` have the jobs per second of each round, at one node and at three. `idle` is in percent
-    of a core.
+    `alone` and `apart` have the jobs per second of each round, at one node and at three. `idle` is the use of
+    the busiest node in percent of a core.
     """
 
     alone: dict[int, list[float]] = field(default_factory=dict)  # by window
@@ -56,7 +56,7 @@ def steps(rounds: int) -> int:
 
 
 def measured(rounds: int, jobs: int, idle: int, advance: Advance) -> Report:
-    """Measure with `jobs` per run, a tenth of them with slow jobs, and `idle` queues."""
+    """Measure with `jobs` jobs per run, a tenth of them for the slow consumer, and with `idle` queues."""
     found = Found()
     with Processes() as processes:
         one = Node(processes, ALONE, *ANYWHERE, "--cluster", f"{processes.cluster}-alone")
@@ -85,7 +85,7 @@ def _flow(
     window: int,
     jobs: int,
 ) -> None:
-    """Run one producer at the first node, and two consumers at the others."""
+    """Run a producer at the first node and consumers at the next two, and append the rate to `rates`."""
     first, second, third, *_ = nodes
     outward = f"{second.name} {third.name}"
     at = Server(tuple({n.name: n.program for n in (first, second, third)}.values()), first.name, outward)
@@ -120,7 +120,7 @@ def _skewed(processes: Processes, nodes: list[Node], distribution: Distribution,
 
 
 def _idle(processes: Processes, nodes: list[Node], queues: int) -> tuple[float, float]:
-    """Return the busiest node's CPU usage, without the idle queues and with them."""
+    """Return the busiest node's CPU use in percent of a core, without the idle queues and with them."""
     before = _busy(processes, nodes)
     names = [f"idle-{n}" for n in range(queues)]
 

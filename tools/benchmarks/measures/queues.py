@@ -19,7 +19,7 @@ Found = dict[tuple[str, str], list[Outcome]]  # by case and worker
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The size of the measurement."""
+    """The extent of the measurement: rounds, messages per run, and the names of workers and cases."""
 
     rounds: int
     messages: int
@@ -36,7 +36,7 @@ class Wanted:
 
 
 def measured(wanted: Wanted, advance: Callable[[], None]) -> Report:
-    """Run all cases in each round."""
+    """Run each wanted case with each picked and installed worker in each round."""
     found: Found = defaultdict(list)
     with Processes() as processes:
         names = {WORKERS[who].broker for who in wanted.workers}
@@ -56,7 +56,7 @@ def measured(wanted: Wanted, advance: Callable[[], None]) -> Report:
 
 
 def rows(found: Found, wanted: Wanted) -> list[Row]:
-    """Return a figure for each picked worker in each case, then the ratios."""
+    """Return the figures of each picked worker in each wanted case, then the ratios."""
     cases = [case for name, case in CASES.items() if name in wanted.cases]
     figures = [row for case in cases for row in _figures(case, found, wanted)]
     return figures + [row for case in cases for row in _ratios(case, found, wanted)]
@@ -94,7 +94,10 @@ def _ratios(case: Case, found: Found, wanted: Wanted) -> Iterator[Row]:
 
 
 def _ratio(case: Case, what: str, who: str, ours: Sequence[Outcome], theirs: Sequence[Outcome]) -> Row:
-    """Return the median of the ratios of each round, so that a slow minute affects both sides."""
+    """Return the median of the ratios of each round, so that a slow minute affects both sides.
+
+    A flaw or missing outcomes replace it.
+    """
     name = ratio_of(case, what, who)
     if not ours or not theirs:
         return Row(name, 0.0, missing=MISSING)

@@ -30,9 +30,10 @@ Found = dict[tuple[str, str], list[Outcome]]  # by case and caller
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The size of the measurement.
+    """The extent of the measurement.
 
-    `registrations` are those of the mesh with many registrations.
+    `requests` are those of a run, or `seconds` its length in a case with a schedule. `registrations` are
+    those of the mesh with many registrations.
     """
 
     rounds: int
@@ -53,7 +54,7 @@ class Wanted:
 
 
 def measured(wanted: Wanted, advance: Callable[[], None]) -> Report:
-    """Run all cases in each round, then the skewed mesh, then the mesh with many registrations."""
+    """Run the wanted cases in each round, then the skewed mesh, then the mesh with many registrations."""
     found = _asked(wanted, advance)
     by_balancer = {
         name: skewed.tried(name, wanted.requests // REQUESTS_BY_SKEWED, advance) for name in wanted.balancers
@@ -97,7 +98,7 @@ def _tried(processes: Processes, at: Server, case: str, who: str, turn: int, wan
 
 
 def figures(found: Found, wanted: Wanted) -> Iterator[Row]:
-    """Yield a figure for each picked caller in each case, and the ratio of 4 servers to 1."""
+    """Yield the figures of each picked caller in each wanted case, and the ratios of 4 servers to 1."""
     for case in wanted.cases:
         for who in CALLERS:
             if who in wanted.picked:
@@ -141,7 +142,10 @@ def ratios(found: Found, wanted: Wanted) -> Iterator[Row]:
 
 
 def _of(name: str, these: Sequence[Outcome], those: Sequence[Outcome], of: str = "rate") -> Row:
-    """Return the median of the ratios of each round, so that a slow minute affects both sides."""
+    """Return the median of the ratios of each round, so that a slow minute affects both sides.
+
+    A flaw or missing outcomes replace it.
+    """
     if not these or not those:
         return Row(name, 0.0, missing=MISSING)
     if flaw := _flaw([*these, *those]):
@@ -151,7 +155,7 @@ def _of(name: str, these: Sequence[Outcome], those: Sequence[Outcome], of: str =
 
 
 def shares(balancer: str, outcome: Outcome) -> Iterator[Row]:
-    """Yield the figures of the skewed mesh, with the share of each server."""
+    """Yield the figures of the skewed mesh, with the share of each server, or the flaw."""
     if outcome.flaw:
         yield Row(skewed_of(balancer, "rate"), 0.0, "", outcome.flaw)
         return

@@ -20,7 +20,7 @@ from tools.running.processes import Failed, Processes
 class Relayed:
     """The figures of a run: messages per second, and bytes on the wire per byte of content.
 
-    `flaw` says why there is no result, or is empty.
+    `flaw` is an error, or empty; figures with a flaw are not reported.
     """
 
     rate: float = 0.0
@@ -32,7 +32,10 @@ Found = dict[tuple[str, str], list[Relayed]]  # by case and bridge
 
 
 def measured(rounds: int, messages: int, advance: Callable[[], None]) -> Report:
-    """Run each case with each installed bridge, in turns."""
+    """Run each case with each of its installed bridges, in turns.
+
+    Without network namespaces, all rows are missing.
+    """
     found: Found = defaultdict(list)
     missing = why_not()
     who = [] if missing else [name for name in BRIDGES if is_installed(name)]
@@ -77,10 +80,7 @@ def _relayed(processes: Processes, bridge: Bridge, sending: Sending) -> Relayed:
 
 
 def told(found: Found, missing: str) -> Report:
-    """Return the report.
-
-    `missing` says why nothing can be measured here, or is empty.
-    """
+    """Return the report; `missing` is the reason why nothing can be measured here, or empty."""
     rows = [*_figures(found, missing), *_ratios(found, missing)]
     trials = {rate_of(*key): [asdict(run) for run in runs] for key, runs in found.items()}
     return Report("sites", rows, {"trials": trials})

@@ -20,7 +20,6 @@ ENDING = 60.0  # s until the programs end
 
 
 def measured(seconds: float, advance: Callable[[], None]) -> Report:
-    """Measure the log alone, and whole nodes, for `seconds` seconds each."""
     with Processes() as processes:
         alone = write_alone(processes, seconds)
         advance()
@@ -31,7 +30,7 @@ def measured(seconds: float, advance: Callable[[], None]) -> Report:
 
 
 def write_alone(processes: Processes, seconds: float) -> dict[str, Any]:
-    """Return the figures of each pace, by its name."""
+    """Return the figures of each pace by its name; the programs of all paces run at the same time."""
     module = "tools.benchmarks.loads.snapshot_writer"
     programs = {
         name: processes.start(name, module, str(processes.place / name), str(seconds), str(pace))
@@ -44,7 +43,10 @@ def write_alone(processes: Processes, seconds: float) -> dict[str, Any]:
 
 
 def run_nodes(processes: Processes, seconds: float) -> dict[bool, list[float]]:
-    """Return the CPU use in percent of a core: of the nodes that write (True), and of the others."""
+    """Return the CPU use in percent of a core: of the nodes that write (True), and of the others (False).
+
+    Raises Failed if a node wrote nothing, or wrote although it should not.
+    """
     place = processes.place / "snapshots"
     nodes: dict[Node, bool] = {}
     for number in range(NODES):
@@ -73,7 +75,6 @@ def _cpu(node: Node) -> float:
 
 
 def told(alone: dict[str, Any], used: Mapping[bool, Sequence[float]]) -> Report:
-    """Return the report on the log alone, and on whole nodes."""
     idle, writing, hurried = (alone[name] for name in PACES)
     cost = percent(writing) - percent(idle)
     each = 1e6 * hurried["cpu"] / hurried["lines"]
@@ -97,7 +98,6 @@ def told(alone: dict[str, Any], used: Mapping[bool, Sequence[float]]) -> Report:
 
 
 def percent(run: dict[str, Any]) -> float:
-    """Return the CPU use of a run in percent of a core."""
     return float(100 * run["cpu"] / run["seconds"])
 
 

@@ -1,4 +1,4 @@
-"""The time that Spark needs by the number of lines."""
+"""The time and the memory that Spark needs, by the number of lines."""
 
 import json
 import math
@@ -27,7 +27,7 @@ LEAST, MOST = 900.0, 300.0  # s per job, and per million lines
 
 
 def sizes(most: int) -> list[int]:
-    """Return the sizes up to `most` lines."""
+    """Return the sizes up to `most` lines, or `most` alone if it is below all of them."""
     return [size for size in SIZES if size <= most] or [most]
 
 
@@ -55,7 +55,6 @@ def measured(most: int, plot: Path | None, advance: Callable[[], None]) -> Repor
 
 
 def measure(processes: Processes, size: int, advance: Callable[[], None]) -> Measured:
-    """Generate, ingest and evaluate `size` lines."""
     place = processes.place / str(size)
     place.mkdir()
     if WARM:
@@ -90,7 +89,7 @@ def measure(processes: Processes, size: int, advance: Callable[[], None]) -> Mea
 
 
 def generate(processes: Processes, lines: int, place: Path) -> Path:
-    """Generate a history, and return the file with its true figures."""
+    """Generate a history in `place`, and return the file with its true figures. Raises Failed if it fails."""
     options = ("--nodes", str(NODES), "--lines", str(lines), "--seed", str(SEED), "--to", str(place))
     program = processes.start("generate", "tools.generate_snapshots", *options)
     processes.until(program.ended, LEAST + MOST * lines / MILLION, "the lines were not written")
@@ -100,9 +99,9 @@ def generate(processes: Processes, lines: int, place: Path) -> Path:
 
 
 def started_by(program: Program) -> list[psutil.Process]:
-    """Return the JVM, or nothing at the end.
+    """Return the direct children of the program, among them the JVM; nothing when the program has ended.
 
-    Its own children are left out, as each looks as large as the JVM for a moment.
+    Children of the JVM are left out, as each looks as large as the JVM for a moment.
     """
     try:
         return psutil.Process(program.pid).children()
@@ -111,7 +110,7 @@ def started_by(program: Program) -> list[psutil.Process]:
 
 
 def resident(family: Iterable[psutil.Process]) -> float:
-    """Return the MB of all processes together."""
+    """Return the resident MB of all processes together; an ended process counts as 0."""
     sizes = []
     for process in family:
         with suppress(psutil.NoSuchProcess):
@@ -133,7 +132,11 @@ def told(runs: Sequence[Measured]) -> Report:
 
 
 def name(lines: int) -> str:
-    """Return the name of the row for the size that the lines were generated for."""
+    """Return the name of the row for a history of `lines` lines.
+
+    A generated history has up to 10 % more lines than the size of its row. If no such row has a goal, the
+    name is "spark, few".
+    """
     return next(
         (row for size in SIZES if size <= lines < 1.1 * size and (row := _row(size)) in GOALS), "spark, few"
     )
@@ -151,6 +154,6 @@ def _note(run: Measured) -> str:
 
 
 def exponent(runs: Sequence[Measured]) -> float:
-    """Return the power of the number of lines by which the time grows; 1 is proportional."""
+    """Return the power of the number of lines with which the time grows; 1 is proportional."""
     lines = [math.log(run.lines) for run in runs]
     return linear_regression(lines, [math.log(run.seconds) for run in runs]).slope

@@ -45,12 +45,12 @@ class Started:
 
 
 def sizes(messages: int) -> tuple[int, int]:
-    """Return two numbers of envelopes, the second ten times the first."""
+    """Return two numbers of envelopes, the second about ten times the first."""
     return messages // 2, 5 * messages
 
 
 def measured(messages: int, advance: Callable[[], None]) -> Report:
-    """Measure a start with many single messages that wait for a subscriber, and one with a tenth of them."""
+    """Measure a start with few single messages that wait for a subscriber, and one with ten times as many."""
     found = []
     for size in sizes(messages):
         with Processes() as processes:
@@ -80,7 +80,7 @@ def _started(processes: Processes, size: int) -> Started:
 
 
 def _subscribed(processes: Processes, node: Node) -> str:
-    """Return the key of a subscription whose client was killed."""
+    """Make a subscription, kill its client, and return the key of the subscription."""
     load = Load("start", "start", 1, persistent=True)
     subscriber = processes.start("subscriber", "tools.benchmarks.loads.subscriber", node.name, load.packed())
     ready = processes.place / load.ready
@@ -91,7 +91,7 @@ def _subscribed(processes: Processes, node: Node) -> str:
 
 
 def fill(path: Path, key: str, size: int) -> None:
-    """Write the store of a node after a publisher has sent `size` messages one by one."""
+    """Write `size` messages into the store of a stopped node, as if a publisher had sent them one by one."""
     store = SQLiteStore(path)
     place, stream, origin = begin(store, boot=1).next_position, b"start".ljust(16), OriginStream()
     for start in range(1, size + 1, BATCH):
@@ -136,7 +136,7 @@ def _client(processes: Processes, node: Node) -> mesh.Client:
 
 
 async def _written(processes: Processes, node: Node) -> None:
-    """Wait until the node's state is on disk."""
+    """Wait until the node's state is on disk, by publishing a persistent message."""
     async with _client(processes, node) as m:
         await m.publish("written", b"yes", persistent=True)
 

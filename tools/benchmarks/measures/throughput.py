@@ -34,7 +34,7 @@ def started(processes: Processes) -> Nodes:
 
 
 def loads(turn: int, messages: int, nodes: Nodes) -> list[tuple[Load, tuple[Node, ...]]]:
-    """Return one load of each kind, and the nodes that it passes.
+    """Return one load of each kind, and the nodes that it passes, from the publisher's to the subscriber's.
 
     Loads to be compared are neighbors in the list.
     """
@@ -53,7 +53,7 @@ def loads(turn: int, messages: int, nodes: Nodes) -> list[tuple[Load, tuple[Node
 
 
 def measured(rounds: int, messages: int, advance: Callable[[], None]) -> Report:
-    """Run all loads in each round, `messages` of 100 B on one topic."""
+    """Run all loads in each round: `messages` messages, or a quarter for many topics or larger messages."""
     runs: list[Run] = []
     with Processes() as processes:
         nodes = started(processes)

@@ -1,9 +1,8 @@
 """The time for which one event blocks a node with much waiting work when other nodes come and go.
 
-Real cores run on simulated wires in one process. Only calls of the watched node, and of a node that comes
-back and receives its subscriptions, are timed. The result is the longest single call (`receive`, `tick`,
-`take_effects` and so on), during which the node handles nothing else, in ms of CPU time. The garbage
-collector is off, as its time depends on all memory.
+The real cores of the nodes run on simulated wires in one process. The result is the longest single call of a
+core (`receive`, `tick`, `take_effects` and so on) in ms of CPU time. The garbage collector is off, as its
+time depends on all memory.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class TimedNode(SimNode):
         return timed
 
     def taken(self) -> float:
-        """Return the longest call since the last time, in ms."""
+        """Return the longest call since `taken` was last called, in ms."""
         longest, self.longest = self.longest, 0.0
         return 1000 * longest
 
@@ -73,7 +72,7 @@ class Trial:
         self.ibis.taken()
 
     def come(self, name: str) -> SimNode:
-        """Start a node, for the first time or again."""
+        """Start a node for the first time or again, unless it runs."""
         settings = {"rules": self.rules, **self.settings}
         node = self.net.nodes.get(name) or TimedNode(self.net, name, ("ibis",), settings)
         if not node.is_up:
@@ -81,7 +80,7 @@ class Trial:
         return node
 
     def watched(self, what: str, act: Callable[[], object]) -> None:
-        """Record the longest call from `act` on until its effects have settled."""
+        """Record the longest call of `ibis` in the FAR simulated seconds from `act` on."""
         self.ibis.taken()
         act()
         self.net.run(FAR)
@@ -89,9 +88,9 @@ class Trial:
 
 
 def waiting(rules: tuple[Rule, ...], count: int, others: tuple[str, ...] = ()) -> dict[str, float]:
-    """Let `count` messages wait for a master and next hops, and return the longest calls by event.
+    """Let `count` messages wait for a master and its next hops, and return the longest calls (ms) by event.
 
-    A stranger joins and dies, then the next hops and the master come back.
+    A stranger joins and dies, then the next hops `others` and the master come back.
     """
     trial = Trial(rules, ("heron", *others), tailback_count=2 * count, tailback_bytes=2**40)
     for name in ("heron", *others):
@@ -129,7 +128,7 @@ def _lone(publisher: int, number: int) -> Envelope:
 
 
 def wanting(rules: tuple[Rule, ...], count: int, others: tuple[str, ...] = ()) -> dict[str, float]:
-    """Subscribe to `count` keys, and return the longest calls by event.
+    """Subscribe to `count` keys, and return the longest calls (ms) by event.
 
     A stranger joins and dies, then `others`, which receive the subscriptions, die and come back.
     """
@@ -168,7 +167,7 @@ TRIALS: dict[str, Callable[[], dict[str, float]]] = {
 
 
 def measured(rounds: int, advance: Callable[[], None]) -> Report:
-    """Run all rounds, and report for each case the event with the longest call, at its median."""
+    """Run all rounds, and report for each case the event whose longest call has the largest median."""
     report = Report("turns")
     for name, trial in TRIALS.items():
         with _undisturbed():

@@ -15,7 +15,7 @@ MEGABYTE = 1e6
 
 
 def measured(mib: int, connections: int, advance: Callable[[], None]) -> Report:
-    """Measure by how many MB a node grows at most, for each kind of sender."""
+    """Measure by how many MB a node grows at most, for each kind of sender; `mib` are those of a message."""
     rows = []
     for who in WHO:
         rows.append(Row(f"unfinished, {who}", grown(who, mib), f"{mib} MiB"))
@@ -28,7 +28,7 @@ def measured(mib: int, connections: int, advance: Callable[[], None]) -> Report:
 def grown(who: str, most: int) -> float:
     """Return the MB by which a node's resident memory grew at most.
 
-    Raises Failed if the node did not survive.
+    Raises Failed if the node or the sender failed.
     """
     with Processes() as processes:
         if who not in ("stranger", "garbage"):
@@ -51,7 +51,7 @@ def grown(who: str, most: int) -> float:
 
 
 def peak(pid: int, field: str) -> int:
-    """Return the bytes that are, or at most were, resident."""
+    """Return the bytes that are (field VmRSS), or at most were (VmHWM), resident."""
     found = re.search(rf"^{field}:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.M)
     assert found is not None
     return 1024 * int(found[1])

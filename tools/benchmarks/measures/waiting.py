@@ -1,4 +1,4 @@
-"""The delay until a node serves again after kill -9, with a million messages in its store."""
+"""The delay until a node serves again after kill -9, with many messages in its store."""
 
 import asyncio
 import json
@@ -36,7 +36,6 @@ class Waited:
 
 
 def measured(messages: int, advance: Callable[[], None]) -> Report:
-    """Measure with `messages` waiting messages."""
     with Processes() as processes:
         config = processes.place / "mesh.toml"
         config.write_text(LIMITS)

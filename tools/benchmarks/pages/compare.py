@@ -13,7 +13,10 @@ Old = dict[str, float]  # figures by name
 
 
 def earlier(text: str) -> Old:
-    """Return the figures in a PART.json of an earlier run, or in all of a folder, without missing ones."""
+    """Return the figures in a PART.json of an earlier run, or in all those of a folder.
+
+    Figures that are missing or have a flaw are left out. Raises: ArgumentTypeError.
+    """
     path = Path(text)
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     found: Old = {}

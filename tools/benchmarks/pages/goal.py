@@ -17,7 +17,10 @@ class Goal:
     more: bool = False
 
     def ratio(self, measured: float) -> float | None:
-        """Return how far the goal is reached: 1 or more is good."""
+        """Return how far the goal is reached: 1 or more is good.
+
+        Without a limit, or for a figure of 0, the ratio is None, which counts as reached.
+        """
         if self.limit is None or not measured:
             return None
         return measured / self.limit if self.more else self.limit / measured

@@ -1,4 +1,4 @@
-"""The figures of all parts with a goal, as a Markdown table."""
+"""The figures of all parts that have a limit, as a Markdown table."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ HEAD = "| what | goal | measured | reached |\n| --- | ---: | ---: | --- |"
 
 
 def table(folder: Path) -> str:
-    """Return the table of the results in `folder`. Raises Failed without results."""
+    """Return the table of the results in `folder`. Raises Failed without a result that has a limit."""
     lines = [line(row) for row in rows(folder) if row.name in GOALS and row.goal.limit is not None]
     if not lines:
         raise Failed(
@@ -23,7 +23,7 @@ def table(folder: Path) -> str:
 
 
 def rows(folder: Path) -> Iterator[Row]:
-    """Yield the rows in the order of the parts' names."""
+    """Yield the rows of all files, in the order of the file names."""
     for path in sorted(folder.glob("*.json")):
         told: list[dict[str, Any]] = json.loads(path.read_text())["rows"]
         for row in told:

@@ -14,7 +14,6 @@ COLUMNS = {"s": 1, "B": 2}
 
 
 def draw(curves: Sequence[Followed], path: Path) -> None:
-    """Write a self-contained page with the plots."""
     titles = [f"{curve.experiment.name}, {what}" for curve in curves for what in ("time in s", "bytes")]
     figure = make_subplots(rows=len(curves), cols=2, subplot_titles=titles)
     for row, curve in enumerate(curves, start=1):

@@ -1,4 +1,4 @@
-"""Report rows of a curve: its exponent, and its values at powers of ten."""
+"""Report rows of a curve: its exponent, and its values at powers of ten and at the largest size."""
 
 from math import log10
 
@@ -14,7 +14,7 @@ SCALES = {
 
 
 def rows(found: Followed) -> list[Row]:
-    """Return a row for each figure with at least two sizes, or with an error."""
+    """Return a row for each figure with an exponent, or for every figure if the curve ended with an error."""
     experiment = found.experiment
     told = []
     for figure in experiment.figures:

@@ -1,4 +1,4 @@
-"""Goals of comparisons with peers: figures are only shown, and their ratios have limits."""
+"""Goals of comparisons with peers: limits for ratios and for our CPU time, and figures without a limit."""
 
 from tools.benchmarks.pages.goal import Goal
 from tools.benchmarks.peers.cases import CASES, row_of

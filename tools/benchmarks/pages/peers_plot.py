@@ -51,7 +51,6 @@ def bar(who: str, row: Row) -> Bar:
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:
-    """Write a self-contained page with the charts."""
     found = charts(rows)
     heights = [BAR * len(chart.bars) + SPACE for chart in found]
     figure = make_subplots(

@@ -1,4 +1,4 @@
-"""Goals of queues: figures, and ratios to those of peers."""
+"""Goals of queues: speed, ratios to peers, several nodes, depth, and losses while processes die."""
 
 from itertools import product
 

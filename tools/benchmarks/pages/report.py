@@ -19,8 +19,8 @@ WIDE = 160  # columns without a terminal
 class Row:
     """A figure of the report.
 
-    `flaw` says why there is no result, for example because a message was lost. `missing` says why the figure
-    could not be measured here at all, which is not a failure. Both are empty otherwise.
+    `flaw` is an error of the measurement, for example that a message was lost. `missing` is the reason why
+    the figure could not be measured here at all, which is not a failure. Both are empty otherwise.
     """
 
     name: str
@@ -51,12 +51,11 @@ class Report:
 
     @property
     def is_clean(self) -> bool:
-        """Whether every message arrived once and in order, whatever the speed."""
+        """Whether no row has a flaw, whatever the speed."""
         return not any(row.flaw for row in self.rows)
 
 
 def shown(report: Report) -> Table:
-    """Return the table for people."""
     table = Table(title=report.part, box=box.SIMPLE, title_justify="left", title_style="bold")
     table.add_column("what")
     for column in ("goal", "measured", "ratio"):
@@ -68,7 +67,6 @@ def shown(report: Report) -> Table:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """Return the cells of a row in the table."""
     goal = row.goal
     bound = "" if goal.limit is None else f"{'≥' if goal.more else '≤'} {number(goal.limit)}"
     if row.missing:
@@ -82,7 +80,7 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def number(value: float) -> str:
-    """Return a number as text, with at least three significant digits unless it is whole."""
+    """Return a number as text: without decimals from 1,000 on, else with at most three significant digits."""
     return f"{value:,.0f}" if value >= 1000 or value == int(value) else f"{value:.3g}"
 
 
@@ -101,7 +99,6 @@ def write(report: Report, folder: Path) -> Path:
 
 
 def read(path: Path) -> Report:
-    """Read a report from its JSON file."""
     found = json.loads(path.read_text())
     rows = [Row(**{each.name: row[each.name] for each in fields(Row)}) for row in found["rows"]]
     return Report(found["part"], rows, found["details"])

@@ -1,4 +1,4 @@
-"""Figures of services, and ratios to those of peers."""
+"""Goals of services: figures and ratios to those of peers, all without a limit."""
 
 from itertools import product
 

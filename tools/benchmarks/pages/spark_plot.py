@@ -12,7 +12,6 @@ MILLION = 1_000_000
 
 
 def draw(runs: Sequence[Measured], path: Path) -> None:
-    """Write the page."""
     lines = [run.lines / MILLION for run in runs]
     figure = make_subplots(rows=1, cols=2, subplot_titles=("time", "memory, JVM and Python"))
     for name, seconds in {

@@ -66,7 +66,10 @@ def bars(message: str, below: str, shown: Sequence[Bar]) -> str:
 
 
 def lines(message: str, below: str, shown: Sequence[Line], unit: str) -> str:
-    """Return a line chart with logarithmic axes; each line's label is at its end, in its color."""
+    """Return a line chart with logarithmic axes; each line's label is at its end, in its color.
+
+    Only the first four lines are drawn.
+    """
     sizes = [size for line in shown for size, _ in line.points]
     values = [value for line in shown for _, value in line.points]
     across, up = Axis.over(sizes, LEFT / 2, WIDE - NAMES), Axis.over(values, TOP + HIGH, TOP + 10)
@@ -109,7 +112,7 @@ def _grid(across: Axis, up: Axis, unit: str) -> Iterable[str]:
 
 
 def _apart(places: Sequence[float]) -> list[float]:
-    """Return positions close to the given ones, without overlapping labels."""
+    """Return the positions in the same order, moved so that each is at least NEAR pixels from the next."""
     found, last = dict.fromkeys(range(len(places)), 0.0), float("-inf")
     for index in sorted(found, key=lambda index: places[index]):
         last = found[index] = max(places[index], last + NEAR)

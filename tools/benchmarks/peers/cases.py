@@ -40,7 +40,11 @@ class Case:
         return "ms" if self.rate else "sessions/s" if self.at_a_time else "msg/s"
 
     def loads(self, root: str, who: Who, messages: int, seconds: int) -> list[Load]:
-        """Return the load of each sender."""
+        """Return the load of each sender.
+
+        It has `messages` messages, divided by `share`, `pairs` and `who.slow`, or with a schedule, those of
+        `seconds`. It has at least 10, and one for each topic.
+        """
         count = self.rate * seconds or messages // self.share // self.pairs // who.slow
         count = max(count, self.topics, 10)
         window = WINDOW if self.is_acked else 0
@@ -86,11 +90,13 @@ CASES = {
 
 
 def row_of(case: str, who: str) -> str:
-    """Return the name of the figure of `who` in `case`."""
     return f"{case}: {who}"
 
 
 def cases_of(text: str) -> list[str]:
-    """Return the comma-separated cases, or all without a name."""
+    """Return the comma-separated cases, or all without a name.
+
+    Raises: ArgumentTypeError, for an unknown one.
+    """
     names = named(text, "case", CASES)
     return [name for name in CASES if not names or name in names]

@@ -46,7 +46,7 @@ class Sending:
         return (number.to_bytes(NUMBER, "little") + due).ljust(self.load.size, b".")
 
     def wait(self, number: int) -> float:
-        """Return the seconds until a message is due, or at most 0 if it is due already."""
+        """Return the seconds until a message is due; 0 or less if it is due, and without a schedule."""
         return self.began + number / self.load.rate - time.monotonic() if self.load.rate else 0.0
 
     def messages(self) -> Iterator[tuple[str, bytes]]:
@@ -65,7 +65,7 @@ class Sending:
         return zip(keys, self._made[begin:end], strict=False)
 
     async def in_turns(self) -> AsyncGenerator[Iterator[tuple[str, bytes]], None]:
-        """Yield the due messages in groups, each of which the loop writes before the next sleep."""
+        """Yield the due messages in groups of at most TURN, and let the loop write each group."""
         end = 0
         while end < self.load.messages:
             time.sleep(max(0.0, self.wait(end)))  # noqa: ASYNC251  the loop's own clock is too coarse
@@ -76,12 +76,11 @@ class Sending:
                 await asyncio.sleep(0)
 
     def _due(self) -> int:
-        """Return the number of messages that are due by now."""
         rate, passed = self.load.rate, time.monotonic() - self.began
         return min(self.load.messages, int(passed * rate) + 1) if rate else self.load.messages
 
     def told(self) -> Figures:
-        """Return start and end of sending (s), and the CPU time of this process (s).
+        """Return start and end of sending (monotonic s), and the CPU time of sending (s).
 
         The figure `late` is the median delay of messages on a schedule (s), or 0 without a schedule.
         """
@@ -101,7 +100,6 @@ class Tally:
         self._used = time.process_time()
 
     def ready(self) -> None:
-        """Signal that the receiver is subscribed."""
         self.load.ready.touch()
 
     def take(self, content: bytes) -> None:
@@ -113,7 +111,6 @@ class Tally:
             self.first = self.last
 
     def take_all(self, contents: Sequence[bytes]) -> None:
-        """Record messages that arrived together."""
         self.last = time.monotonic()
         self.first = self.first or self.last
         self.heads += [content[:HEAD] for content in contents]
@@ -143,7 +140,7 @@ class Tally:
         return found | (self._under_way(numbers) if self.load.rate and numbers else {})
 
     def _under_way(self, numbers: Sequence[int]) -> Figures:
-        """Return the latencies from the due times; delays of the sender are included."""
+        """Return percentiles of the latencies (s) from the due times; delays of the sender are included."""
         dues = [DUE.unpack_from(head, NUMBER)[0] for head in self.heads if not any(head[:NUMBER])]
         times: list[float] = []
         for at, end in self._came:
@@ -154,9 +151,9 @@ class Tally:
 
 
 async def all_of(tally: Tally) -> None:
-    """Wait until all messages and possible duplicates have arrived, or the stream stalls.
+    """Wait until all messages and possible duplicates have arrived, or none arrives for STALL seconds.
 
-    The limit for the first message is longer.
+    The limit for the first message is 3 * STALL.
     """
     seen, since = 0, time.monotonic()
     while not tally.is_full and time.monotonic() - since < (STALL if seen else 3 * STALL):
@@ -167,13 +164,12 @@ async def all_of(tally: Tally) -> None:
 
 
 def run(send: Callable[[str, Load], Any], receive: Callable[[str, Load], Any]) -> None:
-    """Run a client that was started as a program."""
+    """Send or receive, as the arguments of the program say, and print the figures as JSON."""
     role, address, packed = sys.argv[1:]
     found = (send if role == "send" else receive)(address, Load.unpacked(packed))
     print(json.dumps(asyncio.run(found) if asyncio.iscoroutine(found) else found))
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Split HOST:PORT."""
     host, _, port = address.partition(":")
     return host, int(port)

@@ -1,4 +1,4 @@
-"""The speed of Heronry: the clients of other parts, and those with a schedule or a window.
+"""The clients of Heronry: those of `loads`, and those for schedules, windows, direct messages and sessions.
 
 python -m tools.benchmarks.peers.ours send|receive NODE LOAD
 """
@@ -49,7 +49,7 @@ async def _on_schedule(node: str, load: Load) -> Figures:
 
 
 async def _in_window(node: str, load: Load) -> Figures:
-    """Keep at most a window of unanswered messages; answers come in the order of the messages."""
+    """Keep about a window of unanswered messages at most; answers come in the order of the messages."""
     marks: deque[mesh.Receipt] = deque()
     async with mesh.connect(node) as m:
         sending = Sending(load)
@@ -100,7 +100,6 @@ async def receive(node: str, load: Load) -> Mapping[str, object]:
 
 
 async def _take(subscription: mesh.Subscription, tally: Tally) -> None:
-    """Receive until cancelled."""
     async for batch in subscription.batches():
         tally.take_all(batch.contents())
 

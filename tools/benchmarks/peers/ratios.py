@@ -18,7 +18,6 @@ class Ratio:
 
     @property
     def cases(self) -> set[str]:
-        """The cases that the ratio needs."""
         return {self.case, self.other or self.case}
 
     @property
@@ -32,7 +31,6 @@ class Ratio:
 
     @property
     def what(self) -> str:
-        """The description for people."""
         base = f"{CASES[self.other].what}: {self.base}" if self.other else self.base
         return f"{CASES[self.case].what}: {self.who}, of {base}"
 

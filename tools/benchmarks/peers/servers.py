@@ -1,6 +1,6 @@
 """The measured servers, one of each, on 127.0.0.1, with data in the benchmark's folder.
 
-No server may drop messages of slow readers; limits for that are removed.
+No server should drop messages of slow readers; limits for them are high or removed.
 """
 
 import socket
@@ -83,7 +83,7 @@ WITHOUT = {"zenoh_peer": PYTHON}
 
 
 def start(processes: Processes, name: str) -> Server:
-    """Start a server, and return when it listens."""
+    """Start a server, and return when it listens; a peer without a server gets only an address."""
     if name in OURS:
         return OURS[name](processes)
     if name in WITHOUT:

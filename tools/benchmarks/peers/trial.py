@@ -48,7 +48,7 @@ class Trial:
 
 
 def planned(case: str, who: str, turn: int, messages: int, seconds: int) -> Plan:
-    """Return the plan of a run of `messages` messages of 100 B, unless the case differs.
+    """Return the plan of a run with `messages` messages of 100 B, or with the number and size of the case.
 
     A case with a schedule takes `seconds` seconds.
     """
@@ -59,7 +59,7 @@ def planned(case: str, who: str, turn: int, messages: int, seconds: int) -> Plan
 def try_out(processes: Processes, server: Server, plan: Plan) -> Trial:
     """Run a plan, and return its result.
 
-    A failing program is a flaw, and the other programs are ended.
+    A failing program is a flaw, and the other programs are killed.
     """
     programs: list[Program] = []
     blank = Trial(plan.case, plan.who, plan.turn)
@@ -99,13 +99,12 @@ def _exchanged(
 
 
 def _receivers(who: Who, case: Case, loads: Sequence[Load]) -> list[Load]:
-    """Return the load of each receiver."""
+    """Return the load of each receiver; none if only the answers to senders count."""
     fan = case.fan if who.receives else 0
     return [replace(load, reader=reader) for load in loads for reader in range(fan)]
 
 
 def judged(done: Trial, case: Case, messages: int, came: Sequence[Said], sent: Sequence[Said]) -> Trial:
-    """Return the result with its figure, or with its flaw."""
     count = Count(*(sum(c[what] for c in came) for what in ("lost", "doubled", "disordered")))
     if not count.is_clean:
         return replace(done, flaw=str(count))

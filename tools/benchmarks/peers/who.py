@@ -98,7 +98,10 @@ def named(text: str, kind: str, known: Collection[str]) -> list[str]:
 
 
 def picked(text: str) -> list[str]:
-    """Return ours, and the comma-separated clients or servers, or all if `text` names none."""
+    """Return ours, and the comma-separated clients or servers, or all if `text` names none.
+
+    Raises: ArgumentTypeError, for an unknown one.
+    """
     theirs = [who.name for who in PEERS.values() if not who.is_ours]
     names = named(text, "peer", [*SERVERS, *WITHOUT, *theirs])
     return [w.name for w in PEERS.values() if not names or w.is_ours or w.name in names or w.server in names]

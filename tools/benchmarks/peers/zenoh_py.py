@@ -36,7 +36,6 @@ def opened(mode: str, side: str, address: str) -> zenoh.Session:
 
 
 def route(address: str) -> None:
-    """Run a router until SIGTERM."""
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     with opened("router", "listen", address):
@@ -56,7 +55,10 @@ def send(address: str, load: Load, mode: str = "client") -> Figures:
 
 
 def wait_for_readers(publishers: list[zenoh.Publisher]) -> None:
-    """Wait for subscribers, as a publisher drops its messages before it knows one."""
+    """Wait for subscribers, as a publisher drops its messages before it knows one.
+
+    Raises TimeoutError after STALL seconds.
+    """
     limit = time.monotonic() + STALL
     while not all(publisher.matching_status.matching for publisher in publishers):
         if time.monotonic() > limit:

@@ -1,4 +1,4 @@
-"""The servers of queues: those of the peers, configured to store messages on disk."""
+"""The servers of queues: a node, and peers that store messages on disk."""
 
 from tools.benchmarks.peers.servers import BIN, HOST, PYTHON, Server, listening, start
 from tools.running.line import free_ports
@@ -60,7 +60,7 @@ def node(processes: Processes) -> Server:
 
 
 def nats_fsync(processes: Processes) -> Server:
-    """Start a newer NATS, which answers after an fsync instead of one every two minutes."""
+    """Start a newer NATS, which answers after an fsync; by default, NATS has one every two minutes."""
     (port,) = free_ports(1)
     path = processes.place / "fsync.conf"
     path.write_text(FSYNC.format(host=HOST, port=port, place=processes.place))

@@ -35,13 +35,12 @@ class Case:
 
     @property
     def what(self) -> tuple[str, ...]:
-        """The names of the figures of this case."""
         return (f"{self.at_a_time}→{self.at_a_time}",) if self.at_a_time else ("put", "take")
 
     def jobs(self, name: str, messages: int, slow: int = 1) -> Jobs:
-        """Return the jobs of a run.
+        """Return the jobs of a run: `messages`, divided by `slow`, and fewer for small windows.
 
-        `slow` is the divisor for their number.
+        There are at least four windows of jobs.
         """
         count = max(4 * self.window, int(messages * FEW.get(self.window, 1.0)) // slow)
         each = self.at_a_time or 1
@@ -71,7 +70,7 @@ def limit_of(case: Case, theirs: str) -> float | None:
 
 
 def chosen_cases(text: str) -> list[str]:
-    """Return the cases whose names have all comma-separated words.
+    """Return the cases whose names have all comma-separated words; without a word, all cases.
 
     Raises ArgumentTypeError if there is none.
     """

@@ -34,7 +34,7 @@ class Outcome:
 def run(processes: Processes, at: Server, who: Worker, jobs: Jobs, waits: bool) -> Outcome:
     """Run the jobs, and return the figures.
 
-    A failing program is a flaw, and the other programs are ended. With `waits`, jobs are consumed only after
+    A failing program is a flaw, and the other programs are killed. With `waits`, jobs are consumed only after
     all are put.
     """
     programs: list[Program] = []
@@ -74,7 +74,7 @@ def figures(jobs: Jobs, put: Sequence[Any], took: Sequence[Any], waits: bool) ->
     """Return the jobs per second.
 
     The rate of puts counts until the last answer, and that of deliveries from the first arrival to the last
-    ack. Without `waits`, one rate counts from the first put to the last ack.
+    ack. Without `waits`, one rate counts from the first put until the last ack or answer.
     """
     began, answered = min(p["began"] for p in put), max(p["answered"] for p in put)
     first, last = min(t["first"] for t in took if t["first"]), max(t["last"] for t in took)
@@ -84,7 +84,7 @@ def figures(jobs: Jobs, put: Sequence[Any], took: Sequence[Any], waits: bool) ->
 
 
 def counted(jobs: Jobs, numbers: Iterable[int], again: Iterable[int]) -> tuple[str, int]:
-    """Return the errors, and the number of marked redeliveries."""
+    """Return the errors, empty if there are none, and the number of marked redeliveries."""
     came, flagged = Counter(numbers), Counter(again)
     lost = jobs.messages - len(came)
     doubled = sum(max(0, count - 1 - flagged[number]) for number, count in came.items())
@@ -131,6 +131,6 @@ def _numbers(processes: Processes, jobs: Jobs, kind: str) -> list[int]:
 
 
 def used(server: Server) -> float:
-    """Return the CPU seconds of all processes of a server."""
+    """Return the CPU seconds of the running processes of a server."""
     times = [psutil.Process(program.pid).cpu_times() for program in server.programs if not program.ended()]
     return float(sum(t.user + t.system for t in times))

@@ -61,7 +61,7 @@ class Putting:
         self._used, self._began = time.process_time(), time.monotonic()
 
     def told(self) -> Figures:
-        """Return start and last answer (s), and the CPU time of this process (s)."""
+        """Return the start and this moment as that of the last answer (monotonic s), and CPU time (s)."""
         return {"began": self._began, "answered": time.monotonic(), "cpu": time.process_time() - self._used}
 
 
@@ -79,7 +79,6 @@ class Taken:
         self._used = time.process_time()
 
     def ready(self) -> None:
-        """Signal that the consumer is ready."""
         self._jobs.file("ready").touch()
 
     def take(self, contents: Sequence[bytes], again: Collection[int] = ()) -> None:
@@ -93,7 +92,7 @@ class Taken:
             self._again += contents[place][:NUMBER]
 
     def acked(self, count: int) -> None:
-        """Record acked jobs."""
+        """Record `count` acked jobs, and show the number of all in the file `count`."""
         self._acked += count
         self._last = time.monotonic()
         COUNT.pack_into(self._shown, 0, self._acked)
@@ -116,7 +115,7 @@ Client = Callable[[str, Jobs], Coroutine[Any, Any, Figures] | Figures]
 
 
 def run(put: Client, take: Client) -> None:
-    """Run a client that was started as a program."""
+    """Put or take, as the arguments of the program say, and print the figures as JSON."""
     role, address, packed = sys.argv[1:]
     found = (put if role == "put" else take)(address, Jobs.unpacked(packed))
     print(json.dumps(asyncio.run(found) if asyncio.iscoroutine(found) else found))

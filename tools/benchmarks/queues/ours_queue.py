@@ -64,7 +64,6 @@ async def put_lone(address: str, jobs: Jobs) -> Figures:
 
 
 async def put_many(address: str, jobs: Jobs) -> Figures:
-    """Put a window of jobs at a time."""
     async with mesh.connect(address, timeout=PATIENCE) as m:
         queue = m.queue(jobs.name)
         await there(queue)

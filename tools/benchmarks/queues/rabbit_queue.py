@@ -18,7 +18,6 @@ PERSISTENT = pika.BasicProperties(delivery_mode=2)
 
 
 async def _opened(address: str, jobs: Jobs) -> tuple[AsyncioConnection, Channel]:
-    """Open a channel, and declare the queue."""
     where, _, kind = address.partition("/")
     host, port = host_and_port(where)
     loop = asyncio.get_running_loop()
@@ -41,7 +40,10 @@ async def _opened(address: str, jobs: Jobs) -> tuple[AsyncioConnection, Channel]
 
 
 class _Confirms:
-    """The publisher's window: the confirmed messages, single or in ranges."""
+    """The confirms of a publisher's messages, which come for one message or for a range.
+
+    `confirmed` is the number of confirmed messages; each confirm sets `changed`.
+    """
 
     def __init__(self) -> None:
         self.confirmed = self._last = 0

@@ -91,7 +91,10 @@ WORKERS = {
 
 
 def chosen_workers(text: str) -> list[str]:
-    """Return ours, and the comma-separated names, or all if `text` has none."""
+    """Return the names of ours, and the comma-separated names, or all if `text` has none.
+
+    Raises: ArgumentTypeError, for an unknown one.
+    """
     names = named(text, "peer with queues", [name for name, who in WORKERS.items() if not who.is_ours])
     return [name for name, who in WORKERS.items() if not names or who.is_ours or name in names]
 

@@ -1,1 +1,1 @@
-"""The speed of requests and replies, here and with peers."""
+"""The speed of requests and replies, of Heronry and of its peers."""

@@ -48,7 +48,7 @@ class Asking:
 
 
 class Echo:
-    """The service of one server, which replies with the request."""
+    """The service of one server: it replies with the request, and does `work` for one request at a time."""
 
     def __init__(self, asking: Asking) -> None:
         self.asking = asking
@@ -111,7 +111,7 @@ class Run:
             await self._ask(number, time.monotonic())
 
     async def _on_schedule(self) -> None:
-        """Send on a schedule; delays of the sender are included."""
+        """Send on a schedule; the latencies include delays of the sender."""
         began = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
             for number in range(self._asking.requests):
@@ -138,7 +138,7 @@ Opening = Callable[[str, Asking], AbstractAsyncContextManager[Call]]
 
 
 async def _serve(serving: Serving, address: str, asking: Asking) -> Figures:
-    """Serve until SIGTERM."""
+    """Serve until SIGTERM, and return the number of requests and the CPU time (s)."""
     over, echo = asyncio.Event(), Echo(asking)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     async with serving(address, echo):
@@ -153,7 +153,7 @@ async def _ask(opening: Opening, address: str, asking: Asking) -> Figures:
 
 
 def run(serving: Serving, opening: Opening) -> None:
-    """Run a client that was started as a program."""
+    """Serve or ask, as the arguments of the program say, and print the figures as JSON."""
     role, address, packed = sys.argv[1:]
     asking = Asking.unpacked(packed)
     made = _serve(serving, address, asking) if role == "serve" else _ask(opening, address, asking)

@@ -17,7 +17,7 @@ MOST = 4  # servers of one service
 
 
 def _ports(prefix: str = "", count: int = MOST) -> Server:
-    """Return addresses at which the servers themselves listen, without a broker."""
+    """Return `count` addresses at which the servers themselves listen, without a broker."""
     addresses = ",".join(f"{HOST}:{port}" for port in free_ports(count))
     return Server((), prefix + addresses, prefix + addresses)
 
@@ -26,7 +26,7 @@ def _ports(prefix: str = "", count: int = MOST) -> Server:
 class Caller:
     """A kind of client and server.
 
-    Without the files `needs`, it is not installed. With `fresh`, its addresses are used once, because servers
+    Without the files `needs`, it is not installed. With `fresh`, each run has new addresses, because servers
     listen there.
     """
 
@@ -49,7 +49,6 @@ class Caller:
         return self._command("serve", at.outward, replace(asking, server=number, work=work))
 
     def asker(self, at: Server, asking: Asking, count: int) -> list[str]:
-        """Return the command of the client for `count` servers."""
         address = at.inward
         if self.fresh and "," in address:
             address = ",".join(address.split(",")[:count])
@@ -109,6 +108,9 @@ CALLERS = {
 
 
 def chosen_callers(text: str) -> list[str]:
-    """Return ours, and the comma-separated names, or all if `text` has none."""
+    """Return the names of ours, and the comma-separated names, or all if `text` has none.
+
+    Raises: ArgumentTypeError, for an unknown one.
+    """
     names = named(text, "peer with requests", [name for name, who in CALLERS.items() if not who.is_ours])
     return [name for name, who in CALLERS.items() if not names or who.is_ours or name in names]

@@ -17,7 +17,7 @@ Commands = Sequence[list[str]]
 class Outcome:
     """The figures of a run.
 
-    `flaw` says why there is no result, or is empty.
+    `flaw` names the errors, or is empty.
     """
 
     figures: dict[str, Any] = field(default_factory=dict)
@@ -25,14 +25,14 @@ class Outcome:
     flaw: str = ""
 
     def share(self, server: int) -> float:
-        """Return the percentage of all requests that a server handled."""
+        """Return the percentage of all requests that a server handled; 0 without requests."""
         return 100 * self.served[server] / (sum(self.served) or 1)
 
 
 def exchanged(processes: Processes, asking: Asking, servers: Commands, asker: list[str]) -> Outcome:
     """Run the requests, and return the figures.
 
-    A failing program is a flaw, and the other programs are ended.
+    A failing program is a flaw, and the other programs are killed.
     """
     programs: list[Program] = []
     try:
@@ -61,7 +61,7 @@ def _exchanged(
 
 
 def _await(processes: Processes, server: Program, ready: Path) -> None:
-    """Wait until a server is ready. Raises: Failed, if the server ends before."""
+    """Wait until a server is ready. Raises Failed if the server ends before, or after LIMIT seconds."""
     processes.until(lambda: ready.exists() or server.ended(), LIMIT, f"{server.name} was not ready")
     if server.ended():
         raise Failed(f"{server.name} ended by itself: {server.words()}")

@@ -17,7 +17,10 @@ PREFETCH, AT_WORK = 512, 2  # prefetch of idle and of working servers
 
 
 def opened(address: str, name: str, is_first: bool) -> Any:
-    """Return a client: at a node, or with a node of its own."""
+    """Return a client: at a node, or with a node of its own.
+
+    The first of the embedded nodes binds the address; the others use it as their seed.
+    """
     if not address.startswith(OWN):
         return mesh.connect(address)
     where = {"bind" if is_first else "seeds": f"tcp://{address.removeprefix(OWN)}"}

@@ -28,7 +28,10 @@ TALK = 1.0  # simulated s between two pings
 
 
 class User:
-    """A client at a node that serves or watches addresses, and knows the number of servers of each."""
+    """A client at a node that serves or watches addresses.
+
+    `known` has 1 for each watched address that has a server, and `count` is their number.
+    """
 
     def __init__(self, net: SimNetwork, node: Counted, name: str, size: int) -> None:
         self.net, self.name, self.size = net, name, size
@@ -109,7 +112,7 @@ class Meter:
         net.trace = counting  # type: ignore[method-assign]
 
     def read(self) -> tuple[float, float]:
-        """Return the bytes in the network without those from users, and the CPU seconds."""
+        """Return the bytes in the network so far, without those from users, and the nodes' CPU seconds."""
         said = sum(user.bytes_said for user in self._users)
         return self._bytes - said, sum(node.spent for node in self._nodes)
 
@@ -154,7 +157,7 @@ def _registered(
 def _changed(
     net: SimNetwork, meter: Meter, servers: list[User], watchers: list[User], size: int
 ) -> dict[str, float]:
-    """Let one server after the other stop and serve again, and return the figures."""
+    """Stop and start the service of one address after the other, and return the figures."""
     before = meter.read()
     said: dict[tuple[int, int], float] = {}
     took: list[float] = []

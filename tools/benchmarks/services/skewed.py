@@ -18,7 +18,7 @@ assert len(SERVE) == MOST
 
 
 def tried(balancer: str, requests: int, advance: Callable[[], None]) -> Outcome:
-    """Run `requests` requests, with each server at a node of its own."""
+    """Run `requests` requests in a mesh with the strategy `balancer`; each server has a node of its own."""
     with Processes() as processes:
         _start(processes, balancer)
         asking = Asking(f"skewed/{balancer}", requests, PARALLEL)
@@ -34,7 +34,6 @@ def tried(balancer: str, requests: int, advance: Callable[[], None]) -> Outcome:
 
 
 def _start(processes: Processes, balancer: str) -> None:
-    """Start five nodes, and return when all see each other."""
     config = processes.place / "mesh.toml"
     config.write_text(f'[balancing]\nstrategy = "{balancer}"\n')
     nodes: list[Node] = []

@@ -42,9 +42,10 @@ topics = ["bench/#"]
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """A running bridge between two sites.
+    """A bridge between two sites.
 
-    `command(role, site, sending)` returns the command of a receiver or sender at a site.
+    `command(role, site, sending)` returns the command of a receiver or sender at a site; `role` is take or
+    send.
     """
 
     wan: Wan

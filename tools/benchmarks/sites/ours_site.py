@@ -1,6 +1,7 @@
-"""The speed of messages to another site with Heronry, answered when the sending site has stored them.
+"""The clients of Heronry for messages to another site.
 
-The address is STATE:NODE, the state directory of a site and one of its nodes.
+The sender waits for room in its window, and at the end for the answers. The address is STATE:NODE, the state
+directory of a site and one of its nodes.
 """
 
 import asyncio

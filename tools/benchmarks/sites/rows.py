@@ -7,7 +7,10 @@ EVERY = ("heronry", "nats-py", "jgroups")  # ours first
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case: messages of `size` bytes, `window` at a time."""
+    """A case: messages of `size` bytes.
+
+    `window` is the number of messages in flight, for clients that wait for each answer.
+    """
 
     what: str
     size: int

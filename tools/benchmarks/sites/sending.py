@@ -23,7 +23,7 @@ Send = Callable[[bytes], Awaitable[object]]  # returns with the answer
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """The messages of one run: `window` of `size` bytes are in flight at a time."""
+    """The messages of one run, which `window` concurrent tasks send."""
 
     name: str
     messages: int
@@ -49,7 +49,7 @@ Opening = Callable[[str, Sending], AbstractAsyncContextManager[Send]]
 
 
 async def _take(taking: Taking, address: str, sending: Sending) -> Figures:
-    """Receive until all messages have arrived, or none for a while."""
+    """Receive until all messages have arrived, or none arrives for QUIET seconds."""
     numbers: list[int] = []
     last = 0.0
     async with taking(address, sending) as contents:
@@ -65,7 +65,7 @@ async def _take(taking: Taking, address: str, sending: Sending) -> Figures:
 
 
 async def _send(opening: Opening, address: str, sending: Sending) -> Figures:
-    """Send `window` messages at a time, each until it is answered."""
+    """Send all messages by `window` tasks, each of which awaits `send` for one message after the other."""
     async with opening(address, sending) as send:
         numbers = iter(range(sending.messages))
 
@@ -82,7 +82,7 @@ async def _send(opening: Opening, address: str, sending: Sending) -> Figures:
 
 
 def run(taking: Taking, opening: Opening, window: int = 0) -> None:
-    """Run a client that was started as a program.
+    """Take or send, as the arguments of the program say, and print the figures as JSON.
 
     `window` replaces the given one, unless it is 0.
     """

@@ -1,1 +1,1 @@
-"""Runs with busy, slow, stopped or killed nodes."""
+"""Runs with busy, slow, stopped or killed nodes and clients."""

@@ -19,12 +19,15 @@ def share(gets: Sequence[Get], node: str) -> float:
 
 
 def stretches(gets: Sequence[Get]) -> Iterator[Sequence[Get]]:
-    """Yield overlapping stretches of gets, each STEP later than the one before."""
+    """Yield overlapping stretches of STRETCH gets, each STEP gets later than the one before."""
     return (gets[at - STRETCH : at] for at in range(STRETCH, len(gets) + 1, STEP))
 
 
 def settled(gets: Sequence[Get], since: float, fits: Callable[[float], bool]) -> float:
-    """Return the seconds until the last stretch in which the victim's share did not fit; 0 if all did."""
+    """Return the seconds from `since` until the victim's share fits for good; 0 if it always fits.
+
+    They end with the last stretch in which the share does not fit.
+    """
     wrong = [stretch for stretch in stretches(gets) if not fits(share(stretch, VICTIM))]
     return wrong[-1][-1].at - since if wrong else 0.0
 
@@ -36,7 +39,6 @@ def measured(count: int, advance: Callable[[], None]) -> Report:
 
 
 def told(in_turn: Trial, by_load: Trial, count: int) -> Report:
-    """Return the report on RoundRobin, and on LeastLoaded."""
     rows = [*_in_turn(in_turn, count), *_by_load(by_load, count)]
     return Report("balance", rows, {trial.strategy: _details(trial, count) for trial in (in_turn, by_load)})
 

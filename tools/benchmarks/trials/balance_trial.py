@@ -52,7 +52,11 @@ class Trial:
         return [get for get in self.gets if start <= get.at < end]
 
     def stages(self, count: int) -> dict[str, list[Get]]:
-        """Return the last gets before the load, and the first ones after load and relief show."""
+        """Return at most `count` gets of each stage.
+
+        They are the last gets before the load, and the first ones after the times in which load and relief
+        may show.
+        """
         return {
             "before": self.between(0.0, self.busy)[-count:],
             "busy": self.between(self.busy + HEARD, self.relieved)[:count],
@@ -108,7 +112,6 @@ def _run(
 
 
 def configuration(strategy: str) -> str:
-    """Return the mesh.toml of all nodes."""
     lines = ["[balancing]", f'strategy = "{strategy}"', f"[nodes.{READER}]"]
     for name in MASTERS:
         domains = [DOMAIN, OWN] if name == VICTIM else [DOMAIN]
@@ -146,7 +149,7 @@ def _row(m: sync.Client) -> dict[str, Any]:
 
 
 def _told(m: sync.Client) -> str:
-    """Return the load of the victim as the reader's node knows it."""
+    """Return the victim's load and its event loop's delay, as the reader's node knows them, for people."""
     row = _row(m)
     return f"load {row['load']:.2f}, loop {1000 * row['lag']:.0f} ms late"
 

@@ -32,7 +32,7 @@ class Subscriber:
 
 @dataclass(frozen=True, slots=True)
 class Killed:
-    """A node that died at `at`, and was started again at `started`."""
+    """A node or client that died at `at`, and was started again at `started`."""
 
     node: str
     at: float
@@ -55,7 +55,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A message that a subscriber received, with its content."""
+    """A message that a subscriber received at `at`; the other fields are from its content."""
 
     publisher: str
     number: int

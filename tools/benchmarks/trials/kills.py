@@ -24,7 +24,7 @@ QUIET = 0.5  # s in which duplicates would arrive
 
 
 class Campaign:
-    """A mesh with its clients, whose nodes are killed."""
+    """A mesh whose nodes are killed, with its clients."""
 
     def __init__(self, story: Story, processes: Processes, rate: int, advance: Callable[[], None]) -> None:
         self._story = story
@@ -39,7 +39,7 @@ class Campaign:
         self._subscribers: list[Program] = []
 
     def run(self, plan: list[Kill]) -> None:
-        """Run all kills, until the last message has arrived."""
+        """Run all kills, and wait until the promised messages have arrived or arrivals stall."""
         self._nodes = {node.name: node for node in self._story.start(self._processes)}
         self._start_clients()
         self._pause(SETTLING)
@@ -85,7 +85,7 @@ class Campaign:
             self._publishers.append(program)
 
     def _kill(self, kill: Kill) -> None:
-        """Kill a node, once it is running."""
+        """Kill a node once it is running, and plan its restart."""
         node = self._nodes[kill.node]
         self._wait(
             lambda: node.name not in self._due and node.is_ready(), READY, f"{node.name} was not ready"
@@ -102,7 +102,7 @@ class Campaign:
         self._processes.until(condition, limit, failure, meanwhile=self._look_after)
 
     def _look_after(self) -> None:
-        """Restart dead nodes when it is time, and check that no other program ends."""
+        """Restart dead nodes when it is time. Raises Failed if a client has failed."""
         now = time.monotonic()
         for name, due in list(self._due.items()):
             if now >= due:
@@ -117,7 +117,7 @@ class Campaign:
                 raise Failed(f"{program.name} ended by itself: {program.words()}")
 
     def _arrive(self) -> None:
-        """Wait until each subscriber has the promised messages, or arrivals stall."""
+        """Wait until each subscriber has as many messages as were promised, or arrivals stall."""
         promised = {
             name: sum(a.is_promised for a in answers.values()) for name, answers in self._answers().items()
         }
@@ -140,7 +140,6 @@ class Campaign:
         return (self._processes.place / f"{name}.txt").read_text().splitlines()
 
     def outcome(self, seed: int) -> Outcome:
-        """Return the outcome, with the checked records of all programs."""
         arrivals = {s.name: read_arrivals(self._lines(s.name)) for s in self._story.subscribers}
         outcome = Outcome(self._story, seed, self.killed, self._answers(), arrivals)
         outcome.judge()
@@ -153,7 +152,10 @@ def measured(story: Story, count: int, seed: int, rate: int, advance: Callable[[
 
 
 def killed_and_judged(story: Story, count: int, seed: int, rate: int, advance: Callable[[], None]) -> Outcome:
-    """Run `count` kills drawn from the seed, and return the outcome."""
+    """Run `count` kills drawn from the seed, and return the outcome.
+
+    After an error or with anomalies, the logs are kept.
+    """
     with Processes() as processes:
         campaign = Campaign(story, processes, rate, advance)
         try:
@@ -169,7 +171,10 @@ def killed_and_judged(story: Story, count: int, seed: int, rate: int, advance: C
 
 
 def _keep(place: Path, seed: int, kills: list[Killed], anomalies: list[Anomaly]) -> Path:
-    """Copy logs and records to a folder that stays, with the events."""
+    """Copy logs, records and configuration to a new folder outside `place`, and return the new folder.
+
+    A file `events` in the new folder lists the kills and the anomalies.
+    """
     kept = Path(tempfile.mkdtemp(prefix=f"mesh-kills-{seed}-"))
     for path in place.iterdir():
         if path.suffix in (".txt", ".err", ".toml"):

@@ -41,7 +41,6 @@ class Outcome:
         return self.promised / (last - first) if last > first else 0.0
 
     def judge(self) -> None:
-        """Find all anomalies."""
         self.anomalies = [
             anomaly
             for s in self.story.subscribers
@@ -50,7 +49,7 @@ class Outcome:
         ]
 
     def counts(self, of_kind: str, what: str) -> int:
-        """Return the number of anomalies that are most likely due to kills of this kind."""
+        """Return the number of anomalies `what` that are most likely due to kills of the kind `of_kind`."""
         wrong = [(a, nearest(a.at, self.kills)) for a in self.anomalies if a.what == what]
         kinds = [self.story.kind(kill, a.publisher, a.subscriber) for a, kill in wrong if kill is not None]
         return kinds.count(of_kind)

@@ -57,7 +57,7 @@ class Outcome:
 
 
 class Campaign:
-    """A node with a queue, and its producers and consumers, all of which are killed."""
+    """A node with a queue, and its producers and consumers; any of them can be killed."""
 
     def __init__(self, processes: Processes, rate: int, seed: int, advance: Callable[[], None]) -> None:
         self._processes, self._rate, self._seed, self._advance = processes, rate, seed, advance
@@ -99,7 +99,7 @@ class Campaign:
         self._programs[name] = self._processes.start(name, module, NODE, QUEUE, *own)
 
     def _kill(self, kill: Kill) -> None:
-        """Kill a program, once it is running."""
+        """Kill a program or the node once it is running, and plan its restart."""
         name = kill.node
         self._wait(lambda: name not in self._due and self._is_up(name), READY, f"{name} was not ready")
         self._died[name] = time.monotonic()
@@ -120,7 +120,7 @@ class Campaign:
         self._processes.until(condition, limit, failure, meanwhile=self._look_after)
 
     def _look_after(self) -> None:
-        """Restart dead programs when it is time, and check that no other program ends."""
+        """Restart killed programs when it is time. Raises Failed if another program has failed."""
         now = time.monotonic()
         for name, due in list(self._due.items()):
             if now >= due:
@@ -152,7 +152,6 @@ class Campaign:
         return not row.bytes  # messages in doubt are neither ready nor out
 
     def outcome(self, seconds: float) -> Outcome:
-        """Return the outcome, with the checked records of all programs."""
         answers = {k: v for text in self._texts("producer") for k, v in read_answers(text).items()}
         events = [event for text in self._texts("consumer") for event in read_events(text)]
         outcome = Outcome(self._seed, self.killed, answers, events, seconds)
@@ -183,7 +182,10 @@ def killed_and_judged(count: int, seed: int, rate: int, advance: Callable[[], No
 
 
 def _keep(place: Path, seed: int, kills: list[Killed], anomalies: list[Anomaly]) -> Path:
-    """Copy logs and records to a folder that stays, with the events."""
+    """Copy logs, records and configuration to a new folder outside `place`, and return the new folder.
+
+    A file `events` in the new folder lists the kills and the anomalies.
+    """
     kept = Path(tempfile.mkdtemp(prefix=f"mesh-kills-{seed}-"))
     for path in place.iterdir():
         if path.suffix in (".txt", ".err", ".toml"):

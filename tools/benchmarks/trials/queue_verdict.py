@@ -13,8 +13,9 @@ WRONG = ("lost", "doubled", "again", "unwanted")
 class Anomaly:
     """An error of the kind `what` with a job.
 
-    A lost job was put and answered OK, but never acked. A doubled job was redelivered without a mark, and
-    "again" means redelivered after its ack was confirmed. An unwanted job was refused, and delivered.
+    A lost job was put and answered with OK, but no consumer began to ack it. A doubled job was delivered
+    again without a mark, and "again" means a delivery after the ack was confirmed. An unwanted job was
+    refused, and delivered.
     """
 
     what: str

@@ -83,7 +83,6 @@ def _reader(processes: Processes, node: Node, topic: str, name: str) -> Program:
 
 
 def told(found: list[Round]) -> Report:
-    """Return the ratio of the medians, and how much the node grew."""
     going, stopped = ([r for r in found if r.is_stopped is which] for which in (False, True))
     p99, p99_stopped = (1000 * median([r.p99 for r in rounds]) for rounds in (going, stopped))
     lost = sum(r.lost for r in found)

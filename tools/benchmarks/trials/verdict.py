@@ -1,4 +1,4 @@
-"""Checks a campaign: every promised message arrived once, in its publisher's order."""
+"""Checks a campaign: promised messages arrived once and in order, and refused messages did not arrive."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def judged(
 
 
 def nearest(at: float, kills: Sequence[Killed]) -> Killed | None:
-    """Return the kill to which an anomaly at this time is most likely due."""
+    """Return the kill to which an anomaly at the time `at` is most likely due; None without kills."""
     return min(kills, key=lambda kill: max(kill.at - at, at - kill.started, 0.0), default=None)
 
 
@@ -61,10 +61,11 @@ def seen_from(kill: Killed, publisher: Publisher, subscriber: Subscriber) -> str
 def recovery(
     kill: Killed, kills: Sequence[Killed], publisher: Publisher, came: Sequence[Arrival], path: Sequence[str]
 ) -> float | None:
-    """Return the seconds from a node's restart until a message that was posted after it arrived.
+    """Return the seconds from a node's restart until a message that was posted later arrived.
 
-    `path` has the nodes that messages pass. If the node is not on it, the time counts from its death. None
-    means that another node of the path died in between, or that no message was posted.
+    `path` has the nodes that messages pass. If the killed node is not one of them, the time counts from its
+    death. None means that no such message arrived, or that the death of another node of the path may have
+    delayed it.
     """
     is_third = kill.node not in path
     start = kill.at if is_third else kill.started

@@ -19,7 +19,6 @@ def measured(rounds: int, count: int, advance: Callable[[], None]) -> Report:
 
 
 def told(rounds: Sequence[Round]) -> Report:
-    """Return the report on the rounds."""
     in_turn = [each.in_turn for each in rounds]
     weighted = [each.weighted for each in rounds]
     ratios = [slow(w, MOST) / slow(t, MOST) for t, w in zip(in_turn, weighted, strict=True)]
@@ -44,7 +43,10 @@ def slow(phase: Phase, part: float) -> float:
 
 
 def wrong(phase: Phase) -> str:
-    """Return the reason for no result: failed gets, or a slow node that was not a member all the time."""
+    """Return the reason for no result, or an empty text.
+
+    Reasons are failed gets, and events about the slow node, which should be a member all the time.
+    """
     failed = [get.source for get in phase.gets if get.source not in MASTERS]
     if failed:
         return f"{phase.strategy}: {len(failed)} gets failed: {', '.join(sorted(set(failed)))}"

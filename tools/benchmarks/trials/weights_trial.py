@@ -67,7 +67,10 @@ def try_out(count: int, advance: Callable[[], None]) -> Round:
 def ask(
     processes: Processes, strategy: str, seconds: float, snapshots: Path, weights: Path | None = None
 ) -> Phase:
-    """Run a mesh with a slow master for `seconds`, and return when all nodes have stopped."""
+    """Run a mesh with a slow master for `seconds`, and return its figures when all nodes have stopped.
+
+    `weights` is a file to be applied first; None means no weights.
+    """
     phase = Phase(strategy)
     nodes = _start(processes, strategy, snapshots)
     environ = {"MESH_STATE_DIR": str(processes.place)}
@@ -97,7 +100,6 @@ def learn(processes: Processes, snapshots: Path) -> Path:
 
 
 def configuration(strategy: str, snapshots: Path) -> str:
-    """Return the mesh.toml of all nodes."""
     # A weight needs thirty states, and a round should not last a minute.
     lines = ["[timing]", "state = 0.5", "[balancing]", f'strategy = "{strategy}"']
     lines += ["[snapshots]", f"dir = {json.dumps(str(snapshots))}"]

@@ -1,4 +1,4 @@
-"""A client that publishes messages without subscribers to another node, to fill the logs.
+"""A client that publishes messages without subscribers to the master of DOMAIN, to fill the logs.
 
 python -m tools.lab_parts.week.chatter NODE DOMAIN RATE
 """

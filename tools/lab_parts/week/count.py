@@ -1,4 +1,4 @@
-"""Counts the messages of a week: none may be lost, except those in docs/backup.md after a restore."""
+"""Counts the messages of a week: none may be lost, except after a restore as docs/backup.md says."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ Window = tuple[int, int]  # first and last number of a publisher
 class Restored:
     """A restore of a node.
 
-    `since` has the numbers of each publisher that were answered between the backup and the loss of the disk.
-    `came` has the records of all subscribers just before the loss.
+    `since` has the first and last number of each publisher that were answered between the backup and the loss
+    of the disk. `came` has the records of all subscribers after the loss and before the restore.
     """
 
     node: str
@@ -27,7 +27,8 @@ class Restored:
 class Weekly:
     """The counts of one subscriber.
 
-    `gone` and `again` count the lost and the doubled messages of the restored node.
+    `gone` counts the lost messages that the restored node may lose, and `again` the doubled and disordered
+    messages since its restore.
     """
 
     count: Count = field(default_factory=Count)
@@ -42,7 +43,8 @@ class Weekly:
 def count(said: Mapping[str, Any], came: Mapping[str, Any], restored: Restored | None) -> dict[str, Weekly]:
     """Return the counts of each subscriber.
 
-    Each publisher has the name of a subscriber, and its place in `said` as its number.
+    In its records, a publisher is identified by its place in `said`. Publishers and subscribers have the
+    names of their nodes.
     """
     return {
         name: _of(

@@ -15,7 +15,8 @@ SETTLED = 9  # samples that a judgment needs
 class Measure(NamedTuple):
     """A measured figure of a node.
 
-    In the last third of a run it may exceed the middle third by `share` of it, and by `more`.
+    In the last third of a run, the figure may exceed its maximum in the middle third by `share` of that, and
+    by `more`.
     """
 
     name: str
@@ -38,7 +39,8 @@ SEGMENTS, LOGS = Measure("segments, MiB", MIB), Measure("logs, MiB", MIB)
 class Growth:
     """A figure of one node over a run.
 
-    `most` is the limit, which a growing figure exceeds.
+    `most` is the limit of `last`, which a growing figure exceeds. `last` is the final value, or the maximum
+    of the last third.
     """
 
     first: float
@@ -66,7 +68,7 @@ def judged(series: Sequence[float], measure: Measure) -> Growth:
 
 
 def bounded(series: Sequence[float], limit: float) -> Growth:
-    """Return the growth of a figure that has a limit of its own."""
+    """Return the growth of a figure that has a fixed limit."""
     return Growth(series[0], max(series), series[-1], limit)
 
 

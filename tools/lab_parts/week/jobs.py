@@ -27,7 +27,7 @@ class Jobs:
         return f"{EACH} at each node"
 
     def take(self, names: Sequence[str]) -> str:
-        """Consume all jobs, and return the errors as text, which is empty if each job came once."""
+        """Consume all jobs, and return the errors as text; it is empty if each job came once."""
         found = Counter[str]()
         for name in names:
             found.update(self._at(name, _taken))
@@ -54,7 +54,7 @@ async def _put(m: mesh.Client, name: str) -> None:
 
 
 async def _taken(m: mesh.Client) -> list[str]:
-    """Consume all jobs of this node, and return them."""
+    """Consume EACH jobs at this node, and return them. Raises TimeoutError after TAKING seconds."""
     found: list[str] = []
     async with m.queue(QUEUE).consume(prefetch=50) as jobs, asyncio.timeout(TAKING):
         async for job in jobs:

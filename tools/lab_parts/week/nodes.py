@@ -1,4 +1,4 @@
-"""Three nodes with a history: seven days of segments, under their names, before their first start."""
+"""Three nodes with a history: days of segments, under their names, before their first start."""
 
 import json
 import shutil
@@ -46,7 +46,7 @@ def data_of(processes: Processes, name: str) -> Path:
 
 
 def give_a_past(processes: Processes, hours: float, seed: int) -> tuple[int, int]:
-    """Generate the nodes' segments and identities, and return the number of segments and bytes."""
+    """Generate the nodes' segments and identities, and return the number of segments and of their bytes."""
     past = processes.place / "past"
     wish = ("--nodes", str(len(NAMES)), "--hours", f"{hours:g}", "--seed", str(seed), "--close", "60")
     words = ("tools.generate_snapshots", *wish, "--clean", "--to", str(past))

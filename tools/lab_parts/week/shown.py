@@ -13,7 +13,6 @@ from tools.lab_parts.week.plan import WeekPlan, WeekResult
 
 
 def shown(plan: WeekPlan, result: WeekResult) -> Group:
-    """Return all tables for a terminal."""
     return Group(_steps(plan, result), _counts(result), _growth(result), *_wrong(result))
 
 

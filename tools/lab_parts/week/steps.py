@@ -16,7 +16,7 @@ LIMIT = 120.0  # s that one command may take
 
 
 class Operator:
-    """An operator with a shell."""
+    """The commands of an operator, for the nodes of a week."""
 
     def __init__(self, processes: Processes, nodes: Sequence[Node], crowd: SoakCrowd) -> None:
         self._processes, self._nodes, self._crowd = processes, nodes, crowd
@@ -34,7 +34,7 @@ class Operator:
         return program.code == 0
 
     def upgrade(self, node: Node) -> None:
-        """Stop a node, start it as this release, and wait until all nodes are healthy."""
+        """Stop a node, start it as this release, and wait until it is well and all nodes see each other."""
         node.stop()
         node.inside = ()
         node.start()
@@ -49,14 +49,14 @@ class Operator:
         return self._processes.place / f"{node.name}.backup"
 
     def back_up(self, node: Node) -> int:
-        """Make a backup of a running node, check it, and return its bytes."""
+        """Make a backup of a running node, check it, and return its size in bytes."""
         path = self.backup_of(node)
         self.mesh("backup", "backup", "create", str(path), node=node.name)
         self.mesh(f"checked-{node.name}", "backup", "check", str(path))
         return path.stat().st_size
 
     def answered(self) -> dict[str, int]:
-        """Return the highest answered number of each publisher, as far as recorded."""
+        """Return the highest answered number of each publisher, as far as recorded; 0 without an answer."""
         books = self._crowd.all_said()
         return {name: max((last for _, last in book["answered"]), default=0) for name, book in books.items()}
 

@@ -1,7 +1,7 @@
 """A week in production, in minutes, and its effects on a mesh.
 
-Three nodes of the last release, with seven days of history and under load, are upgraded one by one and backed
-up; one loses its disk, and is restored from its backup. Then messages are counted, and growth is measured.
+Three nodes of the last release, with days of history and under load, are upgraded one by one and backed up;
+one loses its disk, and is restored from its backup. Then messages are counted, and growth is measured.
 """
 
 import json
@@ -102,7 +102,7 @@ class Week:
         return "one by one, each well before the next"
 
     def _read_events(self) -> str:
-        """Check that each node has events of today, and return how far back its events go."""
+        """Check that each node has events of today, and describe how far back the events of all nodes go."""
         days = []
         for node in self._nodes:
             since = f"{self._plan.days + 1:g}d"
@@ -124,7 +124,7 @@ class Week:
         return f"{node.name}, with --accept-rollback"
 
     def _end(self) -> str:
-        """Wait until everything is answered and has arrived, or arrivals stall; then stop all nodes."""
+        """Wait until everything is answered and has arrived, or time is up; then stop all nodes."""
         self._crowd.hush()
         self._processes.until(self._crowd.is_done, LAST_ANSWERS, "not every message was answered")
         with suppress(Failed):  # lost messages
