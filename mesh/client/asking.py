@@ -1,4 +1,4 @@
-"""The calls of a client that read topics, delete them, and query the mesh."""
+"""The calls of a client that read topics, erase them, and query the mesh."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class NodesReply(Struct, frozen=True):
 
 
 class Asking(Subscribing, Ruling):
-    """The calls that read topics and query the node."""
+    """The calls that read and erase topics, and query the mesh."""
 
     # --- queries ----------------------------------------------------------------------------------------
 
@@ -226,7 +226,7 @@ class Asking(Subscribing, Ruling):
     async def views(self) -> Views:
         """Return the nodes that are alive now, in this mesh and in each other site.
 
-        At most 1,000 names are listed per site; `count` of a site's row is their full number.
+        At most 1,000 names are listed per other site; `count` of the site's row is their full number.
         """
         nodes = await self.nodes()
         rows = _read(await self.call("sites"), SitesReply)

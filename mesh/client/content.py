@@ -70,7 +70,10 @@ def check_destination(text: Any) -> str:
 
 
 def is_address(text: Any) -> bool:
-    """Return whether `text` is an address and not a client. Raises: BadArgument if it is not a str."""
+    """Return whether `text` is an address or a queue, and not a client or session.
+
+    Raises: BadArgument if it is not a str.
+    """
     if not isinstance(text, str):
         raise BadArgument(f"A destination must be a str such as client/joe or calc/add, not {shown(text)}.")
     return kind_of(text) != CLIENT
@@ -92,7 +95,7 @@ def _address(text: str) -> str:
 
 
 def refusal_properties(code: Any, text: Any) -> tuple[bytes, bytes]:
-    """Return a failure's content and its encoded properties. Raises: BadArgument."""
+    """Return a failure's content, shortened, and its encoded properties. Raises: BadArgument."""
     check_text(code, "code", LONGEST_CODE, BadArgument)
     if not code or not isinstance(text, str):
         hint = 'For example: fail("NO_SUCH_USER", "there is no user 5").'

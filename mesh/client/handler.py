@@ -43,7 +43,7 @@ def check_function(function: object, above: str = '@m.on("sensors/#")') -> None:
 class HandlerSource:
     """The messages of one subscription, shared by several workers.
 
-    A batch is acknowledged when all of its messages have been consumed.
+    A batch is marked as consumed when all of its messages have been.
     """
 
     def __init__(self, subscription: Subscription[Any]) -> None:
@@ -127,7 +127,10 @@ class TopicHandler:
 
 
 async def work_all(handlers: list[tuple[Handler, Any]], stop_on_error: bool) -> None:
-    """Run all workers until every subscription has ended on purpose. Raises: the first failure."""
+    """Run all workers until every source has ended on purpose.
+
+    Raises: the first failure, after the other workers were cancelled.
+    """
     workers = [
         asyncio.create_task(handler.work(source, stop_on_error))
         for handler, source in handlers

@@ -45,7 +45,7 @@ class Handling(Asking):
 
         The function may be `async` or not; without `async` it blocks the client while it works. A message
         counts as consumed when the function returns. Exceptions are logged (`mesh.client`), and the next
-        message follows.
+        message follows, unless `stop_on_error` is set.
 
         Args:
             topics: Keys or patterns (`sensors/+/temp`, `sensors/#`). Default: all topics of the domain.

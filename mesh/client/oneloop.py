@@ -1,4 +1,4 @@
-"""Checks that a client is used in the event loop and process in which it was opened."""
+"""Checks that a client is used in the event loop in which it was opened, and is not copied."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_asyncio() -> None:
 
 
 def check_loop(own: AbstractEventLoop | None) -> None:
-    """Raise WrongLoop unless `own` runs here. None is the loop of a client that was never opened."""
+    """Raise WrongLoop unless `own` runs here. None, for a client that was never opened, passes."""
     if own is not None and own is not running_loop():
         raise wrong_loop(own)
 

@@ -203,14 +203,14 @@ class Publishing(Ruling):
         return Receipt(self, domain, number)
 
     def _post_to(self, to: str, message: Prepared, flags: int, until: float = 0.0, key: str = "") -> int:
-        """Post a message to an address and return its number. Raises: WouldBlock."""
+        """Post a message for an address and return its number. Raises: WouldBlock."""
         post = self._publisher.post_to
         return self._posted(post, to, key, message[1], flags, message[4], until)
 
     async def _posted_to(
         self, to: str, message: Prepared, flags: int, until: float = 0.0, key: str = ""
     ) -> int:
-        """Post a message to an address when the window has room, and return its number."""
+        """Post a message for an address when the window has room, and return its number."""
         while True:
             try:
                 return self._post_to(to, message, flags, until, key)
@@ -273,7 +273,8 @@ class Publishing(Ruling):
     ) -> int:
         """Publish several contents under one key, in order, and wait until all are answered.
 
-        A list or tuple is fastest. Any other iterable is read one item at a time, as the window has room.
+        The call also waits for earlier messages of this client. A list or tuple is fastest. Any other
+        iterable is read one item at a time, as the window has room.
 
         Args:
             key: The topic's key.
@@ -284,7 +285,7 @@ class Publishing(Ruling):
             The number of messages.
 
         Raises:
-            PublishRefused: The first refusal.
+            PublishRefused: The first refusal for which no receipt was awaited.
             MeshTimeout: Not all were answered in time.
 
         Example:

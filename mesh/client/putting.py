@@ -60,9 +60,12 @@ class Putting:
             codec: As for `publish`.
             timeout: Seconds to wait. Default: the client's patience.
 
+        Returns:
+            The answer, as for `publish`.
+
         Raises:
-            NoQueue: The queue does not exist.
-            QueueFull: The queue is full and rejects.
+            NoQueue: The node has no queue of that name.
+            QueueFull: The queue is full.
             BadArgument, MessageTooLarge, Closed, MeshTimeout: As for `publish`.
 
         Example:

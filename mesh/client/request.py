@@ -53,7 +53,7 @@ class Request(TypedMessage[T]):
 
     @property
     def remaining(self) -> float:
-        """The seconds for which the sender still waits; `inf` without a limit."""
+        """The seconds for which the sender still waits; `inf` without a limit, 0 after it."""
         taken, served = self._taken, self._served
         if taken is None or served is None or taken.until == inf:
             return inf

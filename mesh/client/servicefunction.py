@@ -128,7 +128,7 @@ def failure_of(error: Exception) -> tuple[str, str]:
 
 
 def _clean(code: Any) -> str:
-    """Return a code without characters that the wire forbids."""
+    """Return a code that the wire accepts: shortened, without forbidden characters, "ERROR" if empty."""
     said = re.sub(r"[^!-~]", "_", code)[:LONGEST_CODE] if isinstance(code, str) else ""
     return said or "ERROR"
 

@@ -68,12 +68,12 @@ class Subscription(Generic[T]):
 
     @property
     def id(self) -> str:
-        """The id of the subscription within its session; never changes."""
+        """The id of the subscription within its session, which never changes."""
         return str(self._intake.number)
 
     @property
     def dropped(self) -> int:
-        """The number of dropped messages: read too slowly, or without room in transit from another site."""
+        """The number of dropped messages: read too slowly, or without room in transit."""
         return self._intake.dropped
 
     @property

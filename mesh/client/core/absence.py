@@ -23,7 +23,7 @@ class Absence:
         self._alarm: Alarm | None = None
 
     def begin(self, since: float) -> None:
-        """Start the reports about a node that has been silent since the time `since`."""
+        """Report, after AWAY and then regularly, a node that has been silent since the time `since`."""
         self.cancel()
         self._since = since
         self._later(AWAY - (self._desk.now - since))

@@ -14,9 +14,10 @@ KEPT = 10_000  # unread replies
 
 
 class Gathered:
-    """Collects the replies until all expected ones or `most` have arrived, or the deadline has passed.
+    """Collects replies until all expected ones or `most` have arrived, or the request ends.
 
-    `stirred` is called when a reply may have arrived, or the request may have ended.
+    At most KEPT unread replies are kept. `stirred` is called when a reply may have arrived, or the request
+    may have ended.
     """
 
     counts = True

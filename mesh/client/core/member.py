@@ -13,10 +13,9 @@ Used = Callable[[], None]
 
 
 class GroupMember:
-    """The batches of one group, or of several that are read as one.
+    """The batches of one group member, for one query or several that are read as one.
 
-    A batch is settled when it is consumed. Unconsumed batches are lost with the member, as for any
-    subscriber.
+    A batch is settled when it is consumed. Unconsumed batches are lost with the member.
     """
 
     is_left = False
@@ -39,7 +38,7 @@ class GroupMember:
 
     @property
     def error(self) -> MeshError | None:
-        """The error that ended the membership, or None. If one group fails, all end."""
+        """The error that ended the membership, or None. If it fails for one query, it ends for all."""
         return next((strand.error for strand in self.strands if strand.error is not None), None)
 
     @property
@@ -57,7 +56,7 @@ class GroupMember:
         return None
 
     def mark_consumed(self) -> None:
-        """Mark the batch as consumed, so that the node may send another."""
+        """Mark the last batch as consumed, so that the node may send another."""
         self.hold_batch()()
 
     def hold_batch(self) -> Used:

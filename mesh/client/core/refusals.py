@@ -68,7 +68,10 @@ def of_code(code: str, text: str) -> MeshError:
 
 
 def of_reply_code(code: str, text: str, sender: str) -> MeshError:
-    """Return the error of a failed request, from the service or, without a sender, from the mesh."""
+    """Return the error of a failed request.
+
+    With a `sender` the service has failed it, otherwise the mesh.
+    """
     if sender or code == "REQUEST_FAILED":
         return RequestFailed(text, code=code)
     if code == Expired.code:

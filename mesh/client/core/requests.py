@@ -43,7 +43,7 @@ class ReplyWaiter(Protocol):
         """Handle the number of services that have the request; return whether the request is over."""
 
     def on_refused(self, error: MeshError) -> None:
-        """Handle a refusal: no reply will come."""
+        """End the request with an error: no further reply will come."""
 
     def on_deadline(self) -> None:
         """End the request, because its deadline has passed."""
@@ -124,7 +124,7 @@ class Requests:
     # --- receiving --------------------------------------------------------------------------------------
 
     def on_replies(self, envelope: Envelope, indices: Sequence[int] | None) -> list[int]:
-        """Handle replies; return the numbers of their requests."""
+        """Handle replies; return the numbers of their requests, [] if the envelope has no replies."""
         batch = Batch(envelope, indices)
         if not envelope.flags & REPLY or envelope.domain != SENDS:
             self.late += len(batch)
@@ -140,7 +140,10 @@ class Requests:
         return numbers
 
     def on_answer(self, answer: Answer) -> None:
-        """Handle an answer to some numbers: OK when a service has the message, else a refusal."""
+        """Handle an answer to some numbers.
+
+        OK: services have the requests. FORWARD_WARNING is ignored. All other states are refusals.
+        """
         if answer.state == "OK":
             if self._counting:
                 for number in self._within(answer):
@@ -191,7 +194,7 @@ class Requests:
 
 
 def _said(limit: float) -> str:
-    """Return a time limit as text, rounded because calls of mesh.sync have spent some microseconds of it."""
+    """Format a time limit, rounded because calls of mesh.sync have spent some microseconds of it."""
     if limit < 0.001:
         return "a millisecond"
     return f"{limit:.3g} s" if limit < 1000 else f"{limit:g} s"

@@ -55,7 +55,10 @@ class Strand(Intake):
     whole: Several
 
     def next(self) -> Batch | None:
-        """Return the first item, to be marked as consumed; None if all of its messages are repeats."""
+        """Return the first item, to be marked as consumed.
+
+        None: all of its messages are repeats, and it is marked already.
+        """
         batch = self._items.popleft()
         self._given = batch
         if batch is None:
@@ -152,7 +155,7 @@ class Several:
         return news
 
     def mark_consumed(self) -> None:
-        """Mark the batch as consumed, so that the node may send another."""
+        """Mark the last batch as consumed, so that the node may send another."""
         strand, self._of = self._of, None
         if strand is not None:
             strand.mark_consumed()
@@ -163,7 +166,10 @@ class Several:
         return strand.hold_batch() if strand is not None else self._stir
 
     def put_back(self, rest: Sequence[Message[Any]], failed: bool) -> None:
-        """Put back the rest of the last batch, or all of it if its user `failed`, to be read first."""
+        """Put back the unread `rest` of the last batch, to be read first; all of it if its reader `failed`.
+
+        An empty rest marks the batch as consumed.
+        """
         strand, self._of = self._of, None
         if strand is not None:
             strand.put_back(rest, failed)
