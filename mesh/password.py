@@ -54,7 +54,7 @@ class _Guesses:
 
 
 class Password:
-    """A password, and the public keys that have used it successfully."""
+    """A password, the public keys that have used it successfully, and the wrong attempts by key."""
 
     def __init__(self, stored: str) -> None:
         self._salt, self._hash = _parsed(stored)

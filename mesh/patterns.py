@@ -38,7 +38,7 @@ def check_pattern(text: str) -> str:
 def meant(text: str) -> str:
     """Return the pattern for a text with wildcards of other systems, such as a/*, a/**, a.* and a.>.
 
-    Return "" if the text has none of them.
+    Return "" if the text has none of them as a whole level.
     """
     levels = text.split("." if "/" not in text else "/")
     for place, level in enumerate(levels):
