@@ -77,7 +77,7 @@ class Mesh:
         self.close()
 
     def close(self) -> None:
-        """End all nodes; a second call does nothing. Raises: CoreFailed if a node has failed."""
+        """End all nodes; a second call does nothing. Raises: the error of a node that has failed."""
         if not self._is_open:
             return
         self._check_open()
@@ -94,7 +94,7 @@ class Mesh:
 
     @like(Client.__init__)
     def connect(self, address: str | None = None, **options: Any) -> Client:
-        """Create a client of the node named `address`, or of the first node without a name.
+        """Create a client of the node named `address`; without a name, of the first node.
 
         This method can replace `mesh.connect` in a test: `monkeypatch.setattr(mesh, "connect", m.connect)`.
 
@@ -176,7 +176,7 @@ class Mesh:
         self._passing.net.cut(one, other)
 
     def heal(self) -> None:
-        """Restore all connections. Messages sent meanwhile arrive if the connection is not lost yet."""
+        """Restore all cut connections. Messages sent meanwhile arrive if the connection is not lost yet."""
         self._check_open()
         self._passing.net.heal()
 

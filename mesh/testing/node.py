@@ -44,7 +44,7 @@ log = logging.getLogger("mesh.testing")
 
 
 class MemoryNode:
-    """A node in memory, which can be killed and started again. Its store stays, as a disk would."""
+    """A node in memory, which can be killed and started again. Its store survives, as a disk would."""
 
     def __init__(self, net: Network, name: str, number: int, seeds: tuple[str, ...], config: Config) -> None:
         self.name = name
@@ -81,7 +81,7 @@ class MemoryNode:
         self._net.stir(self)
 
     def kill(self) -> None:
-        """End the process as kill -9 does, without notice to its peers; data in transit is lost."""
+        """End the process as kill -9 does; messages in transit are lost, and peers notice the loss."""
         self._end_process(Pipe.lose)
 
     def stop(self) -> None:
@@ -201,7 +201,6 @@ class MemoryNode:
             self._call(what, happens)
 
     def _tell_all(self, frames: list[bytes]) -> None:
-        """Send gossip to all nodes that listen to this one."""
         for node in dict.fromkeys(self._net.bound.values()):
             if (
                 isinstance(node, MemoryNode)

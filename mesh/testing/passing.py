@@ -37,7 +37,7 @@ class Passing:
             self.clock.enter(loop)
 
     async def let(self, duration: float, is_enough: Callable[[], bool] = never) -> None:
-        """Let some seconds pass, or fewer once `is_enough` returns True. Tasks run in between."""
+        """Let `duration` s pass, or fewer when `is_enough` returns True. Tasks run in between."""
         async with self._one_at_a_time:
             end, number = self.clock.machine() + duration, 0
             with self.clock.standing():
@@ -50,7 +50,7 @@ class Passing:
                 await self._settle(most)
 
     async def _settle(self, most: int) -> int:
-        """Wait until everything in transit has arrived and all tasks wait.
+        """Wait until everything in transit has arrived and all tasks wait, for at most `most` turns.
 
         Return how many turns of the loop this may take the next time.
         """
