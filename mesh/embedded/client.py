@@ -120,12 +120,14 @@ class NodeClient(Client):
     async def close(self, *, drain: bool = True) -> None:
         """Wait until messages are answered and this node's messages are delivered, then end client and node.
 
+        Client and node end even after an error.
+
         Args:
             drain: Whether to wait, each time for at most `timeout` seconds.
 
         Raises:
-            MeshTimeout: Messages were still unanswered or undelivered. Client and node have ended all the
-                same.
+            MeshTimeout: Messages were still unanswered or undelivered.
+            PublishRefused: The first refusal for which no receipt was awaited.
             MeshError: The node had ended for another reason.
         """
         node = self._home.node
