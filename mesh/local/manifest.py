@@ -32,7 +32,7 @@ class BackupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a backup. `queues` maps the files of queue stores to their absolute paths."""
+    """The list of contents of a backup. `queues` maps the files of queue stores to their absolute paths."""
 
     format: Literal["heronry backup"] = "heronry backup"
     version: int = VERSION
@@ -52,7 +52,7 @@ def bad(file: Path, why: str, hint: str = "Take another backup: this one is usel
 
 
 def read_manifest(file: Path, text: bytes) -> Manifest:
-    """Parse a manifest. Raises: DataDirRefused BAD_BACKUP if `mesh backup create` cannot have written it."""
+    """Parse a manifest. Raises: DataDirRefused BAD_BACKUP if it is invalid, or of a later release."""
     try:
         manifest = msgspec.json.decode(text, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -82,7 +82,6 @@ def check_chosen(
 
 
 def moved(stores: Stores, manifest: Manifest, chosen: Mapping[str, Path]) -> Stores:
-    """Return the stores with their new places."""
     places = {path: str(chosen[name]) for name, path in manifest.queues.items()}
     return [
         (pattern, f"{FILE}{places[file_of(store)]}" if file_of(store) else store) for pattern, store in stores
@@ -90,7 +89,7 @@ def moved(stores: Stores, manifest: Manifest, chosen: Mapping[str, Path]) -> Sto
 
 
 def is_store_or_nothing(path: Path) -> bool:
-    """Return whether the path is free or a file that begins like a store. Raises: OSError."""
+    """Return whether the path is free, an empty file, or a file that begins like a store. Raises: OSError."""
     if not os.path.lexists(path):
         return True
     if path.is_symlink() or not path.is_file():
@@ -100,7 +99,10 @@ def is_store_or_nothing(path: Path) -> bool:
 
 
 def check_targets(file: Path, manifest: Manifest, chosen: Mapping[str, Path | None], data: Path) -> None:
-    """Raise DataDirRefused if the backup would replace a file that is not a store."""
+    """Raise DataDirRefused if the backup would replace a file that is not a store.
+
+    A store without a chosen path counts with the path that the backup proposes.
+    """
     for name, path in chosen.items():
         if path is not None:
             if in_directory(path, data) is None:

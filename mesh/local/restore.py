@@ -143,7 +143,7 @@ def _held(data: Path, replace: bool) -> Iterator[int | None]:
 
 
 def _boot_of(data: Path) -> int:
-    """Return the last boot in the directory; 0 if it is damaged."""
+    """Return the last boot in the directory; 0 if it is damaged, or no node was started there."""
     try:
         known = kept_identity(data)
     except DataDirRefused:
@@ -152,7 +152,7 @@ def _boot_of(data: Path) -> int:
 
 
 def _put_queue(source: Path, path: Path, uuid: bytes, boot: int) -> list[Path]:
-    """Put a queue store in place, with a witness that it belongs to this node."""
+    """Put a queue store in place, with its witness for this node. Return the paths moved aside."""
     store = SQLiteStore(source)
     reach = store.reach
     store.close()

@@ -32,7 +32,7 @@ class SegmentKeeper:
     def begin(self, boot: int, now: float) -> int:
         """Recover segments of earlier boots. Return the highest number that `boot` has used.
 
-        The number is 0 except for a node that was restored from a copy, which continues after its old
+        The number is 0, except for a node that was restored from a copy, which continues after its old
         segments.
         """
         closed, unfinished = self._find(now)
@@ -69,7 +69,7 @@ class SegmentKeeper:
             self._hold(self._holding, now)
 
     def _find(self, now: float) -> tuple[Pile, list[Segment]]:
-        """Return the closed segments, and the unfinished ones."""
+        """Return the closed segments and the unfinished ones, none after a disk error."""
         closed, unfinished = Pile(), list[Segment]()
         try:
             for found in find_by_hour(self._place, self._uuid8):
