@@ -118,7 +118,7 @@ def _counted(rules: tuple[Rule, ...]) -> Iterator[tuple[int, Rule]]:
 
 
 def told(rule: Rule) -> str:
-    """Return a rule as text, without default values."""
+    """Format a rule for a report, without default values."""
     said = ((field.name, getattr(rule, field.name), field.default) for field in fields(rule))
     words = [
         f"{name} {_shown(value)}" for name, value, default in said if name != "node" and value != default
