@@ -273,7 +273,6 @@ class Asking(Subscribing, Ruling):
 
 
 def _routed(to: str) -> str:
-    """Return `to` if it has a route that can be queried. Raises: BadName, BadArgument."""
     return address_of(to) if is_address(to) and to.startswith(OTHERS) else check_destination(to)
 
 

@@ -137,7 +137,6 @@ class Connected(NotCopied):
             await self._end.aclose()
 
     def _trouble(self) -> str:
-        """Return a phrase that says whether the node accepts no more or is unreachable."""
         line = self._core.line
         return f"{line.home or 'its node'} {'accepts no more' if line.is_up else 'is unreachable'}"
 
@@ -197,7 +196,6 @@ class Connected(NotCopied):
             raise self._too_late(limit) from None
 
     def _too_late(self, limit: float) -> MeshTimeout:
-        """Return the error for a call that took longer than `limit` seconds."""
         line, left = self._core.line, self._core.publisher.unanswered
         where = "" if line.is_up else f", and {line.home or 'its node'} is unreachable"
         hint = f"{messages(left)} may still arrive; final() returns their outcome." if left else AGAIN
@@ -213,18 +211,15 @@ class Connected(NotCopied):
             calls.drop_pending(pending)
 
     async def _call_value(self, make: Callable[[int], Command]) -> Any:
-        """Send a command and return the value of the last part of its reply; errors as for `_call_node`."""
         parts = await self._call_node(make)
         return parts[-1][0]
 
     async def _queue_asked(self, what: Ask) -> list[ReplyPart]:
-        """Send a queue command, and return the parts of its reply. Raises: NotAvailable, among others."""
         self._now().check_queues()
         verb, said = what.verb, arguments(what)
         return await self._within(None, self._call_node, lambda request: Call(request, verb, said))
 
     async def _change(self) -> None:
-        """Wait for the next answer to any published message."""
         publisher = self._publisher
         promise = publisher.change()
         try:

@@ -68,8 +68,6 @@ class HandlerSource:
 
 
 def _after(count: int, done: Callable[[], None]) -> Callable[[], None]:
-    """Return a function that calls `done` when it has been called `count` times."""
-
     def used() -> None:
         nonlocal count
         count -= 1

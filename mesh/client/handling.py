@@ -82,7 +82,6 @@ class Handling(Asking):
         return take
 
     def _check_function(self, function: Any, above: str) -> None:
-        """Raise BadType for an unsuitable function, and BadQuery while the handlers run."""
         check_function(function, above)
         if self._are_running:
             raise BadQuery("The handlers are already running.", hint="Add one before run() or running().")

@@ -254,7 +254,7 @@ class FoundMessage(TypedMessage[T], eq=False):
 
     @property
     def source(self) -> str:
-        """The node that had the value."""
+        """The node that had the value; "" if that node is of an earlier release."""
         return self._source
 
     @property

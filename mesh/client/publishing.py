@@ -203,14 +203,12 @@ class Publishing(Ruling):
         return Receipt(self, domain, number)
 
     def _post_to(self, to: str, message: Prepared, flags: int, until: float = 0.0, key: str = "") -> int:
-        """Post a message for an address and return its number. Raises: WouldBlock."""
         post = self._publisher.post_to
         return self._posted(post, to, key, message[1], flags, message[4], until)
 
     async def _posted_to(
         self, to: str, message: Prepared, flags: int, until: float = 0.0, key: str = ""
     ) -> int:
-        """Post a message for an address when the window has room, and return its number."""
         while True:
             try:
                 return self._post_to(to, message, flags, until, key)
@@ -418,7 +416,6 @@ class Publishing(Ruling):
         return self._core.stream
 
     async def _result(self, receipt: Receipt) -> Published:
-        """Wait for the answer to one message. Raises: WrongLoop, PublishRefused."""
         check_loop(self._shell.loop)
         return await self._within(None, self._word, receipt.domain, receipt.number, False)
 

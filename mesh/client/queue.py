@@ -324,7 +324,6 @@ class Queueing(Publishing):
 
 
 def _looked_at(parts: list[ReplyPart], reader: ContentReader) -> list[QueuedMessage[Any]]:
-    """Return the messages of a reply, each with its number of earlier deliveries."""
     found: list[QueuedMessage[Any]] = []
     for value, envelopes in parts:
         tries = iter(read_result(Peeked, value).tries)

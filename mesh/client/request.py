@@ -104,7 +104,6 @@ class Request(TypedMessage[T]):
 
     @property
     def _awaits(self) -> bool:
-        """Whether the sender wants a reply and has none yet."""
         return self.wants_reply and self._taken is not None and not self._taken.is_answered
 
     def _reply(self, content: Content, headers: Headings = None, codec: Codec | str | None = None) -> bool:

@@ -214,7 +214,6 @@ class SendingVerbs(Publishing):
 
 
 def _refuse_for_addresses(**given: object) -> None:
-    """Raise BadArgument for options that a message to an address cannot have."""
     if not isinstance(given["persistent"], bool):
         yes_or_no("persistent", given["persistent"])
     for name, value in given.items():

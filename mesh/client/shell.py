@@ -178,7 +178,6 @@ class Shell(NotCopied):
                 self._timer = self._call_at(self._armed, self._rung)
 
     def _lose_connection(self, now: float, error: OSError) -> None:
-        """End the connection after an error of the operating system; the client dials again."""
         self.core.on_disconnected(now, self._key, str(of_system(error, "a connection")))
         if self.loop is not None:
             self._plan(self.loop)

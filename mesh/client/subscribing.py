@@ -152,7 +152,6 @@ class Subscribing(Connected):
         return self._subscription(self._core.member(group, asked, most), wanted)
 
     def _subscription(self, made: Intake | Several | GroupMember, wanted: Any) -> Subscription[Any]:
-        """Return a subscription that is not entered yet and decodes as `wanted`."""
         reader = reader_of(self._codec, wanted)
         if reader is None:
             return Subscription(self, self._shell, made, self._tracer)

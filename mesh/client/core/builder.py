@@ -74,7 +74,6 @@ class Builder:
         return count
 
     def row(self, key: str) -> int:
-        """Return the row of a key, adding the key if needed."""
         row = self.rows.get(key)
         if row is None:
             row = self.rows[key] = len(self.rows)

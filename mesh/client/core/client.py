@@ -73,7 +73,6 @@ class ClientCore:
         self.line.found(access)
 
     def not_found(self, now: float, error: MeshError) -> None:
-        """Handle a failed search for the node after the effect Find."""
         self.desk.begin(now)
         self.line.not_found(error)
 

@@ -94,7 +94,6 @@ class Settlement(Struct, eq=False):
         return [lot.counts[place] for lot, place in self]
 
     def entries(self) -> list[SettleEntry]:
-        """Return the entries of SETTLE, as ranges of delivery tags."""
         ends = as_ranges(self.counts())
         pairs = zip(ends[::2], ends[1::2], strict=True)
         return [(first, last, self.what, self.delay, self.reason) for first, last in pairs]
@@ -105,7 +104,6 @@ class Settlement(Struct, eq=False):
         return 10 * len(self) + 4 * len(self.reason)
 
     def among(self, ranges: Sequence[tuple[int, int]]) -> list[LotPlace]:
-        """Return the messages whose delivery tags are in one of the ranges."""
         return [(lot, place) for lot, place in self if any(a <= lot.counts[place] <= b for a, b in ranges)]
 
     def keep_tagged(self, opening: int) -> list[LotPlace]:

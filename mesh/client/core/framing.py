@@ -60,7 +60,6 @@ class Framing:
     def _handle_framing(
         self, command: c.AnyCommand, envelopes: list[Envelope]
     ) -> tuple[c.AnyCommand, list[Envelope]] | None:
-        """Handle a command about framing; return the command for the core, or None."""
         match command:
             case c.Welcome() if not self._version:
                 self._begin(command)

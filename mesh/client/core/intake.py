@@ -67,7 +67,6 @@ class Intake:
         return (self,)
 
     def asked_for(self, request: int, resumed: bool = False) -> Subscribe:
-        """Return the command that registers the subscription at a node."""
         terms = self.terms
         return Subscribe(
             request, self.number, self.query, self.initial, resumed, terms.overflow, terms.max_queue
@@ -122,7 +121,6 @@ class Intake:
     # --- lifetime ---------------------------------------------------------------------------------------
 
     def confirm(self) -> None:
-        """Record that the node has registered the subscription, so that batches may be delivered."""
         self.confirmed = True
         self.stirred()
 

@@ -1,4 +1,4 @@
-"""A member of a group, with the interface of a subscription."""
+"""A member of a group, with the interface of an `Intake` for its reader."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ class GroupMember:
         return self._given is not None
 
     def next_batch(self) -> Batch | None:
-        """Return the next batch, to be marked as consumed afterwards; None if there is none now."""
         for _ in self.strands:
             self._turn.rotate(-1)
             found = self._turn[0].take_batch()
@@ -56,11 +55,9 @@ class GroupMember:
         return None
 
     def mark_consumed(self) -> None:
-        """Mark the last batch as consumed, so that the node may send another."""
         self.hold_batch()()
 
     def hold_batch(self) -> Used:
-        """Keep the batch unconsumed while others are read; return the function that marks it as consumed."""
         given, self._given = self._given, None
         return given or _nothing
 

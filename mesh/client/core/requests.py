@@ -153,7 +153,6 @@ class Requests:
             self._refuse(self._within(answer), answer)
 
     def fail_lost(self, numbers: Iterable[int]) -> None:
-        """Fail requests whose outcome is unknown."""
         for number in numbers:
             asked = self._open[number]
             self.drop_request(number)
@@ -184,7 +183,6 @@ class Requests:
             asked.on_deadline()
 
     def close(self, error: MeshError) -> None:
-        """Fail all requests, because the client is closed."""
         for bucket in self._buckets.values():
             bucket.alarm.cancel()
         self._buckets.clear()

@@ -23,7 +23,6 @@ class ClientServices:
         return len(self._all)
 
     def make(self, number: int, address: str, credit: int, local_only: bool) -> ClientServing:
-        """Return a service that `enter` will register."""
         return ClientServing(self._desk, self._line, self._stream, number, address, credit, local_only)
 
     def enter(self, it: ClientServing) -> Pending:

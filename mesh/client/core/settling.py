@@ -77,7 +77,6 @@ class Settling:
         self._said[:0] = again
 
     def fail_all(self, error: MeshError) -> None:
-        """Fail all settlements, since no answer will come."""
         self.on_epoch_end()
         said, self._said = self._said, []
         for each in said:

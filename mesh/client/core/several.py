@@ -120,7 +120,6 @@ class Several:
 
     @property
     def error(self) -> MeshError | None:
-        """The error that ended the subscriptions, or None."""
         return next((strand.error for strand in self.strands if strand.error is not None), None)
 
     @property
@@ -130,7 +129,6 @@ class Several:
     # --- reading ----------------------------------------------------------------------------------------
 
     def next_batch(self) -> Batch | None:
-        """Return the next batch, to be marked as consumed afterwards; None if there is none now."""
         self._is_confirmed = self._is_confirmed or all(strand.confirmed for strand in self.strands)
         while self._is_confirmed and self.order:
             strand = self.order.popleft()
@@ -155,21 +153,15 @@ class Several:
         return news
 
     def mark_consumed(self) -> None:
-        """Mark the last batch as consumed, so that the node may send another."""
         strand, self._of = self._of, None
         if strand is not None:
             strand.mark_consumed()
 
     def hold_batch(self) -> Callable[[], None]:
-        """Keep the batch unconsumed while others are read; return the function that marks it as consumed."""
         strand, self._of = self._of, None
         return strand.hold_batch() if strand is not None else self._stir
 
     def put_back(self, rest: Sequence[Message[Any]], failed: bool) -> None:
-        """Put back the unread `rest` of the last batch, to be read first; all of it if its reader `failed`.
-
-        An empty rest marks the batch as consumed.
-        """
         strand, self._of = self._of, None
         if strand is not None:
             strand.put_back(rest, failed)

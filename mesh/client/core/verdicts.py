@@ -189,7 +189,6 @@ class Verdicts:
         return sum(self._outbox.is_answered(domain, n) and n not in refused for n in each)
 
     def has_refused(self, domain: str, numbers: Sequence[tuple[int, int]]) -> bool:
-        """Return whether any message in the ranges `numbers` was refused."""
         refused = self._refused.get(domain)
         return refused is not None and any(refused.overlaps(first, last) for first, last in numbers)
 

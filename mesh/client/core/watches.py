@@ -164,7 +164,6 @@ class Watches:
             watching.on_changed(changed)
 
     def end_all(self, error: MeshError) -> None:
-        """End all readers with `error`, because the client is closed."""
         for who in self._watching.values():
             for watching in list(who):
                 watching.error = error
