@@ -45,8 +45,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _in_thread(function: Callable[[Message[Any]], Any]) -> Callable[[Message[Any]], Any]:
-    """Return a handler that runs `function` in a thread, where it may block and call its client."""
-
     @functools.wraps(function)
     async def call(message: Message[Any]) -> None:
         await in_thread(function, message)
