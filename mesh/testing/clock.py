@@ -118,7 +118,7 @@ class Clock:
         self._disarm()
 
     def enter(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Call the timers in `loop` from now on."""
+        """Call the timers in `loop`, until another loop is entered."""
         self._disarm()
         self._loop = loop
         self._arm()

@@ -238,7 +238,6 @@ class Mesh:
         return all(node.serves and node.alive() == self._reached(node) - {node.name} for node in up)
 
     def _reached(self, node: MemoryNode) -> set[str]:
-        """Return the names of the nodes that can be reached from a node, directly or over other nodes."""
         passes, rest = self._passing.net.passes, {n.name for n in self._nodes.values() if n.is_up}
         found, new = set[str](), {node.name}
         while new:
@@ -247,7 +246,6 @@ class Mesh:
         return found
 
     def _check_open(self) -> None:
-        """Raise Closed, or WrongLoop while the mesh runs in another loop."""
         if not self._is_open:
             hint = "Use it inside `async with mesh.testing.Mesh() as m:`."
             raise Closed("The mesh is not open.", hint=hint)

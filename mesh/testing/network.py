@@ -133,7 +133,7 @@ class Network:
     # --- turns --------------------------------------------------------------------------------------------
 
     def enter(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Deliver messages in turns of `loop` from now on."""
+        """Deliver messages in turns of `loop`, until another loop is entered."""
         self._loop, self._is_planned = loop, False
         self._plan()
 
@@ -167,7 +167,6 @@ class Network:
             self._plan()
 
     def deliver_all(self) -> None:
-        """Deliver until nothing is in transit."""
         while self._line or self._stirred:
             self.deliver()
 

@@ -102,7 +102,6 @@ class MemoryNode:
         return self.is_up and self.core.parts.desk.serves
 
     def alive(self) -> set[str]:
-        """Return the names of the other nodes that this node considers alive."""
         return {peer.node.name for peer in self.core.parts.neighbours.alive()}
 
     # --- events -------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ class Passing:
         self._one_at_a_time = asyncio.Lock()
 
     def enter(self) -> None:
-        """Use the running event loop from now on."""
+        """Use the running event loop, until `enter` is called in another."""
         loop = asyncio.get_running_loop()
         if loop is not self.loop:
             self.loop, self._one_at_a_time = loop, asyncio.Lock()
@@ -72,7 +72,6 @@ class Passing:
             self.net.deliver_all()
 
     def _rung(self) -> None:
-        """Run the timers that are due, one by one."""
         now = self.clock.machine()
         with self.clock.standing():
             while self.clock.step(now):
