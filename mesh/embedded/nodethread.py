@@ -62,7 +62,6 @@ class NodeThread:
                 self.loop.call_soon_threadsafe(self._leaving.set)
 
     def join(self, seconds: float) -> None:
-        """Wait at most `seconds` for the end of the thread."""
         self._thread.join(seconds)
 
     def check(self) -> None:
