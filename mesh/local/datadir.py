@@ -173,7 +173,6 @@ def kept_identity(path: Path) -> tuple[bytes, int, bytes] | None:
 
 
 def _next_boot(path: Path) -> tuple[bytes, int, bytes]:
-    """Increment the boot durably, and return uuid, boot, seal. Raises: DataDirRefused."""
     uuid, boot, seal = kept_identity(path) or (secrets.token_bytes(16), 0, b"")
     seal = seal or secrets.token_bytes(SEAL)
     _write_identity(path, uuid, boot + 1, seal, {})

@@ -71,7 +71,6 @@ def read_manifest(file: Path, text: bytes) -> Manifest:
 
 
 def _wrong(manifest: Manifest) -> str:
-    """Return why the file entries are invalid, or ""."""
     for name, entry in manifest.files.items():
         if NAMES.fullmatch(name) is None:
             return f"a backup has no file {name!r:.80}"

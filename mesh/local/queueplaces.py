@@ -157,7 +157,6 @@ def in_directory(path: Path, data: Path) -> Path | None:
 
 
 def _path(name: str, path: str) -> Path:
-    """Return the absolute path that --queue-store gives for `name`. Raises: BadArgument."""
     whole = Path(path).absolute()
     try:
         check_queue_store(f"{FILE}{whole}")

@@ -99,7 +99,6 @@ class SegmentKeeper:
         return marker
 
     def _sign(self) -> Signature:
-        """Return a value that changes whenever a marker file changes."""
         return tuple(_sign(self._place / name) for name in (INGESTED, SYNCED))
 
     def _recovered(self, left: Segment, now: float) -> Segment | None:
