@@ -129,7 +129,6 @@ class ClusterText:
 
     @staticmethod
     def _holds_elements(element: etree._Element) -> bool:
-        """Return whether the element has child elements and no text of its own."""
         is_foreign = element.tag == "master" and element.get("type", OWN_MAPPER) != OWN_MAPPER
         return bool(GRAMMAR[str(element.tag)][1]) and element.tag not in PLAIN_TEXT and not is_foreign
 

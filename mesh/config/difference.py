@@ -131,7 +131,6 @@ def _shown(value: object) -> str:
 
 
 def _changed_nodes(old: Config, new: Config) -> Iterator[str]:
-    """Yield names of changed node settings other than rules."""
     before = {record.name: record for record in old.nodes}
     for record in new.nodes:
         known = before.get(record.name, NodeRecord(record.name))
@@ -140,7 +139,6 @@ def _changed_nodes(old: Config, new: Config) -> Iterator[str]:
 
 
 def _changed(prefix: str, old: msgspec.Struct, new: msgspec.Struct) -> Iterator[str]:
-    """Yield the dotted names of changed settings, except those of nodes."""
     for name in old.__struct_fields__:
         one, other = getattr(old, name), getattr(new, name)
         if name == "nodes" and not prefix:

@@ -77,7 +77,6 @@ def _rule() -> Schema:
 def _table(
     known: KeyTypes, inner: Mapping[str, Schema] | None = None, required: Sequence[str] = ()
 ) -> Schema:
-    """Return the schema of a table with these keys only; `inner` refines some of them."""
     plain = {key: _typed(type_) | {"description": hint} for key, (type_, hint) in known.items()}
     return {
         "type": "object",

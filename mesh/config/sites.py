@@ -166,7 +166,6 @@ def _check_selection(file: ConfigFile, at: tuple[str, ...], title: str, given: M
 
 
 def _fit(file: ConfigFile, at: tuple[str, ...], what: str, check: Any, text: Any) -> Any:
-    """Return the result of `check`. Raises: BadConfig, with the place, if it refuses the text."""
     try:
         return check(text)
     except LocalError as error:

@@ -171,7 +171,6 @@ class _Reader:
             raise BadConfig(f"{property_.origin}: unknown property {str(property_)[:80]!r}.", hint=hint)
 
     def _listening(self, said: dict[str, Property]) -> Iterator[Setting]:
-        """Yield the address of the first enabled port, if any."""
         bound: Property | None = None
         for port, host in ((SOCKET_PORT, SOCKET_HOST), (PORT, HOST)):
             if (given := self._mine(said, port)) is None:
