@@ -23,7 +23,6 @@ def near_patterns(key: str, patterns: Iterable[str], most: int = 3) -> list[str]
 
 
 def _wanted(key: str, patterns: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each pattern, with the key in the form of the pattern."""
     wild = 0
     for pattern in islice(patterns, LOOKED_AT):
         if "+" not in pattern and pattern[-1:] != "#":

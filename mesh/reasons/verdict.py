@@ -121,7 +121,6 @@ def _differ(told: Sequence[Reason], steps: Sequence[Step]) -> list[Reason]:
 
 
 def _reaches(node: str, masters: Sequence[str], asks: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether the requests of a node, passed on by others, reach a master."""
     seen, next_ones = {node}, [node]
     while next_ones:
         one = next_ones.pop()
