@@ -66,7 +66,6 @@ def shortened(text: str) -> str:
 
 
 def _ends(text: str, most: int) -> str:
-    """Return the text, with its middle left out if it is longer than `most` characters."""
     if len(text) <= most:
         return text
     return f"{text[: most // 2]}...({len(text) - most:,} more)...{text[-(most // 2) :]}"
