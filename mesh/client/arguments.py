@@ -48,7 +48,7 @@ def yes_or_no(name: str, value: Any) -> bool:
 def text(name: str, value: Any) -> str | None:
     """Return `value` if it is None or a text that can be sent. Raises: BadArgument.
 
-    A text has up to LONGEST_TEXT characters, all of them printable.
+    A text has up to LONGEST_TEXT characters, and no control characters.
     """
     if value is not None:
         check_text(value, name, LONGEST_TEXT, BadArgument)
@@ -56,7 +56,6 @@ def text(name: str, value: Any) -> str | None:
 
 
 def not_subscribed(value: Any) -> BadArgument:
-    """Return the error for an argument of `unsubscribe` that is not a subscription."""
     return BadArgument(
         f"{shown(value)} is not a subscription.", hint="Pass the subscription that subscribe() returned."
     )

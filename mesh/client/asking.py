@@ -44,7 +44,7 @@ def is_listed(state: str, waiting: int) -> bool:
 
 
 class NodesReply(Struct, frozen=True):
-    """The part of a reply to "ls" that `nodes` returns."""
+    """The part of a reply to "ls" that `nodes` reads."""
 
     nodes: list[NodeRow]
 

@@ -56,13 +56,15 @@ def as_bytes(content: PlainContent) -> bytes:
 
 
 def unwritable(what: str, error: UnicodeEncodeError) -> BadArgument:
-    """Return the error for a text that UTF-8 cannot encode."""
     hint = "Lone surrogates are not allowed. The text may be a file name, or truncated."
     return BadArgument(f"The {what} has {error.object[error.start]!r} at {error.start}.", hint=hint)
 
 
 def check_destination(text: Any) -> str:
-    """Return `text` if it names a session or client. Raises: BadName, BadArgument."""
+    """Return `text` if it names a session or client.
+
+    Raises: BadName, or BadArgument if it is not a str.
+    """
     if not isinstance(text, str):
         raise BadArgument(f"A destination must be a str such as client/joe, not {shown(text)}.")
     SessionName.parse(text)

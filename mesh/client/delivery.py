@@ -43,7 +43,10 @@ class SettlingClient(Protocol):
 
 
 class Hands:
-    """Settles the deliveries of one consumer; with `once` the consumer leaves after the first settlement."""
+    """Settles the deliveries of one consumer.
+
+    With `once` the consumer leaves after the first ack, nack or reject.
+    """
 
     __slots__ = ("_client", "_shell", "once", "taking")
     taking: QueueConsumption

@@ -17,9 +17,9 @@ class Event:
     """An event of this client.
 
     Kinds: "connected", "disconnected" and "refused" concern its node. "waiting": the node has been
-    unreachable for 5 s, then each minute; the text lists the waiting calls and messages. "gap": messages were
-    dropped, because they were read too slowly or had no room in transit from another node or site.
-    "refused-later": a message that had waited for its master was refused while its final answer was not
+    unreachable for 5 s, then each minute, while calls or messages wait for it; the text lists them. "gap":
+    messages were dropped, because they were read too slowly or had no room in transit from another node or
+    site. "refused-later": a message that had waited for its master was refused while its final answer was not
     awaited; the text is its id and the reason. "blocked": the event loop stood still for 5 s or more; the
     text says how long.
     """

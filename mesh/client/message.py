@@ -75,6 +75,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
         Raises:
             BadKey, BadName, BadType, BadArgument: An argument is invalid.
+            PublishRefused: The key or domain is reserved for the mesh.
 
         Example:
             message = Message.make("sensors/kitchen/temp", 21.5)
@@ -225,7 +226,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
 
 class TypedMessage(Message[T], eq=False):
-    """A message whose value is decoded as its subscription's type, once."""
+    """A message whose value is decoded once, as the type that its reader wants."""
 
     # These fields are not in Message, because untyped messages are created by the hundred thousand.
     _reader: ContentReader = WHATEVER

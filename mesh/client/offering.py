@@ -29,8 +29,8 @@ class Offering(Handling):
     ) -> Service[T]:
         """Serve an address: iterate over its requests inside `async with`.
 
-        Each message to the address goes to one of the services of the address, at any node. Answer a request
-        with `await request.reply(…)` or `await request.fail(…)`.
+        Each message to the address goes to one of its services, at any node, unless the sender addresses all.
+        Answer a request with `await request.reply(…)` or `await request.fail(…)`.
 
         Args:
             address: The address, such as "orders" or "calc/add".

@@ -46,7 +46,6 @@ def check_loop(own: AbstractEventLoop | None) -> None:
 
 
 def wrong_loop(own: AbstractEventLoop) -> WrongLoop:
-    """Return the error for a client of the loop `own` that is used elsewhere."""
     ended = ", which has ended" if own.is_closed() else ""
     here = "in another event loop" if running_loop() is not None else "without a running asyncio event loop"
     return WrongLoop(
@@ -55,7 +54,6 @@ def wrong_loop(own: AbstractEventLoop) -> WrongLoop:
 
 
 def not_open(own: AbstractEventLoop | None) -> Closed:
-    """Return the error for a client that was not opened, or is closed."""
     if own is not None and own.is_closed():
         return Closed("The client is closed, and so is the event loop where it was opened.", hint=HINT)
     return Closed("The client is not open.", hint="Use it inside `async with mesh.connect() as m:`.")

@@ -6,7 +6,6 @@ _marks: list[str] = []
 
 
 def mark(is_operator: bool) -> None:
-    """Mark or unmark the clients of this process as the operator's."""
     _marks[:] = [OPERATOR] if is_operator else []
 
 

@@ -51,8 +51,9 @@ class Publishing(Ruling):
         codec: Codec | str | None = None,
         timeout: float | None = None,
     ) -> Published:
-        """Publish a message and wait for the answer of its master.
+        """Publish a message and wait for its answer.
 
+        The answer comes from the message's master, or from a node where the message waits for the master.
         Concurrent calls share envelopes.
 
         Args:
@@ -72,7 +73,8 @@ class Publishing(Ruling):
             timeout: Seconds to wait. Default: the client's patience.
 
         Returns:
-            The answer, with the message's `id`, its `state` and the number of subscriptions that `matched`.
+            The answer, with the `id` of the message, the `state` and the number of subscriptions that
+                `matched`.
 
         Raises:
             PublishRefused: The node or the master refused the message; `code` says why.
@@ -380,7 +382,7 @@ class Publishing(Ruling):
         await self._within(timeout, self._flushed)
 
     async def final(self, message: Published | Receipt | str, *, timeout: float | None = None) -> Published:
-        """Return the final answer to a message, after `publish` or `post` returned FORWARD_WARNING.
+        """Wait for the final answer to a message, such as one whose first answer was FORWARD_WARNING.
 
         Args:
             message: The result of `publish` or `post`, or a message id, such as one of a MeshTimeout's `ids`.
@@ -388,7 +390,7 @@ class Publishing(Ruling):
 
         Raises:
             PublishRefused: The message was refused, or expired.
-            BadQuery: This session did not publish the message.
+            BadQuery: This session did not publish the message, or no longer knows the outcome.
             MeshTimeout: No final answer in time.
 
         Example:

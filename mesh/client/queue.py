@@ -136,10 +136,10 @@ class Queue(Putting):
         return read_result(QueueRow, parts[-1][0])
 
     async def peek(self, n: int = 10) -> list[QueuedMessage[Any]]:
-        """Return the next `n` messages of all nodes that answer, without removing them.
+        """Return up to `n` of the next messages, at all nodes that answer, without removing them.
 
         Args:
-            n: 1 to 100. Default: 10.
+            n: 1 to 100; fewer are returned if they are long. Default: 10.
 
         Raises:
             NoQueue: The queue does not exist.

@@ -22,7 +22,7 @@ TOGETHER = 512  # destinations at a time; their refusals stay remembered
 
 
 class Sent(Struct, frozen=True):
-    """The outcome of a message to one of several destinations: its `result`, or the `error`."""
+    """The outcome of a message to one of several destinations: either `result` or `error` is set."""
 
     destination: str
     result: Published | None = None

@@ -63,12 +63,10 @@ class ServiceFunction:
 
     @asynccontextmanager
     async def open(self, client: Any) -> AsyncIterator[RequestSource]:
-        """Serve the address, and yield the source of requests until the block ends."""
         async with self._serve(client) as service:
             yield RequestSource(service)
 
     async def work(self, source: RequestSource, stop_on_error: bool) -> None:
-        """Handle one request after the other until the source ends. Several workers may share a source."""
         while (request := await source.next()) is not None:
             with nullcontext() if self._tracer is None else self._tracer.processing(request):
                 await self._handle(request, stop_on_error)

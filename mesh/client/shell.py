@@ -1,4 +1,4 @@
-"""A client's connection, timers and random numbers, in the loop in which it was opened."""
+"""A client's connection, timers and random numbers, in the loop where the client was opened."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class Subscribing(Connected):
         """Subscribe to keys, a topic pattern (`sensors/+/temp`, `sensors/#`), an XPath or a domain.
 
         Several keys or patterns are read as one, in order of arrival and without duplicates. If one of them
-        fails, all do. On entering, every reachable node knows the subscription.
+        fails, all do. Once the subscription is entered, every reachable node knows it.
 
         With `group`, each message goes to one of the group's members for the same topics, at any node; other
         groups and subscribers get it as well. A group has no retained values, and messages that a lost member

@@ -95,8 +95,9 @@ class NodeConnection:
     def open(self, waits: bool) -> Promise:
         """Connect; the promise resolves after the first WELCOME.
 
-        The promise fails if keys are missing, if a node refuses for good, or if no node is found, unless the
-        client `waits` for that node. Other failures are retried. A closed connection may be opened again.
+        The promise fails if keys are missing or unusable, if a node refuses for good, or if no node is found,
+        unless the client `waits` for that node. Other failures are retried. A closed connection may be opened
+        again.
         """
         self.is_closed, self._waits = False, waits
         self.why, self._attempt = None, 0

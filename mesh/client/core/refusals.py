@@ -52,7 +52,6 @@ REPLIES: dict[str, type[LocalError]] = {
 
 
 def of_answer(answer: Answer) -> PublishRefused:
-    """Return the error of a refused message."""
     kind = REFUSALS.get(answer.state, PublishRefused)
     return kind(_without_code(answer.text, answer.state), code=answer.state)
 
@@ -62,7 +61,6 @@ def of_reply(reply: Reply) -> MeshError:
 
 
 def of_code(code: str, text: str) -> MeshError:
-    """Return the error for a code and text of the node."""
     kind = Refused if code == "PROTOCOL" else REPLIES.get(code, LocalError)
     return kind(_without_code(text, code), code=code)
 

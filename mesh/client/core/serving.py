@@ -1,4 +1,4 @@
-"""A service of an address: the requests that it receives, and their replies."""
+"""A service of an address, or a member of a group: its messages, and its replies."""
 
 # Law 1: the k-th message of an epoch has the delivery tag k. It is settled once, in its own epoch.
 # Law 2: an epoch ends with its connection. Messages that were not begun are dropped, because the node gave

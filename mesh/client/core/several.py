@@ -66,7 +66,6 @@ class Strand(Intake):
         return batch
 
     def given(self, news: Batch) -> Strand:
-        """Restrict the batch in use to the messages of `news`."""
         self._given = news
         return self
 
