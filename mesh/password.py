@@ -64,7 +64,7 @@ class Password:
         self._filled = 0.0  # time of the last update
 
     def refuse(self, user: str, passwd: str, now: float) -> str:
-        """Return why a password is refused, or "" if it is right."""
+        """Return why a password is refused, or "" if it is right. A wrong one counts against `user`."""
         if not passwd:
             return "it requires a password"
         mark = hmac.digest(self._salt, passwd.encode(), hashlib.sha256)
