@@ -1,4 +1,4 @@
-"""Addresses that a node may bind, and their notation."""
+"""Addresses that a node may bind or dial, and their notation."""
 
 import ipaddress
 import re

@@ -47,7 +47,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bad(file: Path, why: str, hint: str = "Take another backup: this one is useless.") -> DataDirRefused:
-    """Return the error for an invalid backup."""
     return DataDirRefused(f"{file} is not a usable backup: {why}.", hint=hint, code=BAD)
 
 

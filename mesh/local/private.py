@@ -25,8 +25,8 @@ _OTHER_STATE = "Or set MESH_STATE_DIR to another directory of yours."
 def state_dir(environ: Mapping[str, str]) -> Path:
     """Return this user's directory for all nodes, created if missing.
 
-    It is $MESH_STATE_DIR, $XDG_STATE_HOME/mesh or ~/.local/state/mesh. Raises: DataDirRefused if other users
-    may write there.
+    It is $MESH_STATE_DIR, $XDG_STATE_HOME/mesh or ~/.local/state/mesh. Raises: DataDirRefused if the
+    directory belongs to another user, or other users may write there.
     """
     xdg = Path(environ.get("XDG_STATE_HOME", ""))
     if environ.get("MESH_STATE_DIR"):
