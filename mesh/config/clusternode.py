@@ -195,7 +195,10 @@ class _Reader(ClusterText):
 
 
 def address_of(element: etree._Element, text: str) -> str | None:
-    """Return the host and port of an xmlBlaster address, or `None` for another protocol."""
+    """Return an xmlBlaster address as tcp://HOST:PORT.
+
+    Return `None` for another protocol, or an incomplete address.
+    """
     host, port = element.get("bootstrapHostname", ""), element.get("bootstrapPort", "")
     is_socket = element.get("type", "SOCKET") == "SOCKET" or text.startswith("socket://")
     said = text.removeprefix("socket://") if is_socket else ""
