@@ -1,4 +1,4 @@
-"""Services and requests without an event loop: the user's thread waits for the client's thread."""
+"""Services, gathered replies and registrations without an event loop."""
 
 from __future__ import annotations
 
