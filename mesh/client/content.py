@@ -22,7 +22,6 @@ Prepared = tuple[str, bytes, str, int, bytes, int, str]
 
 
 def as_content(content: Content, headers: Headings, codec: Codec) -> tuple[bytes, Headings]:
-    """Return the content as bytes, with headers that name the codec of an encoded value."""
     if isinstance(content, PlainContent):
         return as_bytes(content), headers
     data = encoded(content, codec)

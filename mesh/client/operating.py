@@ -10,5 +10,4 @@ def mark(is_operator: bool) -> None:
 
 
 def marks() -> tuple[str, ...]:
-    """Return the features that a client adds to its HELLO."""
     return tuple(_marks)

@@ -117,7 +117,6 @@ def _fail(request: Request[Any], error: Exception) -> None:
 
 
 def failure_of(error: Exception) -> tuple[str, str]:
-    """Return the code and text of an error for the requester."""
     if isinstance(error, RequestFailed):
         return _clean(error.code), error.text
     if isinstance(error, MeshError):

@@ -160,7 +160,6 @@ class Shell(NotCopied):
         self._turn()
 
     def _turn(self) -> None:
-        """Execute the effects that are due now, and set the timer for the next ones."""
         if self._carrier is None or self.loop is None:
             return
         now = self._time()

@@ -44,7 +44,6 @@ class Tracer:
         return Headers([*headers.items(), *carrier.items()])
 
     def received(self, messages: Iterable[Message[Any]]) -> None:
-        """Record a span for each message that has a trace."""
         for message in messages:
             if "traceparent" in message.headers:
                 with self._span("receive", message):

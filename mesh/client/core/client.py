@@ -68,7 +68,6 @@ class ClientCore:
     # --- events from the shell ----------------------------------------------------------------------------
 
     def found(self, now: float, access: Access) -> None:
-        """Dial the node that the shell has found after the effect Find."""
         self.desk.begin(now)
         self.line.found(access)
 
@@ -96,7 +95,6 @@ class ClientCore:
             self.line.moved = now
 
     def on_disconnected(self, now: float, key: int, why: str = "disconnected") -> None:
-        """Handle the end of a connection, or unreadable data on it."""
         self.desk.begin(now)
         if key == self.line.key:
             self.line.lose(why)

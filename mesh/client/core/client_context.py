@@ -77,7 +77,6 @@ class ClientContext:
             self._is_awake = True
 
     def soon(self, function: Callable[[], None]) -> None:
-        """Call the function in the next tick."""
         self.wake()
         self._soon.append(function)
 

@@ -44,7 +44,6 @@ class Deadlines:
         self._elsewhere = self._left
 
     def marked(self, envelope: Envelope) -> Envelope:
-        """Return the envelope, marked as resent if another node or process may have it."""
         if envelope.first > self._elsewhere:
             return envelope
         return replace(envelope, flags=envelope.flags | RESENT)

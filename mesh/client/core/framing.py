@@ -42,8 +42,8 @@ class Framing:
         """Return the command in a message of frames, or None if there is none for the core.
 
         None stands for a piece that is not the last, an acknowledgement of pieces, or an unknown command,
-        which may be answered with UNKNOWN. Raises: RemoteError for bad frames, or if the node predates
-        UNKNOWN.
+        which may be answered with UNKNOWN. Raises: RemoteError for bad frames, and for an unknown command of
+        a node that predates UNKNOWN.
         """
         try:
             command, envelopes = read(frames)

@@ -33,7 +33,6 @@ class Gathered:
         self._waiting: deque[tuple[Message, MeshError | None]] = deque()
 
     def take_reply(self) -> tuple[Message, MeshError | None] | None:
-        """Return the next reply and its error; None if there is none now."""
         return self._waiting.popleft() if self._waiting else None
 
     def on_reply(self, message: Message, error: MeshError | None) -> bool:

@@ -226,7 +226,6 @@ class NodeConnection:
         self._desk.do(Report("refused", f"{error.what} [{error.code}]"))
 
     def lose(self, why: str) -> None:
-        """Close a lost or unusable connection, and search for the node again."""
         if not self.key:
             return
         was_up, self.is_up = self.is_up, False

@@ -140,7 +140,6 @@ class Publisher:
             self._added(builder)
 
     def row(self, builder: Builder, key: str) -> int:
-        """Return the row of a key in an open envelope, adding the key if needed. Raises: BadKey."""
         self.check(key, b"")
         return builder.row(key)
 
@@ -265,7 +264,6 @@ class Publisher:
         self._wake()
 
     def is_answered(self, envelope: Envelope) -> bool:
-        """Return whether each message of the envelope has any answer."""
         return self.outbox.is_answered_below({envelope.domain: envelope.last + 1})
 
     @property
@@ -296,7 +294,6 @@ class Publisher:
         return self.outbox.warned, self.verdicts.note
 
     def change(self) -> Promise:
-        """Return a promise that resolves at the next answer to any message."""
         promise = self._desk.promise()
         self._quiet[promise] = None
         return promise

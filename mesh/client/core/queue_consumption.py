@@ -151,7 +151,6 @@ class QueueConsumption:
         self.stirred()
 
     def fail_and_leave(self, error: MeshError) -> None:
-        """Fail all unanswered settlements and leave: no answer will come."""
         self.on_disconnected()
         self.settling.fail_all(error)
         self.leave(error)

@@ -1,6 +1,7 @@
 """The open requests of a client, until their reply, refusal, timeout or loss."""
 
-# Law 1: a request has one outcome. Later replies are counted and dropped.
+# Law 1: a request has one outcome, and only one to all services has several replies. Replies after its end
+#        are counted and dropped.
 # Law 2: an abandoned request is dropped at once.
 
 from __future__ import annotations
@@ -45,8 +46,7 @@ class ReplyWaiter(Protocol):
     def on_refused(self, error: MeshError) -> None:
         """End the request with an error: no further reply will come."""
 
-    def on_deadline(self) -> None:
-        """End the request, because its deadline has passed."""
+    def on_deadline(self) -> None: ...
 
 
 class One:

@@ -106,7 +106,6 @@ class ClientServing:
         return Consume(request, self.number, self.address, credit, self._local_only, self._begun)
 
     def on_opened(self, epoch: object) -> None:
-        """Begin the epoch, after the answer to CONSUME. Raises: RemoteError for a bad epoch."""
         self.is_asked = False
         if not isinstance(epoch, int) or not 0 <= epoch < 2**63:
             raise RemoteError(f"{self.address}: {epoch!r:.40} is not an epoch", code="MALFORMED")

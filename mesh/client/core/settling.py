@@ -54,7 +54,6 @@ class Settling:
 
     @property
     def owes(self) -> bool:
-        """Whether a settlement is unsent or unanswered."""
         return bool(self._said or self._asked)
 
     def places(self) -> list[LotPlace]:
@@ -67,7 +66,6 @@ class Settling:
         self.flush()
 
     def on_epoch_end(self) -> None:
-        """End the epoch. Unanswered settlements are sent again in the next one."""
         self._epoch = -1
         again: list[Settlement] = []
         for pending, said in self._asked.items():

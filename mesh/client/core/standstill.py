@@ -29,7 +29,6 @@ class Standstill:
         return f"{what}, for {self._seconds:.0f} s without contact with its node. {ADVICE}"
 
     def lease_over(self, what: str, now: float) -> LeaseOver:
-        """Return the error for messages that no longer belong to a consumer, with the likely reason."""
         if now - self._ended > RECENT:
             return LeaseOver(what, hint=TWICE)
         why = f"The event loop of this client was blocked for {self._seconds:.0f} s."

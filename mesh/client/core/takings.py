@@ -115,7 +115,6 @@ class Takings:
     def on_item(
         self, number: int, head: ItemHead, envelope: Envelope, indices: tuple[int, ...] | None
     ) -> bool:
-        """Pass an item to its consumer; return whether there is one."""
         it = self._all.get(number)
         if it is not None:
             it.on_item(head, envelope, indices)

@@ -50,7 +50,6 @@ class AddressWatch:
         self.stirred()
 
     def take_change(self) -> Registration | None:
-        """Return the next change; None if there is none now."""
         while self._due:
             node = next(iter(self._due))
             del self._due[node]
