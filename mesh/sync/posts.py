@@ -41,7 +41,7 @@ class Receipt:
 
     @property
     def id(self) -> str:
-        """The id of the message. Reading it waits until the message has been posted. Raises: Closed."""
+        """The id of the message. Reading it waits for the post. Raises: Closed, MeshTimeout."""
         return self._run(None, self._handed).id
 
     def result(self, timeout: float | None = None) -> Published:

@@ -102,7 +102,6 @@ class LoopThread:
             raise
 
     def close(self) -> None:
-        """Cancel the running coroutines, end the thread, and wait for its end."""
         with self._lock:
             self.stop_thread()
         self._thread.join()
