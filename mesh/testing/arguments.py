@@ -80,7 +80,6 @@ def _several(domains: Any) -> Any:
 
 
 def clock(kind: Any) -> bool:
-    """Return whether the clock is virtual. Raises: BadArgument."""
     if kind not in CLOCKS:
         raise BadArgument(f"clock={shown(kind)} is invalid.", hint=f"Use one of {', '.join(CLOCKS)}.")
     return bool(kind == "virtual")

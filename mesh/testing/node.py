@@ -61,7 +61,6 @@ class MemoryNode:
         self._numbers = count(1)
 
     def start(self) -> None:
-        """Start a new process, with the data that the last one stored."""
         self._boot += 1
         self._alarm = NEVER
         self._pipes: dict[Hashable, Pipe] = {}  # by the core's keys
@@ -121,7 +120,6 @@ class MemoryNode:
             self._call("a connection's end", partial(self.core.disconnected, key))
 
     def turn(self) -> None:
-        """Execute the core's effects, and schedule the next tick."""
         if not self.is_up:
             return
         try:

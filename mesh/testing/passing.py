@@ -15,7 +15,6 @@ BUSY = 10  # turns, once TURNS were not enough
 
 
 def never() -> bool:
-    """Return False, so that all of the time passes."""
     return False
 
 
