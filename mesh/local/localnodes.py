@@ -39,7 +39,6 @@ class NodeFile:
     snapshots: str = ""
 
     def write(self, state: Path) -> None:
-        """Write the file. Raises: DataDirRefused."""
         directory = private_directory(state / "nodes", "Or set MESH_STATE_DIR to another directory of yours.")
         path = directory / f"{self.name}.json"
         try:

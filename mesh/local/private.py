@@ -169,7 +169,6 @@ def sync_directory(path: Path) -> None:
 
 
 def refused(path: Path, error: OSError, hint: str) -> DataDirRefused:
-    """Return the error to show for an error of the operating system."""
     reasons = {
         FileExistsError: "a file has the name of the directory",
         NotADirectoryError: "a file has the name of a directory",

@@ -46,7 +46,6 @@ class SegmentKeeper:
         return max(numbers, default=0)
 
     def add(self, segment: Segment, now: float) -> None:
-        """Add a closed segment, and delete old ones if the limit is exceeded."""
         self._holding.add(segment)
         if self._holding.must_drop(self._limit):
             self._look_again(now)

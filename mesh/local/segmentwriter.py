@@ -36,7 +36,6 @@ class SegmentWriter:
         self._taken = 0  # lines
 
     def begin(self, now: float) -> None:
-        """Create the directory, and recover segments of earlier boots."""
         self._next = replace(self._next, number=self.keeper.begin(self._next.boot, now) + 1)
         try:
             make_directories(self._place, Path(self._place.anchor), 0o700)
