@@ -47,7 +47,6 @@ def _live(old: Config, new: Config) -> tuple[str, ...]:
 
 
 def setting(config: Config, name: str) -> Any:
-    """Return the value of a setting by its dotted name."""
     section, _, key = name.rpartition(".")
     return getattr(getattr(config, section) if section else config, key)
 

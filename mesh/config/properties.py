@@ -166,7 +166,6 @@ def _filled(property_: Property, values: Mapping[str, str]) -> Property:
 
 
 def refuse_missing(property_: Property) -> None:
-    """Raise BadConfig if the value refers to an undefined name in ${}."""
     if property_.missing is not None:
         named = "what it names in ${}" if is_secret(property_.name) else repr(property_.missing[:80])
         what = f"{property_.origin}: {property_}: there is no property {named}."
