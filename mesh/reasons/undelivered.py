@@ -62,7 +62,6 @@ class Undelivered:
 
 
 def is_about(loss: Loss, what: What) -> bool:
-    """Return whether a loss concerns the object in question."""
     if what.kind == TOPIC:
         return loss.topic == what.text and loss.domain == what.domain
     if what.kind == NODE:

@@ -43,7 +43,6 @@ THERE: Mapping[str, tuple[frozenset[str], str]] = {
 
 
 def of_step(step: Step) -> Reason:
-    """Return the reason for a step of a message's route."""
     names = {"next": step.next, "why": step.why, "node": step.node}
     match step.decision:
         case "here":

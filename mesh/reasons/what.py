@@ -36,7 +36,6 @@ class What:
 
     @classmethod
     def of(cls, kind: str, text: str, domain: str = "", is_start: bool = False) -> What:
-        """Return a checked question. Raises: BadArgument, BadName, BadKey."""
         if kind not in CHECKS:
             raise BadArgument(f"Unknown kind {shown(kind)}.", hint=f"Use one of {', '.join(KINDS)}.")
         CHECKS[kind](text)
