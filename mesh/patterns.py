@@ -109,7 +109,6 @@ class Trie(Generic[T]):
         level.values.add(value)
 
     def discard(self, pattern: str, value: T) -> None:
-        """Remove a pair, if it is in the set, and free its memory."""
         exact = self._exact.get(pattern)
         if exact is not None:
             exact.discard(value)

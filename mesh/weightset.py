@@ -70,7 +70,6 @@ def _converted(values: object, shape: type[T]) -> T:
 
 
 def checked(found: WeightSet) -> WeightSet:
-    """Return the set if it is valid. Raises: LocalError, as `weight_set` does."""
     check(found.weights)
     size = len(packed(found))
     if size > PACKED:
@@ -89,7 +88,6 @@ def check_times(weights: WeightSet, wall: int) -> None:
 
 
 def check(weights: dict[str, Weight]) -> None:
-    """Raise LocalError for too many nodes, or a wrong name or weight."""
     if len(weights) > NODES:
         raise bad(f"Weights of {len(weights)} nodes exceed the limit of {NODES}.")
     for node, it in weights.items():
