@@ -157,7 +157,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def expires(self) -> int:
-        """The time at which the message expires, in ns since 1970 by the clock of the node; 0 = never."""
+        """The time at which the message expires, in ns since 1970; 0 = never."""
         return self._properties().expires
 
     @property

@@ -90,9 +90,9 @@ class Subscribing(Connected):
         groups and subscribers get it as well. A group has no retained values, and messages that a lost member
         had not consumed are lost.
 
-        With `durable`, matching messages are kept on disk until `unsubscribe(name)`, and each goes to one
-        subscriber of that name until it is acked. The subscription is read like a queue, without retained
-        values.
+        With `durable`, each matching message is kept on disk, within limits, until one subscriber of that
+        name has acked it. `unsubscribe(name)` ends the subscription and deletes its messages. A durable
+        subscription is read like a queue, without retained values.
 
         Args:
             key: A key, followed by more keys.
