@@ -48,7 +48,7 @@ class Delivery(delivery.Delivery[T]):
     def nack(self, *, delay: float = 0.0) -> None:  # type: ignore[override]
         """Return the message to the queue, to be delivered again, unless it has failed too often.
 
-        After the queue's `max_attempts` failed deliveries a message goes to the dead letters.
+        After the queue's `max_attempts` failed deliveries, the queue dead-letters the message.
 
         Args:
             delay: Seconds until the redelivery, at least. Default: 0.

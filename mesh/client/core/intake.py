@@ -18,7 +18,7 @@ INBOX = 0  # the subscription number of the inbox
 
 
 class Terms(Struct, frozen=True):
-    """What happens if the reader is slow; see `subscribe`."""
+    """The options of a subscription for slow readers; see `subscribe`."""
 
     overflow: str = ""
     max_queue: int = 0

@@ -61,7 +61,7 @@ class Settling:
         return [(lot, place) for said in settled for lot, places in said.of for place in places]
 
     def open(self, epoch: int, opening: int) -> None:
-        """Start a new epoch, in which the messages have new delivery tags, and send what is pending."""
+        """Start a new epoch, in which the messages have new delivery tags, and send pending settlements."""
         self._epoch, self._opening = epoch, opening
         self.flush()
 
