@@ -176,7 +176,7 @@ class NodeNotFound(LocalError):
 
 
 class NodeInUse(LocalError):
-    """Another running node has this name or identity."""
+    """A running node has this name or identity already."""
 
     code = "NAME_IN_USE"
 

@@ -48,7 +48,7 @@ def _settings(nodes: Mapping[str, AgreedNode]) -> Iterator[Setting]:
 def without_rules(before: Agreed, names: Sequence[str]) -> Agreed:
     """Return the list without the rules of the nodes `names`.
 
-    The rules in the files of these nodes apply again.
+    For them, the rules in files apply again.
     """
     entries = {name: structs.replace(before.nodes.get(name, AgreedNode()), rules=None) for name in names}
     return before.with_all(entries)

@@ -98,7 +98,7 @@ def _sync_hour(
 ) -> list[SegmentName]:
     """Copy the segments of an hour. Raises: OSError.
 
-    Return the names of those that are in the target afterwards.
+    Return the names of the segments that are in the target afterwards.
     """
     make_directories(to / hour, Path(to.anchor), 0o777)
     there = sizes(to / hour)

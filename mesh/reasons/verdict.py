@@ -64,7 +64,7 @@ def of_step(step: Step) -> Reason:
 def verdict(
     what: What, me: str, found: Iterable[Reason], steps: Sequence[Step] = (), missing: Iterable[str] = ()
 ) -> list[Reason]:
-    """Return the combined reasons: causes first, and this node before others; at most TOLD.
+    """Return the combined reasons, within a limit: causes first, and this node before others.
 
     `steps` are those of a message's route, and `missing` names the nodes that did not answer.
     """

@@ -148,7 +148,7 @@ class Network:
         self._plan()
 
     def deliver(self, most: int = MOST) -> None:
-        """Deliver what is in transit, and what that causes, in at most `most` steps."""
+        """Deliver the messages in transit, and their consequences, in at most `most` steps."""
         if self._is_delivering:
             return
         self._is_delivering = True
