@@ -17,7 +17,7 @@ LONGEST = 100 * 365 * 86_400  # s: 100 years, whose ns fit 64 bits
 
 
 def whole(name: str, value: Any, lowest: int, highest: int) -> int:
-    """Return `value` as a whole number within the bounds. Raises: BadArgument."""
+    """Return `value` as a whole number within the bounds; bools are refused. Raises: BadArgument."""
     try:
         number = index(value)
     except TypeError:

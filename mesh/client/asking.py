@@ -67,7 +67,7 @@ class Asking(Subscribing, Ruling):
     ) -> list[Message[T]]:
         """Return the retained value of each topic that matches.
 
-        A node that subscribes to a topic answers for its master.
+        Unless `fresh` is set, a node that subscribes to a topic may answer in place of the topic's master.
 
         Args:
             key: The topic's key. Alternatives are `xpath` and `pattern`.

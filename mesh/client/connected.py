@@ -142,7 +142,7 @@ class Connected(NotCopied):
 
     @property
     def name(self) -> str:
-        """The absolute name of the session, such as `/node/heron/client/joe/session/1`."""
+        """The absolute name of the session, such as `/node/heron/client/joe/session/1`. Raises: Closed."""
         if not self._shell.is_open:
             raise not_open(self._shell.loop)
         return self._core.line.name

@@ -95,7 +95,8 @@ class Hands:
     async def settle_remaining(self, of: Sequence[Some], error: BaseException | None) -> None:
         """Settle the deliveries that the user left unsettled when the block ended.
 
-        Without an error they are acked. With an error they are nacked, without waiting for the node.
+        Without an error they are acked. With an error they are nacked, without waiting for the node, and a
+        failure to do so is ignored.
         """
         left = [(lot, places) for lot, all_ in of if (places := [p for p in all_ if lot.states[p] != SAID])]
         if error is None and left:

@@ -286,6 +286,8 @@ class Publishing(Ruling):
 
         Raises:
             PublishRefused: The first refusal for which no receipt was awaited.
+            BadKey, BadType, BadArgument, MessageTooLarge, Closed: As for `publish`. Earlier contents may be
+                published all the same.
             MeshTimeout: Not all were answered in time.
 
         Example:
@@ -391,6 +393,7 @@ class Publishing(Ruling):
         Raises:
             PublishRefused: The message was refused, or expired.
             BadQuery: This session did not publish the message, or no longer knows the outcome.
+            BadArgument: The argument is none of these.
             MeshTimeout: No final answer in time.
 
         Example:

@@ -29,7 +29,10 @@ MEMBER, MOST_OF_MEMBER = 256, 10_000  # unconsumed messages of a member: default
 
 
 def check_terms_of_member(initial: Any, policy: Any, whose: str) -> None:
-    """Raise BadArgument or BadQuery for options that a group or durable subscription cannot have."""
+    """Raise BadArgument for options that a group or durable subscription cannot have.
+
+    An unknown overflow policy raises BadQuery.
+    """
     yes_or_no("initial", initial)
     if overflow_policy(policy) != Overflow.BLOCK:
         what = f"overflow={shown(policy)} cannot be used for {whose}."

@@ -131,7 +131,7 @@ class Client(Later, NotCopied):
 
     @property
     def name(self) -> str:
-        """The absolute name of the session, such as `/node/heron/client/joe/session/1`."""
+        """The absolute name of the session, such as `/node/heron/client/joe/session/1`. Raises: Closed."""
         self._thread.check()
         return self._aio.name
 
