@@ -119,9 +119,9 @@ def _check_store_or_nothing(path: Path) -> None:
 
 
 def check_free(path: Path, replace: bool) -> None:
-    """Check that a queue store can be written to `path`.
+    """Check that a queue store can be written to `path`; with `replace` a store may be there already.
 
-    Raises: DataDirRefused; STORE_IN_USE while a node has the store open.
+    Raises: DataDirRefused; StoreError STORE_IN_USE while a node has that store open.
     """
     if not path.parent.is_dir():
         hint = f"Create it: mkdir -p {typed(path.parent)}"
