@@ -72,7 +72,7 @@ class SiteSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class RemoteSite:
-    """Another site: its gateways, the topics to send there, and the accepted ones."""
+    """A site other than this one: its gateways, the topics to send there, and the topics to accept."""
 
     name: str
     addresses: tuple[str, ...] = ()  # none: the site dials us, or has `via`
