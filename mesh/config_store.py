@@ -15,7 +15,10 @@ _SECRET = re.compile(r"(?:^|&)[^=&]*password[^=&]*=", re.IGNORECASE)
 
 
 def check_store(text: str) -> None:
-    """Raise BadConfig for an invalid store. The error does not repeat a text that may contain a password."""
+    """Raise BadConfig for an invalid store of a node.
+
+    The error does not repeat a text that may contain a password.
+    """
     if text in (MEMORY, SQLITE):
         return
     if not text.startswith(("postgresql://", "postgres://")):
@@ -38,7 +41,7 @@ def check_store(text: str) -> None:
 
 
 def check_queue_store(text: str) -> None:
-    """Raise BadConfig for an invalid store of a queue."""
+    """Raise BadConfig for a store that a queue cannot have, such as the node's own ("sqlite")."""
     if text == MEMORY or not text.startswith("sqlite"):
         check_store(text)
         return
@@ -58,7 +61,7 @@ def check_queue_store(text: str) -> None:
 
 
 def file_of(text: str) -> str:
-    """Return the path of a store in a file of its own; "" for any other store."""
+    """Return the path of a store that is a file of its own; "" for any other store."""
     return text.removeprefix(FILE) if text.startswith(FILE) else ""
 
 

@@ -1,4 +1,4 @@
-"""Checks whether an address of a node can be dialed, and from where."""
+"""Checks whether the address of a node can be dialed, and from where."""
 
 import ipaddress
 import re
@@ -7,7 +7,7 @@ _DIALABLE = re.compile(r"tcp://(?:\[([0-9A-Fa-f:.]+)(?:%[\w.-]{1,15})?\]|([0-9.]
 
 
 def is_of_link(address: str) -> bool:
-    """Return whether the address is link-local, and so unusable outside its network segment."""
+    """Return whether a dialable address is link-local, and so unusable outside its network segment."""
     found = _DIALABLE.fullmatch(address)
     return found is not None and ipaddress.ip_address(found[1] or found[2]).is_link_local
 

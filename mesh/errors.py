@@ -66,7 +66,6 @@ def shortened(text: str) -> str:
 
 
 def _ends(text: str, most: int) -> str:
-    """Return the text, with its middle left out if it is longer than `most` characters."""
     if len(text) <= most:
         return text
     return f"{text[: most // 2]}...({len(text) - most:,} more)...{text[-(most // 2) :]}"
@@ -79,19 +78,19 @@ class LocalError(MeshError):
 
 
 class BadName(LocalError):
-    """A node, client or session name that breaks the grammar."""
+    """A name that breaks the grammar: of a node, client, session, address or queue, or a message id."""
 
     code = "BAD_NAME"
 
 
 class BadKey(LocalError):
-    """A key that cannot be published."""
+    """An invalid key or domain."""
 
     code = "BAD_KEY"
 
 
 class BadQuery(LocalError):
-    """A subscription or get with an invalid query."""
+    """An invalid query, or a call that cannot be made now, such as opening an inbox twice."""
 
     code = "BAD_QUERY"
 
@@ -125,29 +124,29 @@ class BadFilter(LocalError):
 
 
 class BadArgument(LocalError, ValueError):
-    """An invalid value of an argument or option; nothing was sent."""
+    """An invalid value of an argument or option."""
 
     code = "BAD_ARGUMENT"
 
 
 class BadType(BadArgument, TypeError):
-    """An argument or option of an invalid type; nothing was sent."""
+    """An argument or option of an invalid type."""
 
 
 class BadConfig(LocalError):
-    """A setting that is unknown, malformed or out of range; names file and position."""
+    """A setting that is unknown, malformed or out of range; the text says where."""
 
     code = "BAD_CONFIG"
 
 
 class MessageTooLarge(LocalError):
-    """Content above `max-content`; nothing was sent."""
+    """Content above `limits.max_content`; this message was not sent."""
 
     code = "TOO_LARGE"
 
 
 class NotAvailable(LocalError):
-    """A part of the interface that this release does not implement yet."""
+    """A function that this release, the node's release or this environment does not support."""
 
     code = "NOT_AVAILABLE"
 
@@ -159,25 +158,25 @@ class WouldBlock(LocalError):
 
 
 class Closed(LocalError):
-    """The client, subscription or node is closed."""
+    """A client, subscription, consumer, service or node that is closed, or is not open yet."""
 
     code = "CLOSED"
 
 
 class WrongLoop(LocalError):
-    """The client is used outside the event loop where it was opened."""
+    """The client is used outside the event loop where it was opened, or opened without one."""
 
     code = "WRONG_LOOP"
 
 
 class NodeNotFound(LocalError):
-    """No node runs here, or several run and none was selected."""
+    """The node was not found or did not answer, or several run here and none was selected."""
 
     code = "NO_NODE"
 
 
 class NodeInUse(LocalError):
-    """Another live node has this name."""
+    """A running node has this name or identity already."""
 
     code = "NAME_IN_USE"
 
@@ -189,7 +188,7 @@ class BindRefused(LocalError):
 
 
 class DataDirRefused(LocalError):
-    """A data directory that is in use, damaged or not writable."""
+    """A data directory, or another file of the mesh, that is in use, damaged or not accessible."""
 
     code = "DATA_DIR"
 
@@ -201,7 +200,7 @@ class KeysRefused(LocalError):
 
 
 class PublishRefused(LocalError):
-    """A refused publish; `code` has the reason."""
+    """A refused message or call; `code` has the reason."""
 
     code = "REFUSED"
 
@@ -267,13 +266,16 @@ class NoHandlers(PublishRefused):
 
 
 class HandlerLost(PublishRefused):
-    """The server of a delivered request was lost; the request may have run."""
+    """The service or node that had the request was lost; the request may have run."""
 
     code = "HANDLER_LOST"
 
 
 class NoQueue(PublishRefused):
-    """No queue of that name is at the node: it was never declared, or was deleted."""
+    """The node has no queue of that name.
+
+    The queue was never declared, was deleted, or exists only at another node.
+    """
 
     code = "NO_QUEUE"
 
@@ -317,8 +319,8 @@ class Refused(RemoteError):
 class MeshTimeout(MeshError, TimeoutError):
     """No answer in time. The operation may still succeed.
 
-    `ids` names the messages that `publish` or `send` sent and that may still arrive. `final(id)` returns
-    the outcome of each.
+    `ids` names the messages that `publish`, `send` or `put` sent and that may still arrive. `final(id)`
+    returns the outcome of each.
     """
 
     code = "TIMEOUT"

@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 def largest(held: Iterable[tuple[T, int]], excess: int) -> Iterator[T]:
-    """Yield the largest holders until their sizes add up to `excess`."""
+    """Yield the largest holders until their sizes add up to at least `excess`."""
     for one, size in sorted(held, key=lambda pair: pair[1], reverse=True):
         if excess <= 0:
             return

@@ -29,7 +29,6 @@ def check_level(logger: str, level: str) -> None:
 
 
 def check_levels(levels: Mapping[str, str]) -> None:
-    """Raise BadConfig for a table of loggers with an unknown name or level."""
     for logger, level in levels.items():
         try:
             check_level(logger or '""', level)

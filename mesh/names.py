@@ -1,4 +1,4 @@
-"""Names of nodes, clients, sites, sessions, addresses and queues."""
+"""Names of nodes, clients, sites, sessions, addresses, groups, queues and durable subscriptions."""
 
 import re
 from collections.abc import Iterable
@@ -78,16 +78,13 @@ class SessionName:
 
     @property
     def session_is_generated(self) -> bool:
-        """Whether a node assigned the number, so that it is unique."""
         return self.session is not None and self.session < 0
 
     @property
     def is_absolute(self) -> bool:
-        """Whether the name includes the node."""
         return self.node is not None
 
     def at(self, node: str) -> "SessionName":
-        """Return the same client or session at `node`, as an absolute name."""
         return replace(self, node=node)
 
     def of_all_sessions(self) -> "SessionName":
@@ -110,7 +107,7 @@ RESERVED = frozenset(("address", "counter", "lock", "map", "node", "queue", "sit
 
 
 def kind_of(destination: str) -> str:
-    """Return the kind of a destination by its prefix; a destination without one is an address."""
+    """Return the kind of a destination by its first levels; without a known one it is an address."""
     if destination.startswith(PUTS):
         return QUEUE
     if destination.startswith(OTHERS):
@@ -190,7 +187,8 @@ def store_of(queue: str, stores: Iterable[tuple[str, str]]) -> str:
 def check_taken(text: str) -> str:
     """Return the name if a queue that can be consumed may have it. Raises: BadName.
 
-    Unlike `check_queue` this accepts queues of durable subscriptions, into which clients cannot put messages.
+    Unlike `check_queue` this accepts the queues of durable subscriptions, which clients consume but do not
+    fill.
     """
     if isinstance(text, str) and text.startswith(SUBS):
         return SUBS + check_durable(text.removeprefix(SUBS))
@@ -214,7 +212,6 @@ def queue_of(destination: str) -> str:
 
 
 def _levels(text: str, what: str, example: str, single: str) -> str:
-    """Return the name if it has levels, and the first is not reserved. Raises: BadName."""
     if text == "":
         raise BadName(f"The {what} is empty.", hint=f"Write a name such as {example}.")
     try:

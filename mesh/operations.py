@@ -1,4 +1,4 @@
-"""The operations on a store, and its contents, as values that the core returns."""
+"""The operations on a store, which the core returns, and a store's contents."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

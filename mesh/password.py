@@ -54,7 +54,7 @@ class _Guesses:
 
 
 class Password:
-    """A password, and the public keys that have used it successfully."""
+    """A password, the public keys that have used it successfully, and the wrong attempts by key."""
 
     def __init__(self, stored: str) -> None:
         self._salt, self._hash = _parsed(stored)
@@ -64,7 +64,7 @@ class Password:
         self._filled = 0.0  # time of the last update
 
     def refuse(self, user: str, passwd: str, now: float) -> str:
-        """Return why a password is refused, or "" if it is right."""
+        """Return why a password is refused, or "" if it is right. A wrong one counts against `user`."""
         if not passwd:
             return "it requires a password"
         mark = hmac.digest(self._salt, passwd.encode(), hashlib.sha256)

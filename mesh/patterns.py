@@ -38,7 +38,7 @@ def check_pattern(text: str) -> str:
 def meant(text: str) -> str:
     """Return the pattern for a text with wildcards of other systems, such as a/*, a/**, a.* and a.>.
 
-    Return "" if the text has none of them.
+    Return "" if the text has none of them as a whole level.
     """
     levels = text.split("." if "/" not in text else "/")
     for place, level in enumerate(levels):
@@ -109,7 +109,6 @@ class Trie(Generic[T]):
         level.values.add(value)
 
     def discard(self, pattern: str, value: T) -> None:
-        """Remove a pair, if it is in the set, and free its memory."""
         exact = self._exact.get(pattern)
         if exact is not None:
             exact.discard(value)

@@ -1,4 +1,4 @@
-"""Makes received texts safe to print. This file imports nothing of the mesh."""
+"""Makes texts for the terminal safe and readable. This file imports nothing of the mesh."""
 
 import encodings.unicode_escape  # noqa: F401 - now, while a descriptor is free
 import re

@@ -1,4 +1,4 @@
-"""Proofs that both ends know the same secret, which is never sent."""
+"""Proofs of a shared secret that is never sent, texts to sign, stream ids, and session tokens."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""The names that are reserved for the mesh, which begin with `__sys__`."""
+"""The reserved names: what begins with `__sys__`, and the domains of addresses and queues."""
 
 from mesh.errors import PublishRefused
 from mesh.names import PUTS, SENDS
@@ -49,7 +49,6 @@ def check_domain_free(domain: str) -> str:
 
 
 def of_queue(domain: str) -> PublishRefused:
-    """Return the error for publishing in the domain of a queue."""
     text = f"The mesh numbers what is put into that queue in the domain {domain[:80]!r}."
     return PublishRefused(
         text, hint="Choose another name, or put the message into the queue.", code="RESERVED"

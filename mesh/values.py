@@ -1,4 +1,4 @@
-"""Headers, routes, ids, keys and domains of messages."""
+"""Headers, routes, ids, keys, domains and answers of messages."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -138,8 +138,9 @@ Route = tuple[Hop, ...]
 class Published:
     """The answer to a publish.
 
-    OK: the master has the message. FORWARD_WARNING: the message was accepted and waits here for its master.
-    `matched` counts the subscriptions that the master found, and `note` says why the message waits.
+    OK: the master has the message. FORWARD_WARNING: the message was accepted and waits at a node for its
+    master. `matched` counts the subscriptions that the master found (-1: no longer known), and `note` says
+    why the message waits.
     """
 
     state: Literal["OK", "FORWARD_WARNING"]
@@ -215,7 +216,10 @@ def check_path(what: str, path: str, error: type[LocalError]) -> None:
 
 
 def check_text(text: str, what: str, longest: int, error: type[LocalError]) -> None:
-    """Raise `error` for a text that is too long or not printable. `what` names the text in the error."""
+    """Raise `error` unless `text` is a str of at most `longest` characters.
+
+    Control characters and lone surrogates are refused, too. `what` names the text in the error.
+    """
     try:  # faster than a type check per envelope
         found = _UNPRINTABLE.search(text)
     except TypeError:

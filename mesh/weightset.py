@@ -70,7 +70,6 @@ def _converted(values: object, shape: type[T]) -> T:
 
 
 def checked(found: WeightSet) -> WeightSet:
-    """Return the set if it is valid. Raises: LocalError, as `weight_set` does."""
     check(found.weights)
     size = len(packed(found))
     if size > PACKED:
@@ -80,7 +79,7 @@ def checked(found: WeightSet) -> WeightSet:
 
 
 def check_times(weights: WeightSet, wall: int) -> None:
-    """Raise LocalError BAD_WEIGHTS if the times are more than a year after `wall`."""
+    """Raise LocalError BAD_WEIGHTS if one of the times is more than a year after `wall`."""
     times = {"applied": weights.stamp, "made": weights.made, "valid until": weights.expires}
     for what, time in times.items():
         if time > wall + YEAR:
@@ -89,7 +88,6 @@ def check_times(weights: WeightSet, wall: int) -> None:
 
 
 def check(weights: dict[str, Weight]) -> None:
-    """Raise LocalError for a wrong name or weight; the text names the node."""
     if len(weights) > NODES:
         raise bad(f"Weights of {len(weights)} nodes exceed the limit of {NODES}.")
     for node, it in weights.items():

@@ -1,1 +1,1 @@
-"""The client library: connecting, publishing, subscribing, queues and services."""
+"""The asynchronous client: publishing, subscribing, sending, requests, services, queues and queries."""

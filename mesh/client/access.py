@@ -1,4 +1,4 @@
-"""The credentials of a client at an address: keys with their secret, or the user's cookie."""
+"""The credentials of a client at an address: keys with their secret, the user's cookie, or none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IMPOSTOR = "{} does not know the secret of this mesh"
 class Access:
     """The credentials of a client at one address; `curve` is None for a client without keys.
 
-    A local socket needs no proofs, because only this user can open it.
+    A local socket needs no credentials, because only this user can open it.
     """
 
     address: str
@@ -42,9 +42,9 @@ class Access:
         return prove(self.secret, "dialler", mine, theirs, self.where)
 
     def is_proven(self, proof: bytes, mine: bytes, theirs: bytes) -> bool:
-        """Return whether the node proved that it knows the secret.
+        """Return whether the node has proved that it knows the secret, which it must over TCP.
 
-        Over TCP the node must prove it, even if it did not ask the client for a proof.
+        A node that did not ask the client for a proof (`theirs` is empty) has none itself.
         """
         if not self.address.startswith("tcp:"):
             return True
@@ -53,7 +53,7 @@ class Access:
     def doubt(self, node: Introduction, signature: bytes, mine: bytes, theirs: bytes) -> tuple[str, str, str]:
         """Return the code, reason and hint for a wrong signature or key, or three empty texts.
 
-        Nodes of a mesh with keys sign their greeting, always with the same key.
+        Nodes of a mesh with keys sign their greeting, and a node always has the same key.
         """
         if self.pins is None:
             return "", "", ""

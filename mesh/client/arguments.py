@@ -17,7 +17,7 @@ LONGEST = 100 * 365 * 86_400  # s: 100 years, whose ns fit 64 bits
 
 
 def whole(name: str, value: Any, lowest: int, highest: int) -> int:
-    """Return `value` as a whole number within the bounds. Raises: BadArgument."""
+    """Return `value` as a whole number within the bounds; bools are refused. Raises: BadArgument."""
     try:
         number = index(value)
     except TypeError:
@@ -29,7 +29,7 @@ def whole(name: str, value: Any, lowest: int, highest: int) -> int:
 
 
 def seconds(name: str, value: Any, *, zero: bool = False) -> float:
-    """Return a finite number of seconds above 0, or from 0 with `zero`. Raises: BadArgument."""
+    """Return a number of seconds above 0 (`zero`: from 0), up to 100 years. Raises: BadArgument."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     number = float(value) if is_number and abs(value) <= LONGEST else math.nan
     if not (number >= 0 if zero else number > 0):
@@ -46,14 +46,16 @@ def yes_or_no(name: str, value: Any) -> bool:
 
 
 def text(name: str, value: Any) -> str | None:
-    """Return `value` if it is None or a text that UTF-8 can encode. Raises: BadArgument."""
+    """Return `value` if it is None or a text that can be sent. Raises: BadArgument.
+
+    A text has up to LONGEST_TEXT characters, and no control characters.
+    """
     if value is not None:
         check_text(value, name, LONGEST_TEXT, BadArgument)
     return value  # type: ignore[no-any-return]
 
 
 def not_subscribed(value: Any) -> BadArgument:
-    """Return the error for an argument of `unsubscribe` that is not a subscription."""
     return BadArgument(
         f"{shown(value)} is not a subscription.", hint="Pass the subscription that subscribe() returned."
     )
@@ -70,7 +72,10 @@ def environment(given: Any) -> Mapping[str, str]:
 
 
 def several(contents: Iterable[Any], verb: str = "publish") -> None:
-    """Raise BadArgument unless `contents` is an iterable; the hint names `verb` for a single content."""
+    """Raise BadArgument unless `contents` is an iterable of contents.
+
+    A single text, bytes object, mapping or model is refused; the hint names `verb` for it.
+    """
     is_one = isinstance(contents, str | bytes | bytearray | memoryview | Mapping)
     if is_one or hasattr(contents, "model_dump") or not isinstance(contents, Iterable):
         what = f"contents must be an iterable, not {shown(contents)}."

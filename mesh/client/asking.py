@@ -1,4 +1,4 @@
-"""The calls of a client that read topics, delete them, and query the mesh."""
+"""The calls of a client that read topics, erase them, and query the mesh."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def is_listed(state: str, waiting: int) -> bool:
 
 
 class NodesReply(Struct, frozen=True):
-    """The part of a reply to "ls" that `nodes` returns."""
+    """The part of a reply to "ls" that `nodes` reads."""
 
     nodes: list[NodeRow]
 
 
 class Asking(Subscribing, Ruling):
-    """The calls that read topics and query the node."""
+    """The calls that read and erase topics, and query the mesh."""
 
     # --- queries ----------------------------------------------------------------------------------------
 
@@ -67,7 +67,7 @@ class Asking(Subscribing, Ruling):
     ) -> list[Message[T]]:
         """Return the retained value of each topic that matches.
 
-        A node that subscribes to a topic answers for its master.
+        Unless `fresh` is set, a node that subscribes to a topic may answer in place of the topic's master.
 
         Args:
             key: The topic's key. Alternatives are `xpath` and `pattern`.
@@ -226,7 +226,7 @@ class Asking(Subscribing, Ruling):
     async def views(self) -> Views:
         """Return the nodes that are alive now, in this mesh and in each other site.
 
-        At most 1,000 names are listed per site; `count` of a site's row is their full number.
+        At most 1,000 names are listed per other site; `count` of the site's row is their full number.
         """
         nodes = await self.nodes()
         rows = _read(await self.call("sites"), SitesReply)
@@ -273,7 +273,6 @@ class Asking(Subscribing, Ruling):
 
 
 def _routed(to: str) -> str:
-    """Return `to` if it has a route that can be queried. Raises: BadName, BadArgument."""
     return address_of(to) if is_address(to) and to.startswith(OTHERS) else check_destination(to)
 
 

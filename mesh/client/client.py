@@ -33,9 +33,9 @@ class Client(SendingVerbs, Requesting, Queueing, Offering, Later):
         return await super().__aenter__()
 
     async def _elsewhere(self) -> tuple[str, str | None] | None:
-        """Return the address and mesh of a node that only other nodes on this machine know by name.
+        """Return the address and mesh of a node that does not run here, as a node here knows it.
 
-        Return None if the address needs no lookup, or if no local node knows the name.
+        None: the address needs no lookup, or no local node knows the name.
         """
         try:
             find_node(self._way.address, self._way.environ)

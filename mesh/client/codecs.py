@@ -81,7 +81,7 @@ class Json:
     content_type = "application/json"
 
     def encode(self, value: Any, /) -> bytes:
-        """Return the value as JSON. Raises: ValueError for nan and inf."""
+        """Return the value as JSON. Raises: ValueError for nan and inf, TypeError for an unknown type."""
         data = msgspec.json.encode(value, enc_hook=_dumped)
         if _NOT_FINITE.search(data):  # msgspec silently encodes nan as null
             json.dumps(msgspec.to_builtins(value, enc_hook=_dumped), allow_nan=False)
@@ -98,7 +98,7 @@ class MsgPack:
     content_type = "application/msgpack"
 
     def encode(self, value: Any, /) -> bytes:
-        """Return the value as MessagePack."""
+        """Return the value as MessagePack. Raises: TypeError for an unknown type."""
         return msgspec.msgpack.encode(value, enc_hook=_dumped)
 
     def decode(self, content: bytes, type: Any = Any, /) -> Any:
@@ -149,7 +149,7 @@ def encoded(value: Any, codec: Codec) -> bytes:
 
 
 def media_type(header: str) -> str:
-    """Return the media type in a content-type, without its parameters."""
+    """Return the media type in a content-type: in lower case, without parameters."""
     return header.partition(";")[0].strip().lower()
 
 
@@ -168,7 +168,7 @@ _TYPES = "Use a dataclass, a msgspec Struct, a pydantic model, or a type such as
 
 
 def reason_of(error: Exception) -> tuple[str, str]:
-    """Return the reason and the place (`$.temp`) of a codec's error.
+    """Return the reason and the place (`$.temp`) of a codec's error, both shortened.
 
     The place is "$" if the error does not name one.
     """
@@ -199,7 +199,6 @@ def _dumped(value: Any) -> Any:
 
 
 def _validated(wanted: Any, value: Any) -> Any:
-    """Return a pydantic model made from a decoded value."""
     validate = getattr(wanted, "model_validate", None)
     if validate is None:
         raise TypeError(f"no decoder is known for a {wanted.__name__}")

@@ -110,13 +110,14 @@ class Connected(NotCopied):
         await self.close(drain=kind is None)
 
     async def close(self, *, drain: bool = True) -> None:
-        """Wait for outstanding answers, then end the session.
+        """Wait for outstanding answers, then end the session; the client is closed even after an error.
 
         Args:
             drain: Whether to wait for answers to published messages, for at most the client's `timeout`.
 
         Raises:
-            MeshTimeout: Answers were still outstanding. The client is closed all the same.
+            MeshTimeout: Answers were still outstanding.
+            PublishRefused: The first refusal for which no receipt was awaited.
         """
         if not self._shell.is_open:
             return
@@ -136,13 +137,12 @@ class Connected(NotCopied):
             await self._end.aclose()
 
     def _trouble(self) -> str:
-        """Return a phrase that says whether the node is busy or unreachable."""
         line = self._core.line
         return f"{line.home or 'its node'} {'did not answer in time' if line.is_up else 'is unreachable'}"
 
     @property
     def name(self) -> str:
-        """The absolute name of the session, such as `/node/heron/client/joe/session/1`."""
+        """The absolute name of the session, such as `/node/heron/client/joe/session/1`. Raises: Closed."""
         if not self._shell.is_open:
             raise not_open(self._shell.loop)
         return self._core.line.name
@@ -153,7 +153,7 @@ class Connected(NotCopied):
         return self._core.line.cluster
 
     def events(self) -> AsyncIterator[Event]:
-        """Return an iterator over the events of this client, from this call until it is closed.
+        """Return an iterator over the events of this client, from this call until the client is closed.
 
         Example:
             async for event in m.events():
@@ -169,7 +169,7 @@ class Connected(NotCopied):
         return self._shell.now()
 
     def _limit(self, timeout: float | None) -> float | None:
-        """Return the time limit of a call in seconds, or None for no limit. Raises: BadArgument."""
+        """Return the time limit of a call in s, None for no limit. Raises: BadArgument."""
         return self._patience if timeout is None else seconds("timeout", timeout, zero=True)
 
     async def _within(
@@ -179,7 +179,10 @@ class Connected(NotCopied):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Run `work` within `timeout` seconds, or within the client's patience. Raises: MeshTimeout."""
+        """Run `work` within `timeout` seconds. Raises: MeshTimeout.
+
+        None: within the client's patience, or without limit if it has none.
+        """
         limit = self._limit(timeout)
         if limit is None:
             return await work(*args, **kwargs)
@@ -193,7 +196,6 @@ class Connected(NotCopied):
             raise self._too_late(limit) from None
 
     def _too_late(self, limit: float) -> MeshTimeout:
-        """Return the error for a call that took longer than `limit` seconds."""
         line, left = self._core.line, self._core.publisher.unanswered
         where = "" if line.is_up else f", and {line.home or 'its node'} is unreachable"
         hint = f"{messages(left)} may still arrive; final() returns the outcome." if left else AGAIN
@@ -209,18 +211,15 @@ class Connected(NotCopied):
             calls.drop_pending(pending)
 
     async def _call_value(self, make: Callable[[int], Command]) -> Any:
-        """Send a command and return the value of the last part of its reply; errors as for `_call_node`."""
         parts = await self._call_node(make)
         return parts[-1][0]
 
     async def _queue_asked(self, what: Ask) -> list[ReplyPart]:
-        """Send a queue command and return the parts of its reply."""
         self._now().check_queues()
         verb, said = what.verb, arguments(what)
         return await self._within(None, self._call_node, lambda request: Call(request, verb, said))
 
     async def _change(self) -> None:
-        """Wait for the next answer to any published message."""
         publisher = self._publisher
         promise = publisher.change()
         try:

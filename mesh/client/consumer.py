@@ -23,8 +23,8 @@ class Consumer(Generic[T]):
     """A consumer of one queue: `async for job in consumer`, or `.batches()`; also in several tasks at once.
 
     A context manager: inside it, messages of the queue are delivered here and stay with this consumer until
-    they are settled. A consumer survives the loss of its node, and keeps its messages if it reconnects
-    within 5 s. On leaving, all unsettled messages return to the queue.
+    they are settled or their lease is over. A consumer survives the loss of its node, and keeps its messages
+    if it reconnects within 5 s. On leaving, all unsettled messages return to the queue.
 
     Example:
         async with q.consume() as jobs:
@@ -70,7 +70,7 @@ class Consumer(Generic[T]):
         await self.close()
 
     async def close(self) -> None:
-        """Stop consuming. Unsettled messages go to other consumers."""
+        """Stop consuming. Unsettled messages return to the queue."""
         if self._taking.error is None and self._loop is not None:
             promise = self._shell.now().queues.leave(self._taking)
             if promise is not None:
@@ -143,7 +143,10 @@ class Consumer(Generic[T]):
         return None if found is None else Deliveries(*found, self._hands, self._reader)
 
     async def _next(self, take: Callable[[], R | None]) -> R | None:
-        """Return the next item, or None after the consumer was left on purpose."""
+        """Return the next item; None after the consumer was closed, or its client.
+
+        Raises: any other reason of the end.
+        """
         while self._taking.error is None:
             check_loop(self._loop)
             if self._loop is None:

@@ -22,7 +22,6 @@ Prepared = tuple[str, bytes, str, int, bytes, int, str]
 
 
 def as_content(content: Content, headers: Headings, codec: Codec) -> tuple[bytes, Headings]:
-    """Return the content as bytes, with headers that name the codec of an encoded value."""
     if isinstance(content, PlainContent):
         return as_bytes(content), headers
     data = encoded(content, codec)
@@ -56,14 +55,16 @@ def as_bytes(content: PlainContent) -> bytes:
 
 
 def unwritable(what: str, error: UnicodeEncodeError) -> BadArgument:
-    """Return the error for a text that UTF-8 cannot encode."""
     hint = "Lone surrogates are not allowed. The text may be a file name, or truncated."
     character = f"{error.object[error.start]!r} at character {error.start + 1}"
     return BadArgument(f"The {what} has {character}, which UTF-8 cannot encode.", hint=hint)
 
 
 def check_destination(text: Any) -> str:
-    """Return `text` if it names a session or client. Raises: BadName, BadArgument."""
+    """Return `text` if it names a session or client.
+
+    Raises: BadName, or BadArgument if it is not a str.
+    """
     if not isinstance(text, str):
         raise BadArgument(f"A destination must be a str such as client/joe, not {shown(text)}.")
     SessionName.parse(text)
@@ -71,7 +72,10 @@ def check_destination(text: Any) -> str:
 
 
 def is_address(text: Any) -> bool:
-    """Return whether `text` is an address and not a client. Raises: BadArgument if it is not a str."""
+    """Return whether `text` is an address or a queue, and not a client or session.
+
+    Raises: BadArgument if it is not a str.
+    """
     if not isinstance(text, str):
         raise BadArgument(f"A destination must be a str such as client/joe or calc/add, not {shown(text)}.")
     return kind_of(text) != CLIENT
@@ -93,7 +97,7 @@ def _address(text: str) -> str:
 
 
 def refusal_properties(code: Any, text: Any) -> tuple[bytes, bytes]:
-    """Return a failure's content and its encoded properties. Raises: BadArgument."""
+    """Return a failure's content, shortened, and its encoded properties. Raises: BadArgument."""
     check_text(code, "code", LONGEST_CODE, BadArgument)
     if not code or not isinstance(text, str):
         hint = 'For example: fail("NO_SUCH_USER", "there is no user 5").'

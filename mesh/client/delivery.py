@@ -25,7 +25,7 @@ LONGEST = 2**32 - 1  # ms, the limit of the wire
 
 
 def milliseconds(name: str, value: Any, *, zero: bool = False) -> int:
-    """Return seconds as ms, rounded up. Raises: BadArgument above 2**32 - 1 ms."""
+    """Return seconds as ms, rounded up. Raises: BadArgument, also above 2**32 - 1 ms."""
     ms = seconds(name, value, zero=zero) * 1000
     if ms > LONGEST:
         raise BadArgument(
@@ -35,7 +35,7 @@ def milliseconds(name: str, value: Any, *, zero: bool = False) -> int:
 
 
 class SettlingClient(Protocol):
-    """The client, which applies the time limit. It stays open while a consumer refers to it."""
+    """The client, which limits the time of a call. It stays open while a consumer refers to it."""
 
     async def _within(
         self, timeout: float | None, work: Callable[[Promise], Coroutine[Any, Any, None]], promise: Promise, /
@@ -43,7 +43,10 @@ class SettlingClient(Protocol):
 
 
 class Hands:
-    """Settles the deliveries of one consumer; with `once` the consumer leaves after the first settlement."""
+    """Settles the deliveries of one consumer.
+
+    With `once` the consumer leaves after the first ack, nack or reject.
+    """
 
     __slots__ = ("_client", "_shell", "once", "taking")
     taking: QueueConsumption
@@ -92,7 +95,8 @@ class Hands:
     async def settle_remaining(self, of: Sequence[Some], error: BaseException | None) -> None:
         """Settle the deliveries that the user left unsettled when the block ended.
 
-        Without an error they are acked. With an error they are nacked, without waiting for the node.
+        Without an error they are acked. With an error they are nacked, without waiting for the node, and a
+        failure to do so is ignored.
         """
         left = [(lot, places) for lot, all_ in of if (places := [p for p in all_ if lot.states[p] != SAID])]
         if error is None and left:
@@ -103,7 +107,7 @@ class Hands:
 
 
 async def kept(promise: Promise) -> None:
-    """Wait for `promise`, in the form of a coroutine function that `_within` can call."""
+    """Wait for `promise`, as a coroutine function that `_within` can call."""
     await promise
 
 
@@ -124,7 +128,7 @@ class QueuedMessage(TypedMessage[T]):
 
     @property
     def group(self) -> str:
-        """The message group, whose messages all go to one consumer; "" without one."""
+        """The message group, whose messages all go to one consumer at a time; "" without one."""
         put = self._envelope.put
         return put[2] if put else ""
 
@@ -142,9 +146,9 @@ class QueuedMessage(TypedMessage[T]):
 class Delivery(QueuedMessage[T]):
     """A message delivered by a queue, to be settled once: acked, nacked or rejected.
 
-    A context manager: `async with job:` acks at the end of the block, and nacks after an exception. Each call
-    waits until the node has stored the outcome. Settling twice raises LocalError with the code SETTLED.
-    LeaseOver is raised when the message is no longer this consumer's.
+    A context manager: at the end of the block it acks an unsettled message, or nacks it after an exception.
+    Each call waits until the node has stored the outcome. Settling twice raises LocalError with the code
+    SETTLED; LeaseOver means that the message is no longer this consumer's.
 
     Example:
         async for job in jobs:
@@ -172,7 +176,9 @@ class Delivery(QueuedMessage[T]):
         await self._at.settle(ACK, self._of)
 
     async def nack(self, *, delay: float = 0.0) -> None:
-        """Return the message to the queue, to be delivered again.
+        """Return the message to the queue, to be delivered again, unless it has failed too often.
+
+        After the queue's `max_attempts` failed deliveries, the queue dead-letters the message.
 
         Args:
             delay: Seconds until the redelivery, at least. Default: 0.
@@ -242,7 +248,7 @@ def made_of(
 class Deliveries(Sequence[Delivery[T]], Generic[T]):
     """Messages of a queue that arrived together, to be settled one by one or all at once.
 
-    A context manager: at the end of the block it acks the unsettled messages, and nacks them after an
+    A context manager: at the end of the block it acks the unsettled messages, or nacks them after an
     exception.
 
     Example:
@@ -289,7 +295,7 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
         await self._hands.settle(ACK, self._rest())
 
     async def nack(self, *, delay: float = 0.0) -> None:
-        """Return all unsettled messages to the queue, to be delivered again.
+        """Return all unsettled messages to the queue, as `Delivery.nack` does.
 
         Args:
             delay: Seconds until the redelivery, at least. Default: 0.

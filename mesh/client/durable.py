@@ -25,8 +25,8 @@ class Durable(Consumer[T]):
     """A durable subscription, read like a queue: `async for job in subscription`, or `.batches()`.
 
     A context manager: once it is entered, every reachable node knows the subscription and keeps matching
-    messages until a subscriber of that name has acked them, whether one is connected or not. On leaving,
-    unacked messages return to it. `unsubscribe(NAME)` ends the subscription for all.
+    messages, even without a subscriber, until a subscriber of that name has settled them. On leaving,
+    unsettled messages return to the subscription. `unsubscribe(NAME)` ends the subscription for all.
     """
 
     def __init__(

@@ -17,9 +17,9 @@ class Event:
     """An event of this client.
 
     Kinds: "connected", "disconnected" and "refused" concern its node. "waiting": the node has been
-    unreachable for 5 s, then each minute; the text lists the waiting calls and messages. "gap": messages were
-    dropped, because they were read too slowly or had no room in transit from another node or site.
-    "refused-later": a message that had waited for its master was refused while its final answer was not
+    unreachable for 5 s, then each minute, while calls or messages wait for it; the text lists them. "gap":
+    messages were dropped, because they were read too slowly or had no room in transit from another node or
+    site. "refused-later": a message that had waited for its master was refused while its final answer was not
     awaited; the text is its id and the reason. "blocked": the event loop stood still for 5 s or more; the
     text says how long.
     """
@@ -29,7 +29,10 @@ class Event:
 
 
 def log_event(event: Event, session: str, node: str) -> None:
-    """Log an event to `mesh.client`; a serious one as a warning, which Python shows by default."""
+    """Log an event to `mesh.client`; a serious one as a warning, which Python shows by default.
+
+    A deliberate close is not logged.
+    """
     if event == Event("closed", ""):  # closed on purpose
         return
     level = logging.WARNING if event.kind in WARNINGS else logging.INFO
@@ -47,7 +50,7 @@ class Following:
         self._is_over = False
 
     def append_event(self, event: Event | None) -> None:
-        """Append an event; None ends the iteration. At most `KEPT` unread events remain, the newest."""
+        """Append an event; None ends the iteration. Beyond KEPT unread events, the oldest is dropped."""
         if self._queue.qsize() >= KEPT:
             self._queue.get_nowait()
         self._queue.put_nowait(event)
@@ -71,7 +74,7 @@ class Followers:
         self._is_over = False
 
     def follow(self) -> Following:
-        """Return an iterator over the events from now on."""
+        """Return an iterator over later events; it ends at once if the client is closed."""
         following = Following()
         self._all.add(following)
         if self._is_over:

@@ -18,9 +18,9 @@ from mesh.security.keyfiles import clusters, read_mesh
 def find_node(address: str | None, environ: Mapping[str, str], home: str = "") -> str:
     """Return an address to dial: the given one, or the address of this user's named or only node here.
 
-    A text with a dot or colon is an address if no local node has that name; the default port is 7710. `home`
-    is the node where the client was before: without an address the client waits for that node and moves to no
-    other. Raises: NodeNotFound, which lists the running nodes.
+    Without an address, MESH_URL is used. A text with a dot or colon is an address if no local node has that
+    name; the default port is 7710. `home` is the last node of the client, the only one to which a client
+    without an address returns. Raises: NodeNotFound, which lists the running nodes.
     """
     given = address or environ.get("MESH_URL") or ""
     wanted = given or home

@@ -14,7 +14,10 @@ from mesh.client.shell import Shell
 
 
 async def closed_in_the_end(shell: Shell) -> AsyncGenerator[None, None]:
-    """Close the client when this generator ends. Only the client may refer to the generator."""
+    """Close the client, with a warning, if it is still open when this generator ends.
+
+    Only the client may refer to the generator.
+    """
     try:
         yield
     finally:

@@ -19,13 +19,13 @@ StartGathering = Callable[[], Coroutine[Any, Any, tuple[int, Gathered]]]
 
 
 class GatheredMessage(TypedMessage[T]):
-    """A reply of a service; `error` is set if the service failed or was lost."""
+    """A reply of a service; `error` is set if the request failed there."""
 
     _error: MeshError | None = None
 
     @property
     def error(self) -> MeshError | None:
-        """RequestFailed if the service reported a failure, HandlerLost if the service was lost, else None."""
+        """The failure reported by the service or the mesh, such as RequestFailed or HandlerLost, or None."""
         return self._error
 
 

@@ -1,4 +1,4 @@
-"""Handlers: functions that are called with each message of a subscription."""
+"""Handlers: functions that are called with each message of a subscription, or with each request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Function = Callable[[Message[Any]], Any]
 
 
 class Handler(Protocol):
-    """A function and its source of messages. At most `most` calls run at a time."""
+    """A function that is called with each message of a source, in at most `most` calls at a time."""
 
     most: int
 
@@ -28,7 +28,10 @@ class Handler(Protocol):
         """Return a context manager that yields the source of messages."""
 
     async def work(self, source: Any, stop_on_error: bool) -> None:
-        """Call the function with each item of the source, until the source ends."""
+        """Call the function with each item of the source, until the source ends.
+
+        Several workers may share a source.
+        """
 
 
 def check_function(function: object, above: str = '@m.on("sensors/#")') -> None:
@@ -43,7 +46,7 @@ def check_function(function: object, above: str = '@m.on("sensors/#")') -> None:
 class HandlerSource:
     """The messages of one subscription, shared by several workers.
 
-    A batch is acknowledged when all of its messages have been consumed.
+    A batch is marked as consumed when all of its messages have been.
     """
 
     def __init__(self, subscription: Subscription[Any]) -> None:
@@ -68,8 +71,6 @@ class HandlerSource:
 
 
 def _after(count: int, done: Callable[[], None]) -> Callable[[], None]:
-    """Return a function that calls `done` when it has been called `count` times."""
-
     def used() -> None:
         nonlocal count
         count -= 1
@@ -92,12 +93,10 @@ class TopicHandler:
 
     @asynccontextmanager
     async def open(self, client: Any) -> AsyncIterator[HandlerSource]:
-        """Subscribe, and yield the source of messages until the block ends."""
         async with self.subscribe(client) as subscription:
             yield HandlerSource(subscription)
 
     async def work(self, source: HandlerSource, stop_on_error: bool) -> None:
-        """Handle one message after the other until the source ends. Several workers may share a source."""
         while (taken := await source.next()) is not None:
             message, used = taken
             with nullcontext() if source.tracer is None else source.tracer.processing(message):
@@ -127,7 +126,10 @@ class TopicHandler:
 
 
 async def work_all(handlers: list[tuple[Handler, Any]], stop_on_error: bool) -> None:
-    """Run all workers until every subscription has ended on purpose. Raises: the first failure."""
+    """Run all workers until every source has ended on purpose.
+
+    Raises: the first failure, after the other workers were cancelled.
+    """
     workers = [
         asyncio.create_task(handler.work(source, stop_on_error))
         for handler, source in handlers

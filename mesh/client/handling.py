@@ -43,9 +43,9 @@ class Handling(Asking):
     ) -> Callable[[Callable[[Message[T]], Any]], Callable[[Message[T]], Any]]:
         """Decorate a function that handles each message of some topics while `run` or `running` runs.
 
-        The function may be `async` or not; without `async` it blocks the client while it works. A message
-        counts as consumed when the function returns. Exceptions are logged (`mesh.client`), and the next
-        message follows.
+        The function may be `async`; otherwise it blocks the client while it works. In `mesh.sync` it runs in
+        a thread, and must not be `async`. A message counts as consumed when the function returns. Exceptions
+        are logged (`mesh.client`), and the next message follows, unless `stop_on_error` is set.
 
         Args:
             topics: Keys or patterns (`sensors/+/temp`, `sensors/#`). Default: all topics of the domain.
@@ -82,7 +82,6 @@ class Handling(Asking):
         return take
 
     def _check_function(self, function: Any, above: str) -> None:
-        """Raise BadType for an unsuitable function, and BadQuery while the handlers run."""
         check_function(function, above)
         if self._are_running:
             raise BadQuery("The handlers are already running.", hint="Add one before run() or running().")

@@ -18,7 +18,6 @@ def like(
 
 
 def making(model: Callable[Concatenate[Any, P], Any]) -> Callable[[Callable[..., T]], Callable[P, T]]:
-    """Return a decorator for a function with the arguments of the method `model`."""
     return lambda function: _signed(function, list(inspect.signature(model).parameters.values())[1:])
 
 

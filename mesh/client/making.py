@@ -33,7 +33,10 @@ def made(  # noqa: PLR0913
     route: Any,
     codec: Codec,
 ) -> Envelope:
-    """Return an envelope with one message, as a subscriber gets it. Raises: BadKey, BadName, BadArgument."""
+    """Return an envelope with one message, as a subscriber gets it.
+
+    Raises: BadKey, BadName, BadArgument, PublishRefused RESERVED.
+    """
     is_text = isinstance(content, str)
     content, headers = as_content(content, headers, codec)
     props, expires = own_properties(headers, expiry, priority, time.time_ns, is_text)

@@ -31,7 +31,7 @@ UNREADABLE = "unreadable-properties"  # header with the reason of missing proper
 
 
 class Message(Struct, Generic[T], eq=False):  # a Struct is created three times faster
-    """A message. Everything but `key` and `content` (bytes) is decoded when it is first read.
+    """A message. Everything but `key` and `content` (bytes) is decoded when it is read.
 
     Example:
         async for message in messages:
@@ -75,6 +75,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
         Raises:
             BadKey, BadName, BadType, BadArgument: An argument is invalid.
+            PublishRefused: The key or domain is reserved for the mesh.
 
         Example:
             message = Message.make("sensors/kitchen/temp", 21.5)
@@ -141,7 +142,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def to(self) -> str:
-        """The session or client to which the message was sent; "" for a published message."""
+        """The session, client, address or queue that the message was sent to; "" for a published message."""
         return self._envelope.to
 
     @property
@@ -156,7 +157,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def expires(self) -> int:
-        """The time at which the message expires, in ns since 1970 by the clock of the node; 0 = never."""
+        """The time at which the message expires, in ns since 1970; 0 = never."""
         return self._properties().expires
 
     @property
@@ -181,7 +182,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def persistent(self) -> bool:
-        """Whether the message was published with `persistent=True`, and so is on the disk of its master."""
+        """Whether the message is persistent: its master stores it on disk before confirming it."""
         return self._envelope.persistent
 
     @property
@@ -208,7 +209,10 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def stale(self) -> float | None:
-        """The seconds for which the master has been unreachable, in a result of `get`; otherwise None."""
+        """The seconds for which the master has been unreachable, in a result of `get`.
+
+        None: the value is current, or the message is no result of `get`.
+        """
         return None
 
     def _properties(self) -> Properties:
@@ -222,7 +226,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
 
 class TypedMessage(Message[T], eq=False):
-    """A message whose value is decoded as its subscription's type, once."""
+    """A message whose value is decoded once, as the type that its reader wants."""
 
     # These fields are not in Message, because untyped messages are created by the hundred thousand.
     _reader: ContentReader = WHATEVER
@@ -251,12 +255,12 @@ class FoundMessage(TypedMessage[T], eq=False):
 
     @property
     def source(self) -> str:
-        """The node that had the value."""
+        """The node that had the value; "" if that node is of an earlier release."""
         return self._source
 
     @property
     def stale(self) -> float | None:
-        """The seconds for which the master has been unreachable; `None` if the value is current."""
+        """The seconds for which the master has been unreachable; None if the value is current."""
         return self._stale
 
 
@@ -282,7 +286,7 @@ class Batch(Sequence[Message[T]]):
         return _state(self._envelope)
 
     def of(self, messages: Sequence[Message[Any]]) -> Batch:
-        """Return a batch with only `messages`, which are some of this batch."""
+        """Return a batch with only `messages`, which are some of this batch, and without its gap."""
         return Batch(self._envelope, [message._index for message in messages])
 
     def __getitem__(self, i: int) -> Message[T]:  # type: ignore[override]

@@ -29,8 +29,8 @@ class Offering(Handling):
     ) -> Service[T]:
         """Serve an address: iterate over its requests inside `async with`.
 
-        Each message to the address goes to one of the services of the address, at any node. Answer a request
-        with `await request.reply(…)` or `await request.fail(…)`.
+        Each message to the address goes to one of its services, at any node, unless the sender addresses all.
+        Answer a request with `await request.reply(…)` or `await request.fail(…)`.
 
         Args:
             address: The address, such as "orders" or "calc/add".
@@ -65,11 +65,11 @@ class Offering(Handling):
         """Decorate a function that answers the requests to an address while `run` or `running` runs.
 
         The arguments are decoded from the content by their types: a single argument is the whole value,
-        several are fields of an object, and an argument of type `mesh.Request` is the request. The returned
-        value is the reply, encoded as by `publish`. An exception fails the request: the requester gets
-        RequestFailed with the text and, as `code`, the class name (VALUE_ERROR) or the code of a
-        RequestFailed. Content of the wrong shape fails with BAD_CONTENT. A function that is not `async` runs
-        in a thread.
+        several are fields of an object, and a single argument of type `mesh.Request` is the request. The
+        returned value is the reply, encoded as by `publish`. An exception fails the request: the requester
+        gets RequestFailed with the text and, as `code`, the class name (VALUE_ERROR) or the code of a
+        `MeshError`. Content of the wrong shape fails with BAD_CONTENT. A function that is not `async` runs in
+        a thread.
 
         Args:
             address: The address.

@@ -1,4 +1,4 @@
-"""Checks that a client is used in the event loop and process in which it was opened."""
+"""Checks that a client is used in the event loop in which it was opened, and is not copied."""
 
 from __future__ import annotations
 
@@ -40,13 +40,12 @@ def check_asyncio() -> None:
 
 
 def check_loop(own: AbstractEventLoop | None) -> None:
-    """Raise WrongLoop unless `own` runs here. None is the loop of a client that was never opened."""
+    """Raise WrongLoop unless `own` runs here. None, for a client that was never opened, passes."""
     if own is not None and own is not running_loop():
         raise wrong_loop(own)
 
 
 def wrong_loop(own: AbstractEventLoop) -> WrongLoop:
-    """Return the error for a client of the loop `own` that is used elsewhere."""
     ended = ", which has ended" if own.is_closed() else ""
     here = "in another event loop" if running_loop() is not None else "without a running asyncio event loop"
     return WrongLoop(
@@ -55,7 +54,6 @@ def wrong_loop(own: AbstractEventLoop) -> WrongLoop:
 
 
 def not_open(own: AbstractEventLoop | None) -> Closed:
-    """Return the error for a client that was not opened, or is closed."""
     if own is not None and own.is_closed():
         return Closed("The client is closed, and so is the event loop where it was opened.", hint=HINT)
     return Closed("The client is not open.", hint="Use it inside `async with mesh.connect() as m:`.")

@@ -6,10 +6,8 @@ _marks: list[str] = []
 
 
 def mark(is_operator: bool) -> None:
-    """Mark or unmark the clients of this process as the operator's."""
     _marks[:] = [OPERATOR] if is_operator else []
 
 
 def marks() -> tuple[str, ...]:
-    """Return the features that a client adds to its HELLO."""
     return tuple(_marks)

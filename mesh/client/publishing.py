@@ -51,8 +51,9 @@ class Publishing(Ruling):
         codec: Codec | str | None = None,
         timeout: float | None = None,
     ) -> Published:
-        """Publish a message and wait for the answer of its master.
+        """Publish a message and wait for its answer.
 
+        The answer comes from the message's master, or from a node where the message waits for the master.
         Concurrent calls share envelopes.
 
         Args:
@@ -72,7 +73,8 @@ class Publishing(Ruling):
             timeout: Seconds to wait. Default: the client's patience.
 
         Returns:
-            The answer, with the message's `id`, its `state` and the number of subscriptions that `matched`.
+            The answer, with the `id` of the message, the `state` and the number of subscriptions that
+                `matched`.
 
         Raises:
             PublishRefused: The node or the master refused the message; `code` says why.
@@ -203,14 +205,12 @@ class Publishing(Ruling):
         return Receipt(self, domain, number)
 
     def _post_to(self, to: str, message: Prepared, flags: int, until: float = 0.0, key: str = "") -> int:
-        """Post a message to an address and return its number. Raises: WouldBlock."""
         post = self._publisher.post_to
         return self._posted(post, to, key, message[1], flags, message[4], until)
 
     async def _posted_to(
         self, to: str, message: Prepared, flags: int, until: float = 0.0, key: str = ""
     ) -> int:
-        """Post a message to an address when the window has room, and return its number."""
         while True:
             try:
                 return self._post_to(to, message, flags, until, key)
@@ -273,7 +273,8 @@ class Publishing(Ruling):
     ) -> int:
         """Publish several contents under one key, in order, and wait until all are answered.
 
-        A list or tuple is fastest. Any other iterable is read one item at a time, as the window has room.
+        The call also waits for earlier messages of this client. A list or tuple is fastest. Any other
+        iterable is read one item at a time, as the window has room.
 
         Args:
             key: The topic's key.
@@ -284,7 +285,9 @@ class Publishing(Ruling):
             The number of messages.
 
         Raises:
-            PublishRefused: The first refusal.
+            PublishRefused: The first refusal for which no receipt was awaited.
+            BadKey, BadType, BadArgument, MessageTooLarge, Closed: As for `publish`. Earlier contents may be
+                published all the same.
             MeshTimeout: Not all were answered in time.
 
         Example:
@@ -381,7 +384,7 @@ class Publishing(Ruling):
         await self._within(timeout, self._flushed)
 
     async def final(self, message: Published | Receipt | str, *, timeout: float | None = None) -> Published:
-        """Return the final answer to a message, after `publish` or `post` returned FORWARD_WARNING.
+        """Wait for the final answer to a message, such as one whose first answer was FORWARD_WARNING.
 
         Args:
             message: The result of `publish` or `post`, or a message id, such as one of a MeshTimeout's `ids`.
@@ -389,7 +392,8 @@ class Publishing(Ruling):
 
         Raises:
             PublishRefused: The message was refused, or expired.
-            BadQuery: This session did not publish the message.
+            BadQuery: This session did not publish the message, or no longer knows the outcome.
+            BadArgument: The argument is none of these.
             MeshTimeout: No final answer in time.
 
         Example:
@@ -417,7 +421,6 @@ class Publishing(Ruling):
         return self._core.stream
 
     async def _result(self, receipt: Receipt) -> Published:
-        """Wait for the answer to one message. Raises: WrongLoop, PublishRefused."""
         check_loop(self._shell.loop)
         return await self._within(None, self._word, receipt.domain, receipt.number, False)
 

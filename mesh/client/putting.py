@@ -60,9 +60,12 @@ class Putting:
             codec: As for `publish`.
             timeout: Seconds to wait. Default: the client's patience.
 
+        Returns:
+            The answer, as for `publish`.
+
         Raises:
-            NoQueue: The queue does not exist.
-            QueueFull: The queue is full and rejects.
+            NoQueue: The node has no queue of that name.
+            QueueFull: The queue is full.
             BadArgument, MessageTooLarge, Closed, MeshTimeout: As for `publish`.
 
         Example:
@@ -138,7 +141,6 @@ class Putting:
         self._client._publisher.check(message[0], message[1], self._to)
 
     async def _check_here(self) -> None:
-        """Raise NotAvailable if the node runs an earlier release."""
         self._client._now().check_queues()
 
     def _posted(self, message: Prepared, how: PutTerms) -> Receipt:
@@ -214,7 +216,6 @@ class Putting:
         return count(numbers)
 
     def _with_count(self, error: MeshError, numbers: PutNumbers) -> MeshError:
-        """Return a copy of the error that says how many of the messages were put."""
         put, told = self._client._publisher.verdicts.count_accepted(self._to, numbers), copy(error)
         told.what = f"{messages(put)} {'was' if put == 1 else 'were'} put, then: {error.what}"
         return told

@@ -137,10 +137,10 @@ class Queue(Putting):
         return read_result(QueueRow, parts[-1][0])
 
     async def peek(self, n: int = 10) -> list[QueuedMessage[Any]]:
-        """Return the next `n` messages of all nodes that answer, without removing them.
+        """Return up to `n` of the next messages, at all nodes that answer, without removing them.
 
         Args:
-            n: 1 to 100. Default: 10.
+            n: 1 to 100; fewer are returned if they are long. Default: 10.
 
         Raises:
             NoQueue: The queue does not exist.
@@ -325,7 +325,6 @@ class Queueing(Publishing):
 
 
 def _looked_at(parts: list[ReplyPart], reader: ContentReader) -> list[QueuedMessage[Any]]:
-    """Return the messages of a reply, each with its number of earlier deliveries."""
     found: list[QueuedMessage[Any]] = []
     for value, envelopes in parts:
         tries = iter(read_result(Peeked, value).tries)

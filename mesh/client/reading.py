@@ -24,7 +24,8 @@ LONGEST_SHOWN = 80  # characters of received text
 class ContentReader:
     """Decodes contents as values of `type`, or with None as their content-type says.
 
-    Content without a content-type is bytes or text, as published; for any other `type`, `codec` decodes it.
+    Without a content-type, None stands for bytes or text, as published. For a `type` other than bytes and
+    str, `codec` then decodes the content.
     """
 
     def __init__(self, codec: Codec = JSON, type: Any = None) -> None:
@@ -85,7 +86,6 @@ def reader_of(codec: Codec, wanted: Any) -> ContentReader | None:
 
 
 def bad_content(key: str, sender: str, error: Exception | str) -> BadContent:
-    """Return the error for a content that cannot be decoded."""
     why, place = reason_of(error) if isinstance(error, Exception) else (error, "$")
     at = "" if place == "$" else f" at {place}"
     of = f"the content of {key}" if key else "a content"

@@ -53,7 +53,7 @@ class Request(TypedMessage[T]):
 
     @property
     def remaining(self) -> float:
-        """The seconds for which the sender still waits; `inf` without a limit."""
+        """The seconds for which the sender still waits; `inf` without a limit, 0 after it."""
         taken, served = self._taken, self._served
         if taken is None or served is None or taken.until == inf:
             return inf
@@ -104,7 +104,6 @@ class Request(TypedMessage[T]):
 
     @property
     def _awaits(self) -> bool:
-        """Whether the sender wants a reply and has none yet."""
         return self.wants_reply and self._taken is not None and not self._taken.is_answered
 
     def _reply(self, content: Content, headers: Headings = None, codec: Codec | str | None = None) -> bool:

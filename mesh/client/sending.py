@@ -22,7 +22,7 @@ TOGETHER = 512  # destinations at a time; their refusals stay remembered
 
 
 class Sent(Struct, frozen=True):
-    """The outcome of a message to one of several destinations: its `result`, or the `error`."""
+    """The outcome of a message to one of several destinations: either `result` or `error` is set."""
 
     destination: str
     result: Published | None = None
@@ -214,7 +214,6 @@ class SendingVerbs(Publishing):
 
 
 def _refuse_for_addresses(**given: object) -> None:
-    """Raise BadArgument for options that a message to an address cannot have."""
     if not isinstance(given["persistent"], bool):
         yes_or_no("persistent", given["persistent"])
     for name, value in given.items():

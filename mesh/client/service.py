@@ -137,6 +137,6 @@ class RequestTaker(Generic[T]):
 
 
 def settled(request: Request[Any]) -> None:
-    """Settle a message that wanted no reply."""
+    """Settle a message that wanted no reply. A request stays open."""
     if request._taken is not None and request._served is not None and not request._taken.wants_reply:
         request._served.serving.settle(request._taken)

@@ -63,12 +63,10 @@ class ServiceFunction:
 
     @asynccontextmanager
     async def open(self, client: Any) -> AsyncIterator[RequestSource]:
-        """Serve the address, and yield the source of requests until the block ends."""
         async with self._serve(client) as service:
             yield RequestSource(service)
 
     async def work(self, source: RequestSource, stop_on_error: bool) -> None:
-        """Handle one request after the other until the source ends. Several workers may share a source."""
         while (request := await source.next()) is not None:
             with nullcontext() if self._tracer is None else self._tracer.processing(request):
                 await self._handle(request, stop_on_error)
@@ -119,7 +117,6 @@ def _fail(request: Request[Any], error: Exception) -> None:
 
 
 def failure_of(error: Exception) -> tuple[str, str]:
-    """Return the code and text of an error for the requester."""
     if isinstance(error, RequestFailed):
         return _clean(error.code), error.text
     if isinstance(error, MeshError):
@@ -128,7 +125,7 @@ def failure_of(error: Exception) -> tuple[str, str]:
 
 
 def _clean(code: Any) -> str:
-    """Return a code without characters that the wire forbids."""
+    """Return a code that the wire accepts: shortened, without forbidden characters, "ERROR" if empty."""
     said = re.sub(r"[^!-~]", "_", code)[:LONGEST_CODE] if isinstance(code, str) else ""
     return said or "ERROR"
 

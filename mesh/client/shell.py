@@ -1,4 +1,4 @@
-"""A client's connection, timers and random numbers, in the loop in which it was opened."""
+"""A client's connection, timers and random numbers, in the loop where the client was opened."""
 
 from __future__ import annotations
 
@@ -160,7 +160,6 @@ class Shell(NotCopied):
         self._turn()
 
     def _turn(self) -> None:
-        """Execute the effects that are due now, and set the timer for the next ones."""
         if self._carrier is None or self.loop is None:
             return
         now = self._time()
@@ -178,7 +177,6 @@ class Shell(NotCopied):
                 self._timer = self._call_at(self._armed, self._rung)
 
     def _lose_connection(self, now: float, error: OSError) -> None:
-        """End the connection after an error of the operating system; the client dials again."""
         self.core.on_disconnected(now, self._key, str(of_system(error, "a connection")))
         if self.loop is not None:
             self._plan(self.loop)

@@ -29,7 +29,10 @@ MEMBER, MOST_OF_MEMBER = 256, 10_000  # unconsumed messages of a member: default
 
 
 def check_terms_of_member(initial: Any, policy: Any, whose: str) -> None:
-    """Raise BadArgument or BadQuery for options that a group or durable subscription cannot have."""
+    """Raise BadArgument for options that a group or durable subscription cannot have.
+
+    An unknown overflow policy raises BadQuery.
+    """
     yes_or_no("initial", initial)
     if overflow_policy(policy) != Overflow.BLOCK:
         what = f"overflow={shown(policy)} cannot be used for {whose}."
@@ -86,15 +89,15 @@ class Subscribing(Connected):
         """Subscribe to keys, a topic pattern (`sensors/+/temp`, `sensors/#`), an XPath or a domain.
 
         Several keys or patterns are read as one, in order of arrival and without duplicates. If one of them
-        fails, all do. On entering, every reachable node knows the subscription.
+        fails, all do. Once the subscription is entered, every reachable node knows it.
 
         With `group`, each message goes to one of the group's members for the same topics, at any node; other
         groups and subscribers get it as well. A group has no retained values, and messages that a lost member
         had not consumed are lost.
 
-        With `durable`, matching messages are kept on disk until `unsubscribe(name)`, and each goes to one
-        subscriber of that name until it is acked. The subscription is read like a queue, without retained
-        values.
+        With `durable`, each matching message is kept on disk, within limits, until one subscriber of that
+        name has acked it. `unsubscribe(name)` ends the subscription and deletes its messages. A durable
+        subscription is read like a queue, without retained values.
 
         Args:
             key: A key, followed by more keys.
@@ -154,7 +157,6 @@ class Subscribing(Connected):
         return self._subscription(self._core.member(group, asked, most), wanted)
 
     def _subscription(self, made: Intake | Several | GroupMember, wanted: Any) -> Subscription[Any]:
-        """Return a subscription that is not entered yet and decodes as `wanted`."""
         reader = reader_of(self._codec, wanted)
         if reader is None:
             return Subscription(self, self._shell, made, self._tracer)

@@ -68,17 +68,16 @@ class Subscription(Generic[T]):
 
     @property
     def id(self) -> str:
-        """The id of the subscription within its session; never changes."""
+        """The id of the subscription within its session, which never changes."""
         return str(self._intake.number)
 
     @property
     def dropped(self) -> int:
-        """The number of dropped messages: read too slowly, or without room in transit from another site."""
+        """The number of dropped messages: read too slowly, or without room in transit."""
         return self._intake.dropped
 
     @property
     def _is_in_use(self) -> bool:
-        """Whether a returned batch is not consumed yet."""
         return self._intake.is_in_use
 
     async def __aenter__(self) -> Subscription[T]:
@@ -102,7 +101,6 @@ class Subscription(Generic[T]):
         return self
 
     def _keeper(self) -> Any:
-        """The component of the core that registers subscriptions of this kind."""
         core = self._shell.now()
         if not isinstance(self._intake, GroupMember):
             return core.subscriptions
@@ -190,17 +188,14 @@ class Subscription(Generic[T]):
         return None
 
     def _check_entered(self) -> None:
-        """Raise Closed if the subscription was not entered, since no message would ever arrive."""
         if self._loop is None:
             hint = "Read it inside `async with m.subscribe(...) as messages:`; in mesh.sync with `with`."
             raise Closed("The subscription is not open.", hint=hint)
 
     def _count(self) -> None:
-        """Mark the batch as consumed, so that the node may send another."""
         self._intake.mark_consumed()
 
     def _hold(self) -> Callable[[], None]:
-        """Keep the batch unconsumed while others are read; return the function that marks it as consumed."""
         return self._intake.hold_batch()
 
 

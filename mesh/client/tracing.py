@@ -26,7 +26,7 @@ from mesh.values import Headers
 
 
 class Tracer:
-    """The spans of one client: one for each publish, each received message, and each handler call."""
+    """The spans of one client: of publishes, of received messages with a trace, and of handler calls."""
 
     def __init__(self) -> None:
         self._tracer = trace.get_tracer("mesh.client")
@@ -44,7 +44,6 @@ class Tracer:
         return Headers([*headers.items(), *carrier.items()])
 
     def received(self, messages: Iterable[Message[Any]]) -> None:
-        """Record a span for each message that has a trace."""
         for message in messages:
             if "traceparent" in message.headers:
                 with self._span("receive", message):

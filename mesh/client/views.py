@@ -10,7 +10,7 @@ __all__ = ["SiteRow", "SitesReply", "Views"]
 
 
 class SitesReply(Struct, frozen=True):
-    """The part of a reply to "sites" that `views` returns."""
+    """The part of a reply to "sites" that `views` reads."""
 
     site: str
     sites: list[SiteRow]

@@ -37,7 +37,7 @@ class NodeAddress:
 
 
 def may_be_node(given: str) -> bool:
-    """Return whether a text may be the name of a node here, and not only an address."""
+    """Return whether a text may be the name of a node here; a text with a scheme is an address."""
     try:
         return not given.startswith(("tcp://", "ipc://")) and node_name(given) == given
     except BadName:

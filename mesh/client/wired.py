@@ -49,18 +49,15 @@ class Wired:
         self._framing = Framing(lambda frames: None)
 
     def dial(self, key: int, access: Access) -> Callable[[c.Command, tuple[Envelope, ...]], None]:
-        """Open a connection, and return the function that puts a command on it."""
         self._key, self._framing = key, Framing(partial(self._sockets.send, key))
         self._sockets.dial(key, access.address, access.curve)
         return self._framing.send
 
     def read_arrived(self) -> None:
-        """Read the frames that have arrived, without waiting."""
         if self._key:
             self._sockets.read_arrived(self._key)
 
     def hang_up(self, key: int) -> None:
-        """Close the connection after the commands put on it have left."""
         self._key = 0
         self._sockets.hang_up(key)
 

@@ -1,4 +1,4 @@
-"""The configuration of a node: settings with their origins."""
+"""The configuration of a node: from mesh.toml, environment, command line and xmlBlaster files."""
 
 from mesh.config.loading import addresses, balancing_options, load, rules, settings
 from mesh.config.sections import (

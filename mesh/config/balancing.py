@@ -42,7 +42,6 @@ class OwnStrategy:
 
     @property
     def title(self) -> str:
-        """The title of the strategy's section in the file."""
         return f"[[balancing.{self.kind}]]"
 
 

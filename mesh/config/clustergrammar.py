@@ -77,7 +77,6 @@ class ClusterText:
 
     @property
     def notes(self) -> list[str]:
-        """The notes on ignored or reinterpreted parts, without duplicates."""
         return list(self._notes)
 
     def place(self, line: int) -> str:
@@ -95,7 +94,10 @@ class ClusterText:
     # --- elements and attributes ------------------------------------------------------------------------
 
     def check(self, element: etree._Element) -> None:
-        """Check that all parts of an element are known. Raises: BadConfig; adds a note if lenient."""
+        """Check that all parts of an element are known, and parse text in it as elements.
+
+        Raises: BadConfig for an unknown part; if lenient, such a part is removed or ignored with a note.
+        """
         tag = str(element.tag)
         attributes, elements = GRAMMAR[tag]
         for name in element.attrib:
@@ -127,7 +129,6 @@ class ClusterText:
 
     @staticmethod
     def _holds_elements(element: etree._Element) -> bool:
-        """Return whether the element has child elements and no text of its own."""
         is_foreign = element.tag == "master" and element.get("type", OWN_MAPPER) != OWN_MAPPER
         return bool(GRAMMAR[str(element.tag)][1]) and element.tag not in PLAIN_TEXT and not is_foreign
 

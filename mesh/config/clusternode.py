@@ -43,13 +43,11 @@ class Described:
 
 
 def read_clusternode(property_: Property, is_lenient: bool | None = False) -> Described:
-    """Return the node in a property. Raises: BadConfig. `is_lenient` as for ClusterText."""
+    """Return the node that a property describes. Raises: BadConfig. `is_lenient` as for ClusterText."""
     return _Reader(property_, is_lenient).node()
 
 
 class _Reader(ClusterText):
-    """Builds a node from a checked text."""
-
     def node(self) -> Described:
         text, misprints = mended(self.property.value)
         for misprint in misprints:
@@ -139,7 +137,7 @@ class _Reader(ClusterText):
         )
 
     def _key(self, element: etree._Element) -> KeyRule | None:
-        """Return a key, or `None` for an ignored key that can never match."""
+        """Return a key, or `None` if a part of it is unknown here, so that it could never match."""
         said = element.get("queryType") or element.get("type")
         oid, domain, text = element.get("oid"), element.get("domain"), (element.text or "").strip()
         kind = said or (EXACT if oid is not None else XPATH if text else DOMAIN)
@@ -197,7 +195,10 @@ class _Reader(ClusterText):
 
 
 def address_of(element: etree._Element, text: str) -> str | None:
-    """Return the host and port of an xmlBlaster address, or `None` for another protocol."""
+    """Return an xmlBlaster address as tcp://HOST:PORT.
+
+    Return `None` for another protocol, or an incomplete address.
+    """
     host, port = element.get("bootstrapHostname", ""), element.get("bootstrapPort", "")
     is_socket = element.get("type", "SOCKET") == "SOCKET" or text.startswith("socket://")
     said = text.removeprefix("socket://") if is_socket else ""

@@ -47,7 +47,6 @@ def _live(old: Config, new: Config) -> tuple[str, ...]:
 
 
 def setting(config: Config, name: str) -> Any:
-    """Return the value of a setting by its dotted name."""
     section, _, key = name.rpartition(".")
     return getattr(getattr(config, section) if section else config, key)
 
@@ -118,7 +117,7 @@ def _counted(rules: tuple[Rule, ...]) -> Iterator[tuple[int, Rule]]:
 
 
 def told(rule: Rule) -> str:
-    """Return a rule as text, without default values."""
+    """Format a rule for a report, without default values."""
     said = ((field.name, getattr(rule, field.name), field.default) for field in fields(rule))
     words = [
         f"{name} {_shown(value)}" for name, value, default in said if name != "node" and value != default
@@ -131,7 +130,6 @@ def _shown(value: object) -> str:
 
 
 def _changed_nodes(old: Config, new: Config) -> Iterator[str]:
-    """Yield names of changed node settings other than rules."""
     before = {record.name: record for record in old.nodes}
     for record in new.nodes:
         known = before.get(record.name, NodeRecord(record.name))
@@ -140,7 +138,6 @@ def _changed_nodes(old: Config, new: Config) -> Iterator[str]:
 
 
 def _changed(prefix: str, old: msgspec.Struct, new: msgspec.Struct) -> Iterator[str]:
-    """Yield the dotted names of changed settings, except those of nodes."""
     for name in old.__struct_fields__:
         one, other = getattr(old, name), getattr(new, name)
         if name == "nodes" and not prefix:

@@ -1,7 +1,7 @@
 """Edits mesh.toml by program: appends or removes the section of a site.
 
-Other lines stay unchanged. The result is parsed and compared with the intended one. A file in an unforeseen
-style is left unchanged.
+Other lines stay unchanged. The result is parsed and compared with the intended one, and a file in an
+unforeseen style is refused.
 """
 
 from __future__ import annotations

@@ -128,7 +128,6 @@ def _with_nodes(nodes: Sequence[Setting], more: Sequence[Setting]) -> tuple[Sett
 
 
 def balancing_options(config: Config) -> dict[str, object]:
-    """Return the options of the node's default strategy."""
     given = {name: getattr(config.balancing, name) for name in OPTIONS}
     return {name: value for name, value in given.items() if value is not None}
 

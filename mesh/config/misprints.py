@@ -21,7 +21,7 @@ class Misprint:
 
 
 def mended(text: str) -> tuple[str, tuple[Misprint, ...]]:
-    """Return the text as XML, with known misprints corrected. Lines keep their numbers.
+    """Return the text with known misprints corrected, and the misprints. Lines keep their numbers.
 
     A nested `<connect>` ends the outer one, lines that begin with `//` are comments, `...` marks an omission,
     a `</master>` without a beginning is dropped, and `</clusternode>` may be missing after an omission.

@@ -82,7 +82,10 @@ def _of_node(file: ConfigFile, name: str, nodes: Mapping[str, Any]) -> Iterator[
 
 
 def check_strata(settings: Iterable[Setting]) -> None:
-    """Check that no node has two strata, or is both master and backup, for the same topic."""
+    """Check that no node has two strata, or is both master and backup, for the same topic.
+
+    Raises: BadConfig.
+    """
     first: dict[tuple[str, str], Setting] = {}
     for setting in settings:
         rule = setting.value
@@ -103,7 +106,7 @@ def check_strata(settings: Iterable[Setting]) -> None:
 
 
 def check_backups(settings: Iterable[Setting]) -> None:
-    """Check that each backup has a master to replace."""
+    """Check that each backup has a master to replace. Raises: BadConfig."""
     rules = [(each.value, each) for each in settings if isinstance(each.value, Rule)]
     mastered = {key for rule, _ in rules if rule.is_master for key in rule.alternatives()}
     for rule, setting in rules:
@@ -116,7 +119,7 @@ def check_backups(settings: Iterable[Setting]) -> None:
 
 
 def check_costs(settings: Iterable[Setting]) -> None:
-    """Check that all rules together can be evaluated quickly enough."""
+    """Check that all rules together can be evaluated quickly enough. Raises: BadConfig."""
     rules: list[Rule] = []
     for setting in settings:
         if isinstance(setting.value, Rule):
@@ -128,7 +131,7 @@ def check_costs(settings: Iterable[Setting]) -> None:
 
 
 def check_circles(settings: Iterable[Setting]) -> None:
-    """Check that no chain of refids is a cycle. Different domains have separate chains."""
+    """Check that no chain of refids is a cycle, for each topic by itself. Raises: BadConfig."""
     ways: dict[str, dict[str, dict[str, str]]] = {}  # topic, node, refid: origin
     for setting in settings:
         rule = setting.value

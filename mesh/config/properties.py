@@ -40,7 +40,10 @@ class Property:
         return self.name if self.node is None else f"{self.name}[{self.node}]"
 
     def place(self, line: int, column: int = 0) -> str:
-        """Return the origin of a line of the value, counted from 1."""
+        """Return the place of a line of the value, counted from 1: FILE:LINE or FILE:LINE:COLUMN.
+
+        A property of the command line has no lines.
+        """
         if not self.lines:
             return self.origin
         file, at = self.origin.rpartition(":")[0], self.lines[min(line, len(self.lines)) - 1]
@@ -84,7 +87,7 @@ def _doubt(notes: list[str] | None, what: str, hint: str) -> None:
 
 
 def from_words(words: Iterable[str]) -> tuple[Property, ...]:
-    """Return the properties of a command line: `-name value` each. Raises: BadConfig."""
+    """Return the properties of a command line: `-name value` each, the last of a name. Raises: BadConfig."""
     found: dict[str, Property] = {}
     rest, before = iter(words), ""
     for word in rest:
@@ -149,7 +152,7 @@ def _unescaped(text: str) -> str:
 
 
 def _filled(property_: Property, values: Mapping[str, str]) -> Property:
-    """Return the property with ${names} expanded; `missing` is an undefined name."""
+    """Return the property with ${names} expanded; `missing` is an undefined name. Raises: BadConfig."""
     value = property_.value
     for _ in range(DEEPEST):
         names = _VARIABLE.findall(value)
@@ -165,7 +168,6 @@ def _filled(property_: Property, values: Mapping[str, str]) -> Property:
 
 
 def refuse_missing(property_: Property) -> None:
-    """Raise BadConfig if the value refers to an undefined name in ${}."""
     if property_.missing is not None:
         missing = "" if is_secret(property_.name) else property_.missing[:80]
         named = f"${{{missing}}}, which is not defined" if missing else "an undefined property in ${}"

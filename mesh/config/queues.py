@@ -29,9 +29,9 @@ class QueueStore:
 
 
 def queue_settings(file: ConfigFile) -> tuple[Setting, ...]:
-    """Return a setting `queues` for each QueueStore, in the order of the file. The first match counts.
+    """Return a setting `queues` for each QueueStore, in the order of the file.
 
-    Raises: BadConfig with the place, the key and a hint.
+    For a queue, the first entry that matches counts. Raises: BadConfig with the place, the key and a hint.
     """
     entries = file.table.get("queues", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):

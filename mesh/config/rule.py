@@ -109,7 +109,6 @@ def _filters(
 
 
 def check_key_rule(rule: KeyRule, title: str, origin: str) -> None:
-    """Check that `rule` can be an alternative of a rule. Raises: BadConfig."""
     try:
         check_alternative(rule)
         for each in rule.filters:

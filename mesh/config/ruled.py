@@ -1,4 +1,4 @@
-"""Merges rules from xmlBlaster's `<clusternode>` into the list that all nodes share."""
+"""Changes the list of rules that all nodes share, by texts in the form of xmlBlaster's `<clusternode>`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def rules_of_xml(text: Property) -> tuple[Rules, Sequence[str]]:
 
 
 def with_rules(before: Agreed, found: Rules, add: bool = False) -> Agreed:
-    """Return the list with the rules in `found`; with `add`, the nodes keep their old rules, too.
+    """Return the list with the rules in `found` as the rules of its nodes.
 
-    Raises: BadConfig if the rules contradict each other.
+    With `add`, these nodes keep their earlier rules, too. Raises: BadConfig if rules contradict each other.
     """
     entries = {}
     for name, rules in found.items():
@@ -46,6 +46,9 @@ def _settings(nodes: Mapping[str, AgreedNode]) -> Iterator[Setting]:
 
 
 def without_rules(before: Agreed, names: Sequence[str]) -> Agreed:
-    """Return the list without rules of the nodes `names`. The rules in files apply again."""
+    """Return the list without the rules of the nodes `names`.
+
+    For them, the rules in files apply again.
+    """
     entries = {name: structs.replace(before.nodes.get(name, AgreedNode()), rules=None) for name in names}
     return before.with_all(entries)

@@ -25,7 +25,7 @@ NAMES = ("node.id", "node.cluster", "site.name")  # settings that are names
 def schema() -> Schema:
     """Return the schema of a whole file.
 
-    The parser refuses all that the schema refuses, and more, such as contradictory settings.
+    The parser refuses what the schema refuses, and more, such as contradictory settings.
     """
     properties = {name: _typed(FIELDS[name].type, FIELDS[name].default) for name in TOP_LEVEL}
     properties |= {section: _section(section, struct) for section, struct in SECTIONS.items()}
@@ -77,7 +77,6 @@ def _rule() -> Schema:
 def _table(
     known: KeyTypes, inner: Mapping[str, Schema] | None = None, required: Sequence[str] = ()
 ) -> Schema:
-    """Return the schema of a table with these keys only; `inner` refines some of them."""
     plain = {key: _typed(type_) | {"description": hint} for key, (type_, hint) in known.items()}
     return {
         "type": "object",

@@ -63,7 +63,7 @@ REMOTE_KEYS: dict[str, tuple[Any, str]] = {
 
 
 class SiteSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The `[site]` section: the name of this site, and whether this node is a gateway."""
+    """The `[site]` section: the name of this site, and whether this node may be a gateway."""
 
     name: str | None = None  # of this site; unset: no sites
     relay: bool = False  # this node may be a gateway to other sites
@@ -72,7 +72,7 @@ class SiteSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class RemoteSite:
-    """Another site: its gateways, the topics to send there, and the accepted ones."""
+    """A site other than this one: its gateways, the topics to send there, and the topics to accept."""
 
     name: str
     addresses: tuple[str, ...] = ()  # none: the site dials us, or has `via`
@@ -166,7 +166,6 @@ def _check_selection(file: ConfigFile, at: tuple[str, ...], title: str, given: M
 
 
 def _fit(file: ConfigFile, at: tuple[str, ...], what: str, check: Any, text: Any) -> Any:
-    """Return the result of `check`. Raises: BadConfig, with the place, if it refuses the text."""
     try:
         return check(text)
     except LocalError as error:
@@ -209,7 +208,10 @@ def _addressee(text: str) -> str:
 
 
 def size(given: int | str) -> int:
-    """Return the bytes of a text such as 512MiB, or a checked number unchanged. Raises: BadConfig."""
+    """Return the bytes of a text such as 512MiB, from SMALLEST to LARGEST. Raises: BadConfig.
+
+    A number was checked before, and is returned unchanged.
+    """
     if isinstance(given, int):
         return given
     found = _SIZE.fullmatch(given)
@@ -224,7 +226,7 @@ def size(given: int | str) -> int:
 
 
 def _check_ways(file: ConfigFile, sites: Iterable[RemoteSite]) -> None:
-    """Check that each route to a site ends, has no loop, and is not too long."""
+    """Check that each `via` names a known site, and that no route has a loop or is too long."""
     known = {site.name for site in sites}
     steps = {site.name: [site.via] for site in sites if site.via}
     for name, (via,) in steps.items():

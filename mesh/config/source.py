@@ -102,7 +102,7 @@ def values(
 
 
 def near_miss(word: str, known: Iterable[str]) -> str:
-    """Return a question that suggests a similar known word, or ""."""
+    """Return a question that suggests the most similar known word; "" if none is similar."""
     near = difflib.get_close_matches(word[:80], known, n=1)
     return f"Did you mean '{near[0]}'?" if near else ""
 

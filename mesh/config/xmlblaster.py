@@ -142,7 +142,6 @@ class _Reader:
         yield Setting(name, fit, property_.origin)
 
     def _own(self, property_: Property) -> Setting:
-        """Return the setting of a property with a name of this project, and perhaps a node's name."""
         type_, text = FIELDS[property_.name].type, property_.value.strip()
         value: object = [part.strip() for part in text.split(",")] if type_ == tuple[str, ...] else text
         fit = fitted(
@@ -172,7 +171,6 @@ class _Reader:
             raise BadConfig(f"{property_.origin}: unknown property {str(property_)[:80]!r}.", hint=hint)
 
     def _listening(self, said: dict[str, Property]) -> Iterator[Setting]:
-        """Yield the address of the first enabled port."""
         bound: Property | None = None
         for port, host in ((SOCKET_PORT, SOCKET_HOST), (PORT, HOST)):
             if (given := self._mine(said, port)) is None:

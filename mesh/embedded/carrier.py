@@ -31,18 +31,15 @@ class Inward:
         told(node.ended, loop, self._over)
 
     def dial(self, key: int, access: Access) -> Callable[[c.Command, tuple[Envelope, ...]], None]:
-        """Open a connection, and return the function that puts a command on it."""
         driver, hear = self._node.began.result().driver, partial(self._on_frames, key)
         self._key, self._visit = key, EmbeddedConnection(driver, self._node.loop, self._loop, hear)
         return partial(self._pass_command, key, self._visit)
 
     def read_arrived(self) -> None:
-        """Read the commands that have arrived, without waiting."""
         if self._visit is not None:
             self._visit.read_arrived()
 
     def hang_up(self, key: int) -> None:
-        """Close the connection after the commands put on it have arrived."""
         if self._visit is not None:
             self._visit.leave()
             self._key, self._visit = 0, None
@@ -78,7 +75,6 @@ class Inward:
         self._turn()
 
     def _over(self) -> None:
-        """Close the client for the reason for which the node has ended."""
         if not self._is_closed:
             self._core.close(self._node.why)
             self._turn()

@@ -36,7 +36,7 @@ class Home:
         self._config, self._environ = config, environ
 
     def started(self) -> NodeThread:
-        """Start the node in a new thread."""
+        """Start the node in a new thread, and return the thread."""
         self.node = NodeThread(self._config, self._environ)
         self.node.start()
         return self.node
@@ -49,11 +49,11 @@ class Home:
         return self.node
 
     def find(self, home: str) -> Access:
-        """Return the node's local socket as the client's address, for the shell."""
+        """Return the node's local socket as the client's address; `home` is ignored."""
         return Access(self.open().began.result().world.bound.ipc)
 
     def carrier(self, loop: asyncio.AbstractEventLoop, core: ClientCore, turn: Callable[[], None]) -> Carrier:
-        """Return the connection of the client's core with the node, within the process."""
+        """Return the connection of the client's core with the node, within the process. Raises: as `open`."""
         return Inward(self.open(), loop, core, turn)
 
 
@@ -120,12 +120,14 @@ class NodeClient(Client):
     async def close(self, *, drain: bool = True) -> None:
         """Wait until messages are answered and this node's messages are delivered, then end client and node.
 
+        Client and node end even after an error.
+
         Args:
             drain: Whether to wait, each time for at most `timeout` seconds.
 
         Raises:
-            MeshTimeout: Messages were still unanswered or undelivered. Client and node have ended all the
-                same.
+            MeshTimeout: Messages were still unanswered or undelivered.
+            PublishRefused: The first refusal for which no receipt was awaited.
             MeshError: The node had ended for another reason.
         """
         node = self._home.node

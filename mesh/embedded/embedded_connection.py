@@ -37,14 +37,12 @@ class EmbeddedConnection:
     # --- in the thread of the program ---------------------------------------------------------------------
 
     def send_command(self, command: Command, envelopes: tuple[Envelope, ...]) -> bool:
-        """Send a command; return False if the node's queue is full."""
         return self._to_node.put_item((command, envelopes))
 
     def read_arrived(self) -> None:
         self._to_program.read_arrived()
 
     def leave(self) -> None:
-        """Close the connection after the commands put on it have arrived."""
         self._to_program.stop()
         self._to_node.end_stream()
 

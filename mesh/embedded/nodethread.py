@@ -49,7 +49,7 @@ class NodeThread:
         self._thread = threading.Thread(target=self._run, name="mesh-node", daemon=True)
 
     def start(self) -> None:
-        """Start the thread, once. Raises: NotAvailable without real threads."""
+        """Start the thread, once. Raises: NotAvailable where gevent has replaced threads."""
         _check_threads()
         _running.add(self)
         self._thread.start()
@@ -62,7 +62,6 @@ class NodeThread:
                 self.loop.call_soon_threadsafe(self._leaving.set)
 
     def join(self, seconds: float) -> None:
-        """Wait at most `seconds` for the end of the thread."""
         self._thread.join(seconds)
 
     def check(self) -> None:
@@ -169,7 +168,7 @@ def told(future: Future[Any], loop: asyncio.AbstractEventLoop, then: Callable[[]
 
 
 def _end_all() -> None:
-    """Stop all nodes that were not closed, at exit, and wait for a limited time."""
+    """Stop all nodes that were not closed, at exit, and wait for them for at most AT_EXIT s."""
     running, until = list(_running), time.monotonic() + AT_EXIT
     for thread in running:
         thread.stop()

@@ -27,9 +27,9 @@ def configured(
     config: str | os.PathLike[str] | Mapping[str, Any] | None,
     environ: Mapping[str, str],
 ) -> Config:
-    """Return the configuration as `mesh up` would read it, but without a default file.
+    """Return the configuration as `mesh up` would read it, but without looking for a default file.
 
-    Without `data`, messages are in memory only. Raises: BadConfig, BadArgument.
+    Without a data directory or store, messages are in memory only. Raises: BadConfig, BadArgument.
     """
     given: dict[str, object] = {
         "node.id": _bare(name),
@@ -60,7 +60,10 @@ def _source(config: str | os.PathLike[str] | Mapping[str, Any]) -> Path | Config
 
 
 def _copied(value: Any, depth: int = DEEPEST) -> Any:
-    """Return a copy of `value` in the types of TOML: dicts with str keys, and lists."""
+    """Return a copy with the containers of TOML: dicts with str keys, and lists.
+
+    Raises: BadType for other keys, or deeper nesting.
+    """
     if isinstance(value, Mapping | list | tuple) and not depth:
         raise BadType("config= is nested more deeply than any mesh.toml.")
     if isinstance(value, Mapping):

@@ -27,7 +27,10 @@ class ThreadChannel(Generic[T]):
         self._has_ended = self._is_over = False
 
     def put_item(self, item: T) -> bool:
-        """Append an item, in the writer's thread; return False if the queue is full."""
+        """Append an item, in the writer's thread; return False if the queue is full.
+
+        An item after the end is dropped.
+        """
         if len(self._items) >= MOST:
             return False
         if not self._has_ended:
@@ -46,7 +49,7 @@ class ThreadChannel(Generic[T]):
         self._items.clear()
 
     def read_arrived(self) -> None:
-        """Pass on the waiting items, in the reader's loop."""
+        """Pass on up to TURN waiting items, in the reader's loop; the next turn passes on the rest."""
         self._is_woken = False
         if self._is_over:
             return

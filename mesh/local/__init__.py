@@ -1,1 +1,1 @@
-"""Files of this user on this machine: state directory, cookie, data directories, running nodes."""
+"""Files of this user on this machine: state and data directories, cookie, backups, snapshots, units."""

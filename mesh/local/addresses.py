@@ -1,4 +1,4 @@
-"""Addresses that a node may bind, and their notation."""
+"""Addresses that a node may bind or dial, and their notation."""
 
 import ipaddress
 import re
@@ -14,7 +14,10 @@ _TCP = re.compile(rf"(?:tcp://|socket://)?({_HOST}):(\d{{1,5}}|\*)")
 
 
 def normal(address: str) -> str:
-    """Return `host:port`, `socket://host:port` or `tcp://host:port` in the last form. Raises: BindRefused."""
+    """Return `host:port`, `socket://host:port` or `tcp://host:port` in the last form.
+
+    `localhost` becomes 127.0.0.1, and the port `*` becomes 0. Raises: BindRefused.
+    """
     found = _TCP.fullmatch(address.strip())
     if found is None or (found[2] != "*" and int(found[2]) > 65535) or not _is_host(found[1]):
         raise BindRefused(
@@ -25,7 +28,10 @@ def normal(address: str) -> str:
 
 
 def with_port(text: str) -> str:
-    """Return the address of a node at a host: `tcp://10.0.0.5:7710` for `10.0.0.5`. Raises: BindRefused."""
+    """Return the address of a node at a host: `tcp://10.0.0.5:7710` for `10.0.0.5`.
+
+    A port in `text` is kept. Raises: BindRefused.
+    """
     host = text.strip().removeprefix("tcp://")
     if _is_ip_6(host):
         host = f"[{host}]"
@@ -64,7 +70,6 @@ def check_bind(address: str, has_keys: bool) -> str:
 
 
 def _is_host(host: str) -> bool:
-    """Return whether `host` is a name of valid length or a valid IP address."""
     if host == "*" or not re.fullmatch(r"\[.*\]|[0-9.]+", host):
         return len(host) <= _LONGEST_HOST
     try:

@@ -47,7 +47,10 @@ def gather_plain(data: Path, into: Path) -> None:
 
 
 def queue_files(stores: Mapping[str, object]) -> tuple[dict[str, str], list[str]]:
-    """Return the path of each queue store by its file in the backup, and the stores that are not files."""
+    """Return the path of each queue store by its file in the backup, and the other durable stores.
+
+    The others are databases, which a backup does not contain.
+    """
     paths = sorted(file_of(store) for store in stores if store.startswith(FILE_STORE))
     others = sorted(
         store for store in stores if store and not store.startswith(FILE_STORE) and store != "memory"
@@ -56,9 +59,9 @@ def queue_files(stores: Mapping[str, object]) -> tuple[dict[str, str], list[str]
 
 
 def gather_stopped(data: Path, into: Path) -> tuple[dict[str, str], list[str]]:
-    """Copy all data of a stopped node, whose lock the caller has; return the result of `queue_files`.
+    """Copy the files of a stopped node, whose lock the caller has; return the result of `queue_files`.
 
-    Raises: StoreError, OSError.
+    Raises: StoreError, DataDirRefused, OSError.
     """
     gather_plain(data, into)
     queues, others = queue_files(dict.fromkeys(store for _, store in queue_stores(data)))
@@ -85,7 +88,10 @@ def queue_stores(data: Path) -> list[tuple[str, str]]:
 
 
 def pack(folder: Path, out: Path, about: Callable[[dict[str, BackupFile]], Manifest]) -> Manifest:
-    """Pack a folder into one file, which appears only when it is complete and durable. Raises: OSError."""
+    """Pack a folder into one file, which appears only when it is complete and durable.
+
+    `about` makes the manifest from the entries. Raises: OSError, also if `out` exists.
+    """
     part = out.with_name(f".{out.name}.part")
     handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
@@ -160,7 +166,7 @@ def _unpacked(file: Path, folder: Path, any_ratio: bool) -> Manifest:
 
 
 def _check_whole(file: Path, manifest: Manifest, folder: Path) -> None:
-    """Check that a node could start with the files. Every row is read."""
+    """Check that a node could start with the files; every row is read. Raises: DataDirRefused, StoreError."""
     needed = {IDENTITY, STORE, *manifest.queues}
     if missing := sorted(needed - manifest.files.keys()):
         raise bad(file, f"it lacks {', '.join(missing)}")

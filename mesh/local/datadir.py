@@ -62,7 +62,10 @@ class DataDir:
         return cls(path, lock, uuid, boot, seal)
 
     def be_another(self) -> None:
-        """Take a new uuid until the next start, for a node that lost all data under its uuid."""
+        """Take a new uuid until the next start, for a node that lost all data under its uuid.
+
+        Raises: DataDirRefused.
+        """
         old, self.uuid = self.uuid, secrets.token_bytes(16)
         try:
             _write_identity(self.path, old, self.boot, self.seal, {"now": self.uuid.hex()})
@@ -85,7 +88,7 @@ class DataDir:
             write_private(self.path / "port", b"%d\n" % port, durable=False)
 
     def close(self) -> None:
-        """Release the directory. Idempotent."""
+        """Release the directory. A second call does nothing."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -147,15 +150,14 @@ def _take_lock(path: Path) -> int:
 
 
 def _sign(lock: int) -> None:
-    """Write the process id into the lock file."""
     os.ftruncate(lock, 0)
     os.write(lock, b"%d\n" % os.getpid())
 
 
 def kept_identity(path: Path) -> tuple[bytes, int, bytes] | None:
-    """Return uuid, last boot and seal, or `None` before the first start.
+    """Return uuid, last boot and seal (b"" if there is none), or `None` before the first start.
 
-    Raises: DataDirRefused if they are damaged or lost.
+    Raises: DataDirRefused if they are damaged or lost, or no boot number is left.
     """
     try:
         uuid, boot, _, seal = _read_identity(path)
@@ -171,7 +173,6 @@ def kept_identity(path: Path) -> tuple[bytes, int, bytes] | None:
 
 
 def _next_boot(path: Path) -> tuple[bytes, int, bytes]:
-    """Increment the boot durably, and return uuid, boot, seal. Raises: DataDirRefused."""
     uuid, boot, seal = kept_identity(path) or (secrets.token_bytes(16), 0, b"")
     seal = seal or secrets.token_bytes(SEAL)
     _write_identity(path, uuid, boot + 1, seal, {})

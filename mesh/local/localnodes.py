@@ -39,7 +39,6 @@ class NodeFile:
     snapshots: str = ""
 
     def write(self, state: Path) -> None:
-        """Write the file. Raises: DataDirRefused."""
         directory = private_directory(state / "nodes", "Or set MESH_STATE_DIR to another directory of yours.")
         path = directory / f"{self.name}.json"
         try:
@@ -50,7 +49,7 @@ class NodeFile:
             ) from error
 
     def remove(self, state: Path) -> None:
-        """Remove the file, before the node releases its data directory. Idempotent."""
+        """Remove the file, if it exists. The node calls this before it releases its data directory."""
         (state / "nodes" / f"{self.name}.json").unlink(missing_ok=True)
 
 
@@ -113,8 +112,9 @@ def pick_name(
 ) -> tuple[str, DataDir]:
     """Return the node's name, and its locked data directory: `data`, else `<state>/data/<name>`.
 
-    Without a wanted name, the host's name is used, with -2, -3 … added if a node of that name runs here.
-    Raises: DataDirRefused as DataDir.open; NodeInUse if a node of that name runs with other data; BadName.
+    Without a wanted name, the host's name is used, with -2, -3 … added while a node of that name runs here or
+    its directory is in use. Raises: DataDirRefused as DataDir.open; NodeInUse if a node of that name runs
+    with other data; BadName.
     """
     if wanted is not None:
         return wanted, _take(state, wanted, data)
@@ -177,7 +177,7 @@ def _running_names(state: Path) -> set[str]:
 
 
 def names_for(hostname: str) -> Iterator[str]:
-    """Yield names for nodes without a wanted name, in the order of preference."""
+    """Yield names for a node without a wanted name, in the order of preference, without end."""
     host = re.sub(r"[^A-Za-z0-9_.:-]", "-", hostname)[:_LONGEST_HOST]
     host = host if host.strip(".") else "node"
     yield host

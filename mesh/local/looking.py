@@ -10,7 +10,10 @@ _OTHER = "Or choose another place."
 
 
 def could_open(data: Path) -> bool:
-    """Return whether a process has locked the directory. Raises: DataDirRefused if no node could use it."""
+    """Return whether a process has locked the data directory, which may be missing.
+
+    Raises: DataDirRefused if no node could use or create it.
+    """
     if not data.exists():
         could_write(data)
         return False

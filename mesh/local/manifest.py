@@ -32,7 +32,7 @@ class BackupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a backup. `queues` maps the files of queue stores to their absolute paths."""
+    """The list of contents of a backup. `queues` maps the files of queue stores to their absolute paths."""
 
     format: Literal["heronry backup"] = "heronry backup"
     version: int = VERSION
@@ -47,12 +47,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bad(file: Path, why: str, hint: str = "Take another backup: this one is useless.") -> DataDirRefused:
-    """Return the error for an invalid backup."""
     return DataDirRefused(f"{file} is not a usable backup: {why}.", hint=hint, code=BAD)
 
 
 def read_manifest(file: Path, text: bytes) -> Manifest:
-    """Parse a manifest. Raises: DataDirRefused BAD_BACKUP if `mesh backup create` cannot have written it."""
+    """Parse a manifest. Raises: DataDirRefused BAD_BACKUP if it is invalid, or of a later release."""
     try:
         manifest = msgspec.json.decode(text, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -71,7 +70,6 @@ def read_manifest(file: Path, text: bytes) -> Manifest:
 
 
 def _wrong(manifest: Manifest) -> str:
-    """Return why the file entries are invalid, or ""."""
     for name, entry in manifest.files.items():
         if NAMES.fullmatch(name) is None:
             return f"a backup has no file {name!r:.80}"

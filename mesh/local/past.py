@@ -1,4 +1,4 @@
-"""Reads the events in a node's snapshots, also of earlier starts and of a stopped node."""
+"""Reads the events in a node's snapshots, including those of earlier starts and of a stopped node."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -25,8 +25,8 @@ _OTHER_STATE = "Or set MESH_STATE_DIR to another directory of yours."
 def state_dir(environ: Mapping[str, str]) -> Path:
     """Return this user's directory for all nodes, created if missing.
 
-    It is $MESH_STATE_DIR, $XDG_STATE_HOME/mesh or ~/.local/state/mesh. Raises: DataDirRefused if other users
-    may write there.
+    It is $MESH_STATE_DIR, $XDG_STATE_HOME/mesh or ~/.local/state/mesh. Raises: DataDirRefused if the
+    directory belongs to another user, or other users may write there.
     """
     xdg = Path(environ.get("XDG_STATE_HOME", ""))
     if environ.get("MESH_STATE_DIR"):
@@ -40,7 +40,10 @@ def state_dir(environ: Mapping[str, str]) -> Path:
 
 
 def private_directory(path: Path, hint: str) -> Path:
-    """Return the directory, created if missing. Raises: DataDirRefused if other users may enter it."""
+    """Return the directory, created if missing.
+
+    Raises: DataDirRefused if it belongs to another user, or other users have any access.
+    """
     return _own_directory(path, _SHARED, hint)
 
 
@@ -57,7 +60,10 @@ def _own_directory(path: Path, forbidden: int, hint: str) -> Path:
 
 
 def cookie(state: Path) -> bytes:
-    """Return the 32 secret bytes that this user's programs share, created at the first call."""
+    """Return the 32 secret bytes that this user's programs share, created at the first call.
+
+    Raises: DataDirRefused if they are damaged, or readable by other users.
+    """
     path = state / "cookie"
     try:
         if not path.exists():
@@ -98,7 +104,8 @@ def _read_cookie(path: Path) -> bytes:
 def read_private(path: Path, most: int, hint: str) -> bytes:
     """Return the first `most` bytes of a private file of this user.
 
-    Raises: DataDirRefused with the hint if other users may read it or own it; OSError.
+    Raises: DataDirRefused with the hint if the file belongs to another user, or other users have any access;
+    OSError.
     """
     with open_regular(path, os.O_NOFOLLOW) as file:
         _check_ours(path, os.fstat(file.fileno()), _SHARED, f"chmod 600 {typed(path)}", hint)
@@ -108,7 +115,7 @@ def read_private(path: Path, most: int, hint: str) -> bytes:
 def socket_path(data: Path, uuid: bytes) -> Path:
     """Return the path of a node's local socket: in `data`, or in a short private directory if too long.
 
-    Raises: DataDirRefused if that directory is not private.
+    Raises: DataDirRefused if that directory is not private, or its path is too long, too.
     """
     path = data / "node.sock"
     if _fits(path):
@@ -137,8 +144,8 @@ def _fits(path: Path) -> bool:
 def write_private(path: Path, content: bytes, *, durable: bool) -> None:
     """Replace a file atomically, with mode 0600. Raises: OSError.
 
-    Only one writer is allowed at a time. A reader sees the old content or the new. If `durable`, the new
-    content survives a power failure.
+    The caller ensures that there is only one writer at a time. A reader sees the old content or the new. If
+    `durable`, the new content survives a power failure.
     """
     temporary = path.with_name(f".{path.name}.new")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
@@ -153,7 +160,7 @@ def write_private(path: Path, content: bytes, *, durable: bool) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make files that were created or renamed in a directory durable."""
+    """Make the names of files that were created or renamed in a directory durable. Raises: OSError."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -162,7 +169,6 @@ def sync_directory(path: Path) -> None:
 
 
 def refused(path: Path, error: OSError, hint: str) -> DataDirRefused:
-    """Return the error to show for an error of the operating system."""
     reasons = {
         FileExistsError: "a file has the name of the directory",
         NotADirectoryError: "a file has the name of a directory",

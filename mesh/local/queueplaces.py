@@ -82,7 +82,6 @@ def check_chosen(
 
 
 def moved(stores: Stores, manifest: Manifest, chosen: Mapping[str, Path]) -> Stores:
-    """Return the stores with their new places."""
     places = {path: str(chosen[name]) for name, path in manifest.queues.items()}
     return [
         (pattern, f"{FILE}{places[file_of(store)]}" if file_of(store) else store) for pattern, store in stores
@@ -90,7 +89,7 @@ def moved(stores: Stores, manifest: Manifest, chosen: Mapping[str, Path]) -> Sto
 
 
 def is_store_or_nothing(path: Path) -> bool:
-    """Return whether the path is free or a file that begins like a store. Raises: OSError."""
+    """Return whether the path is free, an empty file, or a file that begins like a store. Raises: OSError."""
     if not os.path.lexists(path):
         return True
     if path.is_symlink() or not path.is_file():
@@ -100,7 +99,10 @@ def is_store_or_nothing(path: Path) -> bool:
 
 
 def check_targets(file: Path, manifest: Manifest, chosen: Mapping[str, Path | None], data: Path) -> None:
-    """Raise DataDirRefused if the backup would replace a file that is not a store."""
+    """Raise DataDirRefused if the backup would replace a file that is not a store.
+
+    A store without a chosen path counts with the path that the backup proposes.
+    """
     for name, path in chosen.items():
         if path is not None:
             if in_directory(path, data) is None:
@@ -117,9 +119,9 @@ def _check_store_or_nothing(path: Path) -> None:
 
 
 def check_free(path: Path, replace: bool) -> None:
-    """Check that a queue store can be written to `path`.
+    """Check that a queue store can be written to `path`; with `replace` a store may be there already.
 
-    Raises: DataDirRefused; STORE_IN_USE while a node has the store open.
+    Raises: DataDirRefused; StoreError STORE_IN_USE while a node has that store open.
     """
     if not path.parent.is_dir():
         hint = f"Create it: mkdir -p {typed(path.parent)}"
@@ -155,7 +157,6 @@ def in_directory(path: Path, data: Path) -> Path | None:
 
 
 def _path(name: str, path: str) -> Path:
-    """Return the absolute path that --queue-store gives for `name`. Raises: BadArgument."""
     whole = Path(path).absolute()
     try:
         check_queue_store(f"{FILE}{whole}")

@@ -73,7 +73,6 @@ def _places_of(manifest: Manifest, stores: Stores, data: Path, places: QueuePlac
 
 
 def _check_places(manifest: Manifest, chosen: dict[str, Path], data: Path, replace: bool) -> None:
-    """Check all places before anything is written. Raises: DataDirRefused, StoreError."""
     outside = {name: path for name, path in chosen.items() if in_directory(path, data) is None}
     for path in outside.values():
         check_free(path, replace)
@@ -90,14 +89,12 @@ def _now(path: Path, data: Path, folder: Path) -> Path:
 
 
 def _write_stores(folder: Path, stores: Stores) -> None:
-    """Record the new places of queue stores for the next start."""
     if stores:
         said = json.loads((folder / STORES).read_bytes())
         write_private(folder / STORES, json.dumps({**said, "queues": stores}).encode(), durable=True)
 
 
 def _make_parents(data: Path) -> None:
-    """Create missing parents of the data directory, as private directories."""
     if not data.parent.exists():
         private_directory(data.parent, OTHER)
     if not os.access(data.parent, os.W_OK | os.X_OK):
@@ -143,7 +140,7 @@ def _held(data: Path, replace: bool) -> Iterator[int | None]:
 
 
 def _boot_of(data: Path) -> int:
-    """Return the last boot in the directory; 0 if it is damaged."""
+    """Return the last boot in the directory; 0 if it is damaged, or no node was started there."""
     try:
         known = kept_identity(data)
     except DataDirRefused:
@@ -152,7 +149,7 @@ def _boot_of(data: Path) -> int:
 
 
 def _put_queue(source: Path, path: Path, uuid: bytes, boot: int) -> list[Path]:
-    """Put a queue store in place, with a witness that it belongs to this node."""
+    """Put a queue store in place, with its witness for this node. Return the paths moved aside."""
     store = SQLiteStore(source)
     reach = store.reach
     store.close()

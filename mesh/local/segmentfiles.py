@@ -39,7 +39,10 @@ def find(place: Path) -> SegmentFiles:
 
 
 def find_by_hour(place: Path, uuid8: str = "") -> Iterator[SegmentFiles]:
-    """Yield the segments hour by hour, of all nodes or of one. A directory may have a hundred thousand."""
+    """Yield the segments hour by hour, of all nodes or of one (`uuid8`).
+
+    A directory may have a hundred thousand of them, so they are not all listed at once.
+    """
     for hour in _hours(place):
         found = SegmentFiles()
         for text, size in sizes(place / hour).items():
@@ -69,7 +72,10 @@ def sizes(directory: Path) -> dict[str, int]:
 
 
 def read_marker(path: Path) -> tuple[Marker, str]:
-    """Return a marker, and the reason if it is damaged: then nothing counts as copied."""
+    """Return a marker, and the reason if it cannot be read, else "".
+
+    A marker that is missing or cannot be read is empty: nothing counts as copied.
+    """
     try:
         return Marker.parse(path.read_bytes()), ""
     except (FileNotFoundError, NotADirectoryError):
@@ -106,7 +112,7 @@ def recover(place: Path, left: Segment) -> Segment | None:
 
 
 def appear(unfinished: Path, path: Path) -> None:
-    """Give a durable file its final name. Raises: OSError."""
+    """Give a durable file its final name, durably. Raises: OSError."""
     unfinished.rename(path)
     sync_directory(path.parent)
 

@@ -32,7 +32,7 @@ class SegmentKeeper:
     def begin(self, boot: int, now: float) -> int:
         """Recover segments of earlier boots. Return the highest number that `boot` has used.
 
-        The number is 0 except for a node that was restored from a copy, which continues after its old
+        The number is 0, except for a node that was restored from a copy, which continues after its old
         segments.
         """
         closed, unfinished = self._find(now)
@@ -46,7 +46,6 @@ class SegmentKeeper:
         return max(numbers, default=0)
 
     def add(self, segment: Segment, now: float) -> None:
-        """Add a closed segment, and delete old ones if the limit is exceeded."""
         self._holding.add(segment)
         if self._holding.must_drop(self._limit):
             self._look_again(now)
@@ -69,7 +68,7 @@ class SegmentKeeper:
             self._hold(self._holding, now)
 
     def _find(self, now: float) -> tuple[Pile, list[Segment]]:
-        """Return the closed segments, and the unfinished ones."""
+        """Return the closed segments and the unfinished ones, none after a disk error."""
         closed, unfinished = Pile(), list[Segment]()
         try:
             for found in find_by_hour(self._place, self._uuid8):
@@ -99,7 +98,6 @@ class SegmentKeeper:
         return marker
 
     def _sign(self) -> Signature:
-        """Return a value that changes whenever a marker file changes."""
         return tuple(_sign(self._place / name) for name in (INGESTED, SYNCED))
 
     def _recovered(self, left: Segment, now: float) -> Segment | None:

@@ -59,7 +59,7 @@ class SegmentLog:
         }
 
     def close(self, timeout: float) -> None:
-        """Write queued lines, and close the last segment. Idempotent.
+        """Write queued lines, and close the last segment. A second call only waits again.
 
         Raises: MeshTimeout if the disk needs longer than `timeout` seconds. The thread continues until the
         process ends.
@@ -86,7 +86,10 @@ class SegmentLog:
             refused = self._refused
 
     def _gather(self) -> tuple[list[HistoryLine], bool]:
-        """Return lines that arrive before the segment must be closed, and whether they are the last ones."""
+        """Return lines that arrive before the segment must be closed, and whether they are the last ones.
+
+        At most BATCH lines are returned at once.
+        """
         deadline = self._writer.deadline()
         patience = None if deadline is None else max(0.0, deadline - time.monotonic())
         lines: list[HistoryLine] = []

@@ -36,7 +36,6 @@ class SegmentWriter:
         self._taken = 0  # lines
 
     def begin(self, now: float) -> None:
-        """Create the directory, and recover segments of earlier boots."""
         self._next = replace(self._next, number=self.keeper.begin(self._next.boot, now) + 1)
         try:
             make_directories(self._place, Path(self._place.anchor), 0o700)
@@ -48,7 +47,10 @@ class SegmentWriter:
         return None if self._open is None else self._opened + segment.SECONDS
 
     def write(self, lines: Sequence[HistoryLine], now: float, *, last: bool = False) -> None:
-        """Write lines, and close the segment if it is full or these are the `last` lines."""
+        """Write lines, and close the segment if it is full or these are the `last` lines.
+
+        For AGAIN s after a failure, lines that would need a new segment are lost.
+        """
         self._taken += len(lines)
         try:
             if lines and (self._open is not None or now >= self._try_from):

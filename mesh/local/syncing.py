@@ -19,7 +19,10 @@ _OTHER_FROM = "Choose a writable directory of snapshots with --from DIR."
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A segment that was not copied, or a directory if `path` is empty, with the reason."""
+    """A segment that was not copied, with the reason.
+
+    `path` is "" if the target cannot be written at all, and SYNCED if the record of copies cannot.
+    """
 
     path: str
     code: str  # OTHER_SIZE, CANNOT_READ, CANNOT_WRITE, or an error's code
@@ -93,7 +96,10 @@ def _alone(place: Path) -> Iterator[None]:
 def _sync_hour(
     place: Path, to: Path, hour: str, segments: Sequence[Segment], tally: SyncTally
 ) -> list[SegmentName]:
-    """Copy the segments of an hour, and return the names of present copies. Raises: OSError."""
+    """Copy the segments of an hour. Raises: OSError.
+
+    Return the names of the segments that are in the target afterwards.
+    """
     make_directories(to / hour, Path(to.anchor), 0o777)
     there = sizes(to / hour)
     safe = []

@@ -55,7 +55,6 @@ class ServiceUnit:
 
     @property
     def name(self) -> str:
-        """The name of the unit."""
         return f"heronry-{self.node.replace(':', '-')}.service"
 
     def text(self) -> str:

@@ -27,7 +27,10 @@ def is_too_tight(unpacked: int, packed: int) -> bool:
 
 
 def check_room(needs: Iterable[tuple[Path, int]], hint: str = ROOM) -> None:
-    """Raise DataDirRefused if a disk has less room than its directories need together."""
+    """Raise DataDirRefused if a disk has less room than its directories need together.
+
+    `needs` are existing directories with the bytes for each.
+    """
     lacking: dict[int, int] = {}
     for directory, size in needs:
         disk = os.stat(directory).st_dev

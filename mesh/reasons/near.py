@@ -13,7 +13,7 @@ SPELT = str.maketrans("", "", " _-./")
 
 
 def near(text: str, names: Iterable[str], most: int = 3) -> list[str]:
-    """Return up to `most` names that resemble the text, in alphabetical order."""
+    """Return up to `most` names that resemble the text, without the text itself, in alphabetical order."""
     return _alike(((name, text) for name in names), most)
 
 
@@ -23,7 +23,6 @@ def near_patterns(key: str, patterns: Iterable[str], most: int = 3) -> list[str]
 
 
 def _wanted(key: str, patterns: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each pattern, with the key in the form of the pattern."""
     wild = 0
     for pattern in islice(patterns, LOOKED_AT):
         if "+" not in pattern and pattern[-1:] != "#":
@@ -34,7 +33,7 @@ def _wanted(key: str, patterns: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _alike(pairs: Iterable[tuple[str, str]], most: int) -> list[str]:
-    """Return the names of the pairs (name, text) in which one resembles the other."""
+    """Return up to `most` names of the pairs (name, text) in which one resembles the other, sorted."""
     found: set[str] = set()
     compared = 0
     for name, text in islice(pairs, LOOKED_AT):
@@ -50,7 +49,10 @@ def _alike(pairs: Iterable[tuple[str, str]], most: int) -> list[str]:
 
 
 def is_near(text: str, name: str) -> bool:
-    """Return whether one may be a misspelling of the other, or a topic above the other."""
+    """Return whether one may be a misspelling of the other, or a topic above the other.
+
+    Equal texts are not near.
+    """
     return bool(_alike([(name, text)], 1))
 
 
@@ -93,7 +95,7 @@ def _common(text: str, name: str) -> int:
 
 
 def _is_same(text: str, name: str) -> bool:
-    """Return whether the texts differ only in case and separators, or one is a topic above the other."""
+    """Return whether the texts differ at most in case and separators, or one is a topic above the other."""
     if abs(len(text) - len(name)) <= 2 * SLIP and _spelt(text) == _spelt(name) != "":
         return True
     return bool(text and name) and (text.startswith(f"{name}/") or name.startswith(f"{text}/"))

@@ -25,7 +25,10 @@ class Loss(NamedTuple):
 
 
 class Undelivered:
-    """The counts of undelivered messages. They only grow, and their total stays exact after merges."""
+    """The counts of undelivered messages, by receiver, topic and reason.
+
+    Beyond `kept` rows, the oldest are merged by reason, so that the total stays exact.
+    """
 
     def __init__(self, kept: int = KEPT) -> None:
         self._kept = kept
@@ -51,7 +54,7 @@ class Undelivered:
             self._rest[old] = rest + m, max(last, at)
 
     def __iter__(self) -> Iterator[Loss]:
-        """Yield the latest losses first."""
+        """Yield the losses, latest first, and then the merged ones."""
         for (who, topic, domain, why), (n, at) in reversed(self._rows.items()):
             yield Loss(who, topic, domain, why, n, at)
         for why, (n, at) in self._rest.items():
@@ -59,7 +62,6 @@ class Undelivered:
 
 
 def is_about(loss: Loss, what: What) -> bool:
-    """Return whether a loss concerns the object in question."""
     if what.kind == TOPIC:
         return loss.topic == what.text and loss.domain == what.domain
     if what.kind == NODE:

@@ -43,7 +43,6 @@ THERE: Mapping[str, tuple[frozenset[str], str]] = {
 
 
 def of_step(step: Step) -> Reason:
-    """Return the reason for a step of a message's route."""
     names = {"next": step.next, "why": step.why, "node": step.node}
     match step.decision:
         case "here":
@@ -65,9 +64,9 @@ def of_step(step: Step) -> Reason:
 def verdict(
     what: What, me: str, found: Iterable[Reason], steps: Sequence[Step] = (), missing: Iterable[str] = ()
 ) -> list[Reason]:
-    """Return the combined reasons: causes first, and this node before others.
+    """Return the combined reasons, within a limit: causes first, and this node before others.
 
-    `missing` names the nodes that did not answer.
+    `steps` are those of a message's route, and `missing` names the nodes that did not answer.
     """
     told = _without_bare_refusals([*found, *map(of_step, steps)])
     there, absent = THERE[what.kind]
@@ -91,7 +90,6 @@ def _without_bare_refusals(told: Sequence[Reason]) -> list[Reason]:
 
 
 def _said(node: str, each: Reason) -> Reason:
-    """Return `each` as a reason about `node` that follows from all reasons together."""
     return replace(each, node=node, room=ROOM)
 
 
@@ -106,7 +104,6 @@ def _put_aside(each: Reason) -> Reason:
 
 
 def _unless_asked(each: Reason, node: str) -> Reason:
-    """Drop a hint that repeats the user's own question."""
     return replace(each, hint="") if each.hint == ASK.format(node=node) else each
 
 
@@ -123,7 +120,6 @@ def _differ(told: Sequence[Reason], steps: Sequence[Step]) -> list[Reason]:
 
 
 def _reaches(node: str, masters: Sequence[str], asks: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether the requests of a node, passed on by others, reach a master."""
     seen, next_ones = {node}, [node]
     while next_ones:
         one = next_ones.pop()
@@ -137,7 +133,7 @@ def _reaches(node: str, masters: Sequence[str], asks: Mapping[str, Sequence[str]
 
 
 def _few(what: What, told: Sequence[Reason], me: str) -> list[Reason]:
-    """Keep only causes from other nodes when the question is about a node."""
+    """Drop mere states that other nodes report when the question is about a node."""
     if what.kind != NODE:
         return list(told)
     return [each for each in told if each.node in (me, what.text) or each.rank != STATE]

@@ -36,7 +36,6 @@ class What:
 
     @classmethod
     def of(cls, kind: str, text: str, domain: str = "", is_start: bool = False) -> What:
-        """Return a checked question. Raises: BadArgument, BadName, BadKey."""
         if kind not in CHECKS:
             raise BadArgument(f"Unknown kind {shown(kind)}.", hint=f"Use one of {', '.join(KINDS)}.")
         CHECKS[kind](text)
@@ -44,12 +43,12 @@ class What:
 
     @cached_property
     def message(self) -> tuple[bytes, str, int]:
-        """The stream, domain and number of the message."""
+        """The stream, domain and number of the message; for a question about a message only."""
         return parse_message_id(self.text)
 
     @cached_property
     def client(self) -> SessionName:
-        """The client or session; a bare name is a client's."""
+        """The client or session; a bare name is a client's. For a question about a client only."""
         return session_name(self.text)
 
 

@@ -1,6 +1,6 @@
 """The blocking client: `with mesh.sync.connect() as m`.
 
-Each call has the arguments and the docstring of the call of the same name in `mesh.client`.
+A call without a docstring here has the arguments and the docstring of its namesake in `mesh.client`.
 """
 
 from __future__ import annotations
@@ -45,8 +45,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _in_thread(function: Callable[[Message[Any]], Any]) -> Callable[[Message[Any]], Any]:
-    """Return a handler that runs `function` in a thread, where it may block and call its client."""
-
     @functools.wraps(function)
     async def call(message: Message[Any]) -> None:
         await in_thread(function, message)
@@ -99,7 +97,7 @@ class Client(Later, NotCopied):
         self.close(drain=kind is None)
 
     def close(self, *, drain: bool = True) -> None:
-        """Wait for outstanding answers, then end the session.
+        """Wait for outstanding answers, then end the session; the client is closed even after an error.
 
         In a forked process the call does nothing, because the session belongs to the parent process.
 
@@ -107,7 +105,8 @@ class Client(Later, NotCopied):
             drain: Whether to wait for answers to published messages, for at most the client's `timeout`.
 
         Raises:
-            MeshTimeout: Messages were still unsent or unanswered. The client is closed all the same.
+            MeshTimeout: Messages were still unsent or unanswered.
+            PublishRefused: The first refusal for which no receipt was awaited.
         """
         if not self._thread.is_open:
             return
@@ -132,7 +131,7 @@ class Client(Later, NotCopied):
 
     @property
     def name(self) -> str:
-        """The absolute name of the session, such as `/node/heron/client/joe/session/1`."""
+        """The absolute name of the session, such as `/node/heron/client/joe/session/1`. Raises: Closed."""
         self._thread.check()
         return self._aio.name
 
@@ -145,7 +144,8 @@ class Client(Later, NotCopied):
     def _run(self, timeout: float | None, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a function in the client's thread, after earlier posts, and wait for its result.
 
-        `timeout` limits the wait for earlier posts; the function has a limit of its own.
+        `timeout` limits the wait for earlier posts, in s; None: the client's patience. The function has a
+        limit of its own.
         """
 
         async def in_turn() -> T:
@@ -161,7 +161,7 @@ class Client(Later, NotCopied):
         return self._run(left(), lambda: self._aio._within(left(), function))
 
     def _left(self, timeout: float | None) -> Callable[[], float | None]:
-        """Return a function that returns the rest of `timeout` in seconds, counted from now."""
+        """Return a function that returns the rest of `timeout` in s, counted from now; None: no limit."""
         limit = self._aio._limit(timeout)
         end = time.monotonic() + (limit or 0.0)
         return lambda: None if limit is None else max(0.0, end - time.monotonic())
@@ -176,14 +176,14 @@ class Client(Later, NotCopied):
         return self._post(len(message[1]), partial(self._aio._post_when_room, message))
 
     def _post(self, size: int, post: Post) -> Receipt:
-        """Pass a message of `size` bytes to the client's thread."""
+        """Queue a message of `size` bytes for the client's thread. Raises: WouldBlock."""
         receipt = Receipt(self._run_within)
         if self._posts.add(receipt, size, post):
             self._thread.begin(self._take_posts)
         return receipt
 
     async def _take_posts(self) -> None:
-        """Post the queued messages, each as soon as the window has room."""
+        """Post the queued messages in order, each as soon as the window has room."""
         async with self._taking:
             while self._posts:
                 receipt, post = self._posts.first()

@@ -41,7 +41,7 @@ class Receipt:
 
     @property
     def id(self) -> str:
-        """The id of the message. Reading it waits until the window has room for the message."""
+        """The id of the message. Reading it waits for the post. Raises: Closed, MeshTimeout."""
         return self._run(None, self._handed).id
 
     def result(self, timeout: float | None = None) -> Published:
@@ -95,7 +95,6 @@ class Posts:
         return receipt, post
 
     def drop_first(self) -> None:
-        """Remove the first message, which has been posted."""
         with self._lock:
             _, size, _ = self._waiting.popleft()
             self._bytes -= size

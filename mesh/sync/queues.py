@@ -25,8 +25,8 @@ R = TypeVar("R")
 class Delivery(delivery.Delivery[T]):
     """A message delivered by a queue, to be settled once: acked, nacked or rejected.
 
-    A context manager: `with job:` acks at the end of the block, and nacks after an exception. Errors are as
-    for `mesh.Delivery`.
+    A context manager: at the end of the block it acks an unsettled message, or nacks it after an exception.
+    Errors are as for `mesh.Delivery`.
 
     Example:
         for job in jobs:
@@ -46,7 +46,9 @@ class Delivery(delivery.Delivery[T]):
         self._run(super().ack)
 
     def nack(self, *, delay: float = 0.0) -> None:  # type: ignore[override]
-        """Return the message to the queue, to be delivered again.
+        """Return the message to the queue, to be delivered again, unless it has failed too often.
+
+        After the queue's `max_attempts` failed deliveries, the queue dead-letters the message.
 
         Args:
             delay: Seconds until the redelivery, at least. Default: 0.
@@ -122,7 +124,7 @@ def handed(thread: LoopThread, it: delivery.Delivery[Any]) -> Delivery[Any]:
 class Deliveries(delivery.Deliveries[T]):
     """Messages of a queue that arrived together, to be settled one by one or all at once.
 
-    A context manager: at the end of the block it acks the unsettled messages, and nacks them after an
+    A context manager: at the end of the block it acks the unsettled messages, or nacks them after an
     exception.
 
     Example:
@@ -153,7 +155,7 @@ class Deliveries(delivery.Deliveries[T]):
         self._thread.run(super().ack)
 
     def nack(self, *, delay: float = 0.0) -> None:  # type: ignore[override]
-        """Return all unsettled messages to the queue, to be delivered again.
+        """Return all unsettled messages to the queue, as `Delivery.nack` does.
 
         Args:
             delay: Seconds until the redelivery, at least. Default: 0.
@@ -199,7 +201,7 @@ class Consumer(ThreadWaiting[T]):
         self.close()
 
     def close(self) -> None:
-        """Stop consuming. Unsettled messages go to other consumers."""
+        """Stop consuming. Unsettled messages return to the queue."""
         self._leave(self._made.close)
 
     def __iter__(self) -> Consumer[T]:
@@ -271,7 +273,7 @@ class Waiter(Protocol):
 
 
 class Queue:
-    """A queue by name. Messages in it wait until a consumer has settled them.
+    """A queue by name, with the calls of `mesh.Queue`.
 
     Example:
         q = m.queue("jobs")

@@ -1,4 +1,4 @@
-"""Services and requests without an event loop: the user's thread waits for the client's thread."""
+"""Services, gathered replies and registrations without an event loop."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Request(request.Request[T]):
 
     @property
     def remaining(self) -> float:
-        """The seconds for which the sender still waits; `inf` without a limit."""
+        """The seconds for which the sender still waits; `inf` without a limit, 0 after it."""
 
         async def left() -> float:
             return super(Request, self).remaining
@@ -104,7 +104,7 @@ class ThreadWaiting(Generic[T]):
     def _wait(self, what: Callable[[], Coroutine[Any, Any, R]], timeout: float | None = None) -> R | None:
         """Return the next item, or None after the end.
 
-        Raises: MeshTimeout if none came within `timeout` seconds.
+        Raises: MeshTimeout if none came within `timeout` seconds; None: no limit.
         """
         if timeout is not None:
             timeout = seconds("timeout", timeout, zero=True)

@@ -18,7 +18,8 @@ from mesh.sync.thread import LoopThread
 class Subscription(Generic[T]):
     """Messages of a subscription: `for message in subscription`, or `.batches()`, in one thread at a time.
 
-    A context manager: leaving it unsubscribes. Messages that arrived but were not read are then dropped.
+    A context manager: leaving it unsubscribes. Messages that arrived but were not read are then dropped,
+    except those of an inbox.
 
     Example:
         with m.subscribe("orders") as messages:
@@ -38,7 +39,7 @@ class Subscription(Generic[T]):
 
     @property
     def id(self) -> str:
-        """The id of the subscription within its session; never changes."""
+        """The id of the subscription within its session, which never changes."""
         return self._made.id
 
     @property
@@ -108,6 +109,8 @@ class Subscription(Generic[T]):
     def next_batch(self, timeout: float | None = None) -> Batch[T] | None:
         """Return the next batch, or None after the end. The previous batch then counts as consumed.
 
+        The rest of a batch that `next_message` began is skipped.
+
         Args:
             timeout: Seconds to wait. Default: without limit.
 
@@ -139,7 +142,10 @@ class Subscription(Generic[T]):
             asked.cancel()  # cancels the wait only, not the request
 
     async def _following(self, number: int) -> Batch[T] | None:
-        """Return the batch with this number, which may have been requested before."""
+        """Return the batch with this number, which may have been requested before.
+
+        A new request marks the previous batch as consumed.
+        """
         if self._coming is None or number != self._asked:
             if self._made._is_in_use:
                 self._made._count()

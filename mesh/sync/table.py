@@ -36,7 +36,7 @@ def _words(model: Callable[..., Any]) -> str:
 def waited(
     model: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
 ) -> Callable[[Callable[..., Any]], Callable[Concatenate[Any, P], T]]:
-    """Return a decorator that replaces a method by a blocking call of `model`."""
+    """Return a decorator that replaces a method by a blocking call of `model`, after earlier posts."""
 
     def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not has_limit:
@@ -71,7 +71,7 @@ def same(
 
 
 def one_of(model: Callable[..., Any]) -> Callable[[F], F]:
-    """Return a decorator like `same` for a method with its own type annotations."""
+    """Return a decorator like `same` that keeps the type annotations of the method, for type checkers."""
 
     def told(method: F) -> F:
         return cast(F, _here(model, method, method))

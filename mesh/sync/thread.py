@@ -30,7 +30,7 @@ class LoopThread:
         self._thread = threading.Thread(target=self._run, name="mesh-client", daemon=True)
 
     def start(self) -> None:
-        """Start the thread, once.
+        """Start the thread, once, and wait for its loop.
 
         Raises: Closed the second time, LocalError NO_DESCRIPTORS, and any error that ends the thread at once.
         """
@@ -88,7 +88,10 @@ class LoopThread:
             return asyncio.run_coroutine_threadsafe(function(*args, **kwargs), self._loop)
 
     def run(self, function: Callable[P, ThreadWork[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a coroutine in the thread and wait for it. An interrupt of the wait (Ctrl-C) cancels it."""
+        """Run a coroutine in the thread and wait for it. Raises: Closed, also if the thread ends meanwhile.
+
+        An interrupt of the wait (Ctrl-C) cancels the coroutine.
+        """
         future = self.begin(function, *args, **kwargs)
         try:
             return future.result()
@@ -99,7 +102,6 @@ class LoopThread:
             raise
 
     def close(self) -> None:
-        """Cancel the running coroutines, end the thread, and wait for its end."""
         with self._lock:
             self.stop_thread()
         self._thread.join()

@@ -48,7 +48,10 @@ def _check_name(name: Any) -> None:
 
 
 def config(rules: Any) -> Config:
-    """Return the configuration from a mesh.toml (text or path), or from {node: its domains as master}."""
+    """Return the configuration from a mesh.toml (text or path), or from {node: its domains as master}.
+
+    Stores of queues and snapshots are left out. Raises: BadArgument.
+    """
     try:
         # A node in memory keeps everything in one store, which outlives its process.
         return replace(load(_file(rules), {}, {"snapshots.enabled": False}), queues=())
@@ -77,7 +80,6 @@ def _several(domains: Any) -> Any:
 
 
 def clock(kind: Any) -> bool:
-    """Return whether the clock is virtual. Raises: BadArgument."""
     if kind not in CLOCKS:
         raise BadArgument(f"clock={shown(kind)} is invalid.", hint=f"Use one of {', '.join(CLOCKS)}.")
     return bool(kind == "virtual")

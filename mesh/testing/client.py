@@ -195,7 +195,6 @@ class MemoryWires:
 
 
 def no_node(wanted: str, names: list[str]) -> NodeNotFound:
-    """Return the error for a node that is not in this mesh, or is not running."""
     if wanted in names:
         return NodeNotFound(f"Node {wanted} does not run.", hint=f"Start it: m.start({wanted!r})")
     return NodeNotFound(f"The mesh has no node named {wanted!r}; its nodes: {', '.join(names)}.")

@@ -13,7 +13,7 @@ CROWDED = 256  # timers, before the first cleanup
 
 
 class ClockTimer:
-    """A function that is called later, unless it is cancelled."""
+    """A scheduled call of `function`, which can be cancelled."""
 
     __slots__ = ("function",)
 
@@ -25,10 +25,11 @@ class ClockTimer:
 
 
 class Clock:
-    """The clock of a mesh, in seconds since the mesh began. The clock starts with `go`, unless virtual.
+    """The clock of a mesh, in seconds since the mesh began, which stands until `go`.
 
-    `rung` is called in the loop when a timer is due, and steps through the due timers. Until then the clock
-    does not pass the time of that timer, so a slow loop makes no timer late.
+    A virtual clock is only moved by `step`. `rung` is called in the loop when a timer is due, and steps
+    through the due timers. Until then the clock does not pass the time of that timer, so a slow loop makes no
+    timer late.
     """
 
     def __init__(self, is_virtual: bool, rung: Callable[[], None]) -> None:
@@ -74,7 +75,7 @@ class Clock:
         return timer
 
     def step(self, end: float) -> bool:
-        """Advance to the next timer and call it; if none is due, advance to `end` and return False."""
+        """Advance to the next timer and call it; if none is due by `end`, stop there and return False."""
         due = self._due()
         self._stands = max(self.time(), min(due, end))
         if due > end:
@@ -117,7 +118,7 @@ class Clock:
         self._disarm()
 
     def enter(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Call the timers in `loop` from now on."""
+        """Call the timers in `loop`, until another loop is entered."""
         self._disarm()
         self._loop = loop
         self._arm()

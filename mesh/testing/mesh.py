@@ -34,7 +34,8 @@ class Mesh:
         nodes: The number of nodes, named a, b and so on, or a list of names. Default: 1.
         rules: The domains of each master, as {"b": ["NEWS"]}, or a mesh.toml, as text or path, whose limits
             and timing apply, too.
-        clock: "real", which `pass_time` sets forward, or "virtual", which only `pass_time` moves.
+        clock: "real", which `pass_time` sets forward, or "virtual", which advances only in `pass_time`
+            and `joined`.
 
     Raises:
         BadArgument: An argument is invalid.
@@ -77,7 +78,7 @@ class Mesh:
         self.close()
 
     def close(self) -> None:
-        """End all nodes; a second call does nothing. Raises: CoreFailed if a node has failed."""
+        """End all nodes; a second call does nothing. Raises: the error of a node that has failed."""
         if not self._is_open:
             return
         self._check_open()
@@ -94,7 +95,7 @@ class Mesh:
 
     @like(Client.__init__)
     def connect(self, address: str | None = None, **options: Any) -> Client:
-        """Create a client of the node named `address`, or of the first node without a name.
+        """Create a client of the node named `address`; without a name, of the first node.
 
         This method can replace `mesh.connect` in a test: `monkeypatch.setattr(mesh, "connect", m.connect)`.
 
@@ -176,7 +177,7 @@ class Mesh:
         self._passing.net.cut(one, other)
 
     def heal(self) -> None:
-        """Restore all connections. Messages sent meanwhile arrive if the connection is not lost yet."""
+        """Restore all cut connections. Messages sent meanwhile arrive if the connection is not lost yet."""
         self._check_open()
         self._passing.net.heal()
 
@@ -195,7 +196,7 @@ class Mesh:
         return self._passing.clock.time()
 
     async def pass_time(self, duration: float) -> None:
-        """Let some seconds pass at once for all nodes and clients, with all timers in order.
+        """Let `duration` seconds of the mesh's time pass for all nodes and clients, with all timers in order.
 
         With 0, the call waits until everything in transit has arrived and all tasks wait. Tasks run in
         between, but asyncio's own waits, such as `asyncio.sleep`, take real time.
@@ -238,7 +239,6 @@ class Mesh:
         return all(node.serves and node.alive() == self._reached(node) - {node.name} for node in up)
 
     def _reached(self, node: MemoryNode) -> set[str]:
-        """Return the names of the nodes that can be reached from a node, directly or over other nodes."""
         passes, rest = self._passing.net.passes, {n.name for n in self._nodes.values() if n.is_up}
         found, new = set[str](), {node.name}
         while new:
@@ -247,7 +247,6 @@ class Mesh:
         return found
 
     def _check_open(self) -> None:
-        """Raise Closed, or WrongLoop while the mesh runs in another loop."""
         if not self._is_open:
             hint = "Use it inside `async with mesh.testing.Mesh() as m:`."
             raise Closed("The mesh is not open.", hint=hint)

@@ -1,4 +1,4 @@
-"""Connections in memory, which deliver in the next turn and in order."""
+"""Connections in memory, which deliver in order, after everything already in transit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Pipe:
         self._put_frames(sender, frames)
 
     def close_end(self, who: End) -> None:
-        """Close one end. Messages that this end sent still arrive."""
+        """Close the connection from one end. Messages that this end sent before still arrive."""
         self._put_frames(who, None)
 
     def _put_frames(self, sender: End, frames: list[bytes] | None) -> None:
@@ -98,7 +98,7 @@ class Network:
         self._is_planned = self._is_delivering = False
 
     def dial(self, dialler: End, address: str) -> Pipe:
-        """Open a connection, which is lost at once without a listener."""
+        """Open a connection, which is lost immediately if nothing listens at the address."""
         listener = self.bound.get(address)
         pipe = Pipe(self, dialler, listener or dialler, address)
         if listener is None:
@@ -133,7 +133,7 @@ class Network:
     # --- turns --------------------------------------------------------------------------------------------
 
     def enter(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Deliver messages in turns of `loop` from now on."""
+        """Deliver messages in turns of `loop`, until another loop is entered."""
         self._loop, self._is_planned = loop, False
         self._plan()
 
@@ -148,7 +148,7 @@ class Network:
         self._plan()
 
     def deliver(self, most: int = MOST) -> None:
-        """Deliver everything in transit, with its consequences, up to a limit."""
+        """Deliver the messages in transit, and their consequences, in at most `most` steps."""
         if self._is_delivering:
             return
         self._is_delivering = True
@@ -167,7 +167,6 @@ class Network:
             self._plan()
 
     def deliver_all(self) -> None:
-        """Deliver until nothing is in transit."""
         while self._line or self._stirred:
             self.deliver()
 

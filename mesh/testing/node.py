@@ -44,7 +44,7 @@ log = logging.getLogger("mesh.testing")
 
 
 class MemoryNode:
-    """A node in memory, which can be killed and started again. Its store stays, as a disk would."""
+    """A node in memory, which can be killed and started again. Its store survives, as a disk would."""
 
     def __init__(self, net: Network, name: str, number: int, seeds: tuple[str, ...], config: Config) -> None:
         self.name = name
@@ -61,7 +61,6 @@ class MemoryNode:
         self._numbers = count(1)
 
     def start(self) -> None:
-        """Start a new process, with the data that the last one stored."""
         self._boot += 1
         self._alarm = NEVER
         self._pipes: dict[Hashable, Pipe] = {}  # by the core's keys
@@ -81,7 +80,7 @@ class MemoryNode:
         self._net.stir(self)
 
     def kill(self) -> None:
-        """End the process as kill -9 does, without notice to its peers; data in transit is lost."""
+        """End the process as kill -9 does; messages in transit are lost, and peers notice the loss."""
         self._end_process(Pipe.lose)
 
     def stop(self) -> None:
@@ -102,7 +101,6 @@ class MemoryNode:
         return self.is_up and self.core.parts.desk.serves
 
     def alive(self) -> set[str]:
-        """Return the names of the other nodes that this node considers alive."""
         return {peer.node.name for peer in self.core.parts.neighbours.alive()}
 
     # --- events -------------------------------------------------------------------------------------------
@@ -122,7 +120,6 @@ class MemoryNode:
             self._call("a connection's end", partial(self.core.disconnected, key))
 
     def turn(self) -> None:
-        """Execute the core's effects, and schedule the next tick."""
         if not self.is_up:
             return
         try:
@@ -201,7 +198,6 @@ class MemoryNode:
             self._call(what, happens)
 
     def _tell_all(self, frames: list[bytes]) -> None:
-        """Send gossip to all nodes that listen to this one."""
         for node in dict.fromkeys(self._net.bound.values()):
             if (
                 isinstance(node, MemoryNode)

@@ -15,7 +15,6 @@ BUSY = 10  # turns, once TURNS were not enough
 
 
 def never() -> bool:
-    """Return False, so that all of the time passes."""
     return False
 
 
@@ -29,7 +28,7 @@ class Passing:
         self._one_at_a_time = asyncio.Lock()
 
     def enter(self) -> None:
-        """Use the running event loop from now on."""
+        """Use the running event loop, until `enter` is called in another."""
         loop = asyncio.get_running_loop()
         if loop is not self.loop:
             self.loop, self._one_at_a_time = loop, asyncio.Lock()
@@ -37,7 +36,7 @@ class Passing:
             self.clock.enter(loop)
 
     async def let(self, duration: float, is_enough: Callable[[], bool] = never) -> None:
-        """Let some seconds pass, or fewer once `is_enough` returns True. Tasks run in between."""
+        """Let `duration` s pass, or fewer when `is_enough` returns True. Tasks run in between."""
         async with self._one_at_a_time:
             end, number = self.clock.machine() + duration, 0
             with self.clock.standing():
@@ -50,7 +49,7 @@ class Passing:
                 await self._settle(most)
 
     async def _settle(self, most: int) -> int:
-        """Wait until everything in transit has arrived and all tasks wait.
+        """Wait until everything in transit has arrived and all tasks wait, for at most `most` turns.
 
         Return how many turns of the loop this may take the next time.
         """
@@ -72,7 +71,6 @@ class Passing:
             self.net.deliver_all()
 
     def _rung(self) -> None:
-        """Run the timers that are due, one by one."""
         now = self.clock.machine()
         with self.clock.standing():
             while self.clock.step(now):

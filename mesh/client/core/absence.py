@@ -23,7 +23,10 @@ class Absence:
         self._alarm: Alarm | None = None
 
     def begin(self, since: float) -> None:
-        """Start the reports about a node that has been silent since the time `since`."""
+        """Report a node that has been silent since the time `since`, in place of earlier reports.
+
+        The reports come after AWAY s, then every AWAY_AGAIN s, while calls wait.
+        """
         self.cancel()
         self._since = since
         self._later(AWAY - (self._desk.now - since))

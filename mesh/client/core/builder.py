@@ -11,10 +11,11 @@ from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES, MAX_CONTENT
 
 
 class Builder:
-    """An envelope that is still open. `to`: the session or client that receives it; "" = subscribers.
+    """An envelope that is still open.
 
-    A message with the same `options` that is smaller than `room` may be added directly: its content to
-    `slices`, the row of its key to `index`, and its size, at most `most`, subtracted from `room`.
+    `to` is the session, client, address or queue that receives the messages; "" for subscribers and replies.
+    A message with equal `options` may be added without `add` while there are fewer than ENVELOPE_MESSAGES, if
+    its size is below `room` and at most `most`; the caller then updates `slices`, `index` and `room`.
     """
 
     domain: str
@@ -49,7 +50,10 @@ class Builder:
         return self.first + len(self.slices) - 1
 
     def add_many(self, key: str, contents: Sequence[bytes], props: bytes, expires: int) -> int:
-        """Append contents until the envelope is full, at least one; return how many were appended."""
+        """Append contents until the envelope is full; return how many were appended.
+
+        At least one is appended, unless the envelope is full already.
+        """
         contents = contents[: ENVELOPE_MESSAGES - len(self.slices)]
         if props:
             contents = [props + content for content in contents]
@@ -70,7 +74,6 @@ class Builder:
         return count
 
     def row(self, key: str) -> int:
-        """Return the row of a key, adding the key if needed."""
         row = self.rows.get(key)
         if row is None:
             row = self.rows[key] = len(self.rows)

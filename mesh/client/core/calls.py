@@ -34,7 +34,10 @@ class Pending(Struct, eq=False):
 
 
 def readable(command: c.Command) -> c.Command:
-    """Return the command if a node can read it. Raises: BadArgument, since a node would hang up each time."""
+    """Return `command` if its encoded form can be decoded. Raises: BadArgument otherwise.
+
+    A node would hang up over such a command after each reconnect.
+    """
     try:
         c.decode(c.encode(command))
     except (RemoteError, TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -45,7 +48,11 @@ def readable(command: c.Command) -> c.Command:
 
 
 class Calls:
-    """Commands without a reply, by request number. Sending one twice does no harm. `timeout` in seconds."""
+    """The commands of a client that wait for replies, by request number.
+
+    Each is sent again after a reconnect, so executing one twice must do no harm. `timeout` is in s; inf:
+    none.
+    """
 
     def __init__(self, desk: ClientContext, line: NodeConnection, timeout: float) -> None:
         self._desk, self._line = desk, line
@@ -58,7 +65,6 @@ class Calls:
 
     @property
     def count(self) -> int:
-        """The number of commands without a reply."""
         return len(self._pending)
 
     def send_with_timeout(
@@ -66,8 +72,9 @@ class Calls:
     ) -> Pending:
         """Send a command; the promise resolves with the parts of its reply.
 
-        The promise fails with the node's error, MeshTimeout or Closed. `then` is called when a reply that is
-        not an error has arrived, before any later command is handled.
+        The promise fails with the node's error, MeshTimeout or the error of `close`. `then` is called when a
+        reply that is not an error is complete, before any later command is handled. Raises: BadArgument, or
+        the error of `close`.
         """
         if self._closed is not None:
             raise self._closed
@@ -87,7 +94,7 @@ class Calls:
         self._line.send(pending.command)
 
     def send(self, make: Callable[[int], c.Command], then: Callable[[], None] | None = None) -> Pending:
-        """Send a command without a time limit. Without a connection it is sent by the next one."""
+        """Send a command without a time limit, or keep it until the client is connected."""
         self._request += 1
         pending = self._added(make(self._request), then)
         self._send(pending)
@@ -99,7 +106,7 @@ class Calls:
         return pending
 
     def drop_pending(self, pending: Pending) -> None:
-        """Drop a command that is answered or abandoned."""
+        """Drop a command that is answered or abandoned, and send waiting calls in its place."""
         self._pending.pop(pending.request, None)
         self._waiting.pop(pending.request, None)
         self._calling.discard(pending.request)
@@ -112,7 +119,7 @@ class Calls:
         pending.alarm = self._desk.later(self._timeout, lambda: self._time(pending))
 
     def _time(self, pending: Pending) -> None:
-        """Fail the command with MeshTimeout, unless a piece of a long message arrived within the time."""
+        """Fail the command with MeshTimeout, or wait again if a long message made progress meanwhile."""
         if self._desk.now - self._line.moved < self._timeout:
             self._watch(pending)
             return
@@ -142,7 +149,7 @@ class Calls:
                 self._line.send(pending.command)
 
     def close(self, error: MeshError) -> None:
-        """Fail all open commands, since no reply will come."""
+        """Fail all open commands with `error`, and all later ones with a time limit."""
         self._closed = error
         for pending in list(self._pending.values()):
             self.drop_pending(pending)

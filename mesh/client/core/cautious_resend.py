@@ -1,7 +1,7 @@
 """Finds the envelope that makes the node hang up, which the node does not name.
 
 After a hang-up, envelopes leave one at a time, each when the one before is answered. An envelope over which
-the node hangs up twice, with no other in flight, has failed, and the others proceed.
+the node hangs up twice, with no other in flight, is refused, and the others proceed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ UNREADABLE = ("MALFORMED", "TOO_LARGE", "FRAME_TOO_LARGE", "FORGED_SENDER", "POI
 
 
 class CautiousResend:
-    """A queue of envelopes that leave one at a time. `is_answered` tests whether an envelope is answered."""
+    """The envelopes that leave one at a time, while `is_on`; `is_answered` tests one of them."""
 
     def __init__(self, is_answered: Callable[[Envelope], bool]) -> None:
         self.is_on: bool = False
@@ -26,7 +26,7 @@ class CautiousResend:
         self._hung_up = 0  # times over the first envelope
 
     def on_hang_up(self) -> Envelope | None:
-        """Handle a hang-up; return the envelope that caused it, once that is known."""
+        """Record a hang-up; return the envelope that caused it, or None while that is unknown."""
         if not self.is_on:
             self.is_on = True
             return None
@@ -37,7 +37,7 @@ class CautiousResend:
         return self._line.popleft()
 
     def begin(self, waiting: Iterable[Envelope]) -> Iterable[Envelope]:
-        """Return the envelopes that may leave at once after a reconnect."""
+        """Return which of the `waiting` envelopes may leave now, after a reconnect."""
         if not self.is_on:
             return waiting
         before = self._line[0] if self._line else None
@@ -48,13 +48,16 @@ class CautiousResend:
         return leaving
 
     def add(self, envelope: Envelope) -> bool:
-        """Add a new envelope; return whether it may leave at once."""
+        """Append a new envelope while `is_on`; return whether it may leave now."""
         if self.is_on:
             self._line.append(envelope)
         return not self.is_on or len(self._line) == 1
 
     def next_after_answer(self) -> Iterable[Envelope]:
-        """Return the envelopes that may leave after an answer. After the last answer all may leave."""
+        """Return the envelopes that may leave now: none unless the first one is answered.
+
+        The mode ends after the last answer.
+        """
         if not (self._line and self._is_answered(self._line[0])):
             return ()
         self._line.popleft()
@@ -62,7 +65,10 @@ class CautiousResend:
         return self._next()
 
     def _next(self) -> list[Envelope]:
-        """Return the envelopes up to the first unanswered one; earlier ones wait for final answers."""
+        """Return the envelopes up to and including the first unanswered one.
+
+        The answered ones among them wait for final answers only.
+        """
         leaving = []
         while self._line:
             leaving.append(self._line[0])

@@ -33,10 +33,9 @@ class ClientCore:
     """The core of a client, driven by its shell.
 
     The shell passes each event with the time (s, of a monotonic clock), executes the effects of `tick`, and
-    comes back when something is `due` or when it is woken. Operations that take time return a promise.
-
-    `name`: the client's name, its session number or 0, and whether the name was chosen by the user. `timeout`
-    is the time limit of a call, in seconds.
+    calls again when something is `due` or when it is woken. `name` is the client's name, its session number
+    or 0, and whether the user chose the name. `timeout` limits a call, in s; None as `outbox`: the core's
+    own.
     """
 
     def __init__(
@@ -69,12 +68,10 @@ class ClientCore:
     # --- events from the shell ----------------------------------------------------------------------------
 
     def found(self, now: float, access: Access) -> None:
-        """Connect to the node's address, as the answer to the effect Find."""
         self.desk.begin(now)
         self.line.found(access)
 
     def not_found(self, now: float, error: MeshError) -> None:
-        """Handle a failed search for the node, the other answer to the effect Find."""
         self.desk.begin(now)
         self.line.not_found(error)
 
@@ -92,25 +89,27 @@ class ClientCore:
             line.lose(str(error))
 
     def on_piece(self, now: float, key: int) -> None:
-        """Record that a piece of a long message was sent or received."""
+        """Record that a message without a complete command arrived, such as a piece of a long one."""
         self.desk.begin(now)
         if self.line.hears(key):
             self.line.moved = now
 
     def on_disconnected(self, now: float, key: int, why: str = "disconnected") -> None:
-        """Handle the end of a connection, or unreadable data on it."""
         self.desk.begin(now)
         if key == self.line.key:
             self.line.lose(why)
 
     def on_failed(self, now: float, key: int, error: Refused) -> None:
-        """Handle a connection that could not be established."""
+        """Record why a connection could not be established."""
         self.desk.begin(now)
         if key == self.line.key:
             self.line.on_failed(error)
 
     def move(self, now: float) -> None:
-        """Move to another node. Unanswered messages are sent there with their old numbers."""
+        """Leave the node and search for one again.
+
+        Unanswered messages are sent to the next node with their old numbers.
+        """
         self.desk.begin(now)
         self.line.move()
 
@@ -157,7 +156,10 @@ class ClientCore:
         self.desk.do(Report("connected", self.line.name))
 
     def _came_to(self, welcome: c.Welcome, is_new: bool) -> None:
-        """Fail the requests that the last node or process may have lost, if this is another one."""
+        """Fail what the node may have lost, or does not support.
+
+        Lost are the accepted requests, if this is another node, process or session.
+        """
         place = (welcome.node.uuid, welcome.node.boot)
         if is_new or place != self._place:
             was, self._place, publisher = self._place, place, self.publisher
@@ -179,29 +181,29 @@ class ClientCore:
             self._does_without("other sites", lambda e: e.to.startswith(OTHERS))
 
     def _does_without(self, what: str, is_lost: Callable[[Envelope], bool]) -> None:
-        """Refuse the envelopes that a node of an earlier release cannot read."""
+        """Refuse the unanswered envelopes for which `is_lost`: the node does not support `what`."""
         error = _without(what)
         for e in [e for e in self.publisher.outbox.resend() if is_lost(e)]:
             self._on_answer(c.Answer(e.domain, e.first, e.last, error.code, text=error.what))
 
     def member(self, group: str, queries: Sequence[c.Query], credit: int) -> GroupMember:
-        """Return a group member for these queries. Raises: BadName."""
+        """Return a group member; `credit` is its limit of unconsumed messages per query. Raises: BadName."""
         names = [group_name(group, query.domain, query.text) for query in queries]
         number, make = self.subscriptions.next_number, self.services.make
         return GroupMember([make(number(), name, credit, False) for name in names])
 
     def check_services(self) -> None:
-        """Raise NotAvailable if the node's release has no services."""
+        """Raise NotAvailable if a node is connected whose release has no services."""
         if self.line.is_up and SERVICES not in self.line.words:
             raise _without()
 
     def check_queues(self) -> None:
-        """Raise NotAvailable if the node's release has no queues."""
+        """Raise NotAvailable if a node is connected whose release has no queues."""
         if self.line.is_up and QUEUES not in self.line.words:
             raise _without("queues")
 
     def check_sites(self, to: str) -> None:
-        """Raise NotAvailable if `to` is in another site and the node's release has no sites."""
+        """Raise NotAvailable if `to` is in another site and the connected node has no sites."""
         if to.startswith(OTHERS) and self.line.is_up and LETTERS not in self.line.words:
             raise _without("other sites")
 
@@ -263,7 +265,10 @@ class ClientCore:
             self.line.send(c.Publish((body_frames(envelope),)), (self._marked(envelope),))
 
     def _marked(self, envelope: Envelope) -> Envelope:
-        """Return the envelope in the form for this node, marked as resent if another node may have it."""
+        """Return the envelope in a form that this node can read.
+
+        A message that is not for a queue is marked as resent if another node may have it.
+        """
         if envelope.flags & NO_RELAY and STAYS not in self.line.words:
             envelope = replace(envelope, flags=envelope.flags & ~NO_RELAY)
         domain, elsewhere = envelope.domain, self.publisher.elsewhere
@@ -273,7 +278,7 @@ class ClientCore:
         return replace(envelope, flags=envelope.flags | RESENT)
 
     def _send_on(self, envelope: Envelope) -> None:
-        """Send an envelope to an address, with the ms until its deadline."""
+        """Send an envelope to an address, with the ms until its deadline if it has one."""
         deadlines = self.publisher.deadlines
         ttl = deadlines.ttl(envelope, self.desk.now)
         command = c.Publish((body_frames(envelope),), (ttl,) if ttl else ())
@@ -281,19 +286,18 @@ class ClientCore:
             deadlines.record_sent(envelope)
 
     def _send_next(self) -> None:
-        """Send the next envelopes, after an answer to the one before."""
         for envelope in self._caution.next_after_answer():
             self._send(envelope)
 
     def _objected(self, refusal: c.Refuse) -> None:
-        """Refuse the envelope over which the node hung up, since the node would hang up again."""
+        """Refuse the envelope that makes the node hang up, once it is known."""
         bad = self._caution.on_hang_up() if refusal.code in UNREADABLE else None
         if bad is not None:
             text = f"{self.line.home} closed the connection twice because of this message: {refusal.reason}"
             self._on_answer(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
 
     def _waiting(self) -> str:
-        """Return a list of the calls and messages that wait for the node, as text; "" without any."""
+        """Return a list of the calls and messages that wait for the node; "" without any."""
         counts = {
             "consumer": len(self.queues),
             "message": self.publisher.unanswered,

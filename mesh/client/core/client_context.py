@@ -14,7 +14,7 @@ CROWDED = 256  # alarms, before the first cleanup
 
 
 class Promise(Protocol):
-    """A result that is not there yet: an asyncio future, or the shell's replacement for one."""
+    """A result that is not available yet: an asyncio future, or the shell's replacement for one."""
 
     def done(self) -> bool: ...
     def set_result(self, result: Any, /) -> None: ...
@@ -23,7 +23,7 @@ class Promise(Protocol):
 
 
 class Alarm:
-    """A function that is called later, unless it is cancelled."""
+    """A scheduled call of `ring`, which can be cancelled."""
 
     __slots__ = ("_cancelled", "ring")
 
@@ -39,8 +39,8 @@ class Alarm:
 class ClientContext:
     """The shared state of all components of a client.
 
-    `promise` creates a promise, `chance` returns numbers from [0, 1), and `dice` random bytes. `wake` asks
-    the shell for a tick, once until the tick comes. If it raises, nothing has changed yet.
+    `promise` creates a promise, `chance` returns a number from [0, 1), and `dice(n)` n random bytes. `wake`
+    asks the shell for a tick, once until that tick. If `wake` raises, nothing has changed.
     """
 
     promise: Callable[[], Promise]
@@ -71,13 +71,12 @@ class ClientContext:
         self.effects.append(effect)
 
     def wake(self) -> None:
-        """Ask the shell for a tick."""
+        """Ask the shell for a tick, unless one is due already."""
         if not self._is_awake:
             self._wake()
             self._is_awake = True
 
     def soon(self, function: Callable[[], None]) -> None:
-        """Call the function in the next tick, at the end of this turn."""
         self.wake()
         self._soon.append(function)
 
@@ -94,11 +93,11 @@ class ClientContext:
         return alarm
 
     def begin(self, now: float) -> None:
-        """Set the time at the start of an event; a tick will follow."""
+        """Set the time at the start of an event. A tick will follow, so the shell is not woken."""
         self.now, self._is_awake = now, True
 
     def tick(self, now: float) -> list[ClientEffect]:
-        """Return the effects that are due; later work wakes the shell again."""
+        """Run the due alarms and functions, and return the effects. Later work wakes the shell again."""
         self.now, self._is_awake = now, True
         if self.due <= now:
             self._ring()
@@ -117,7 +116,7 @@ class ClientContext:
         self._settle()
 
     def _settle(self) -> None:
-        """Set the time of the first alarm that is not cancelled."""
+        """Set `due` to the time of the first alarm that is not cancelled."""
         alarms = self._alarms
         while alarms and alarms[0][2].ring is None:
             heappop(alarms)

@@ -12,7 +12,10 @@ from mesh.wire.ttls import ttl_of
 
 
 class Deadlines:
-    """The deadlines of unsettled envelopes to addresses, by their first sequence number."""
+    """The deadlines of envelopes to addresses, by first sequence number.
+
+    Envelopes without a deadline are absent; settled ones are dropped by the next `add`.
+    """
 
     def __init__(self) -> None:
         self._ends: OrderedDict[int, float] = OrderedDict()
@@ -34,15 +37,13 @@ class Deadlines:
         return ttl_of(self._ends.get(envelope.first, inf), now)
 
     def record_sent(self, envelope: Envelope) -> None:
-        """Record that the envelope was sent to the present node."""
         self._left = max(self._left, envelope.last)
 
     def on_moved(self) -> None:
-        """Record that the client is connected to another node or process than before."""
+        """Note that an earlier node or process may have each envelope sent so far."""
         self._elsewhere = self._left
 
     def marked(self, envelope: Envelope) -> Envelope:
-        """Return the envelope, marked as resent if another node or process may have it."""
         if envelope.first > self._elsewhere:
             return envelope
         return replace(envelope, flags=envelope.flags | RESENT)

@@ -21,7 +21,7 @@ ACK = 0  # the other settlements are constants of the wire
 class DeliveredEnvelope:
     """An envelope, or some of its messages, from a queue. The messages have places 0, 1, ...
 
-    `counts` are delivery tags in the epoch numbered `opening`, and mean nothing in another.
+    `counts` are the delivery tags by place; they are valid only in the epoch numbered `opening`.
     """
 
     __slots__ = ("_messages", "batch", "begun", "counts", "opening", "since", "states", "tries", "until")
@@ -72,7 +72,10 @@ SettleEntry = tuple[int, int, int, int, str]  # an entry of SETTLE
 
 
 class Settlement(Struct, eq=False):
-    """An ack, nack, reject or lease extension. The promise resolves when the node has stored it."""
+    """An ack, nack, reject or lease extension.
+
+    The promise resolves when the node has stored the settlement, and fails if a message was lost.
+    """
 
     what: int
     of: Sequence[Some]
@@ -91,18 +94,16 @@ class Settlement(Struct, eq=False):
         return [lot.counts[place] for lot, place in self]
 
     def entries(self) -> list[SettleEntry]:
-        """Return the entries of SETTLE, as ranges of delivery tags."""
         ends = as_ranges(self.counts())
         pairs = zip(ends[::2], ends[1::2], strict=True)
         return [(first, last, self.what, self.delay, self.reason) for first, last in pairs]
 
     @property
     def size(self) -> int:
-        """The maximum size of the entries in SETTLE, in bytes."""
+        """The approximate size of the entries in SETTLE, in bytes."""
         return 10 * len(self) + 4 * len(self.reason)
 
     def among(self, ranges: Sequence[tuple[int, int]]) -> list[LotPlace]:
-        """Return the messages whose delivery tags are in one of the ranges."""
         return [(lot, place) for lot, place in self if any(a <= lot.counts[place] <= b for a, b in ranges)]
 
     def keep_tagged(self, opening: int) -> list[LotPlace]:
@@ -113,7 +114,6 @@ class Settlement(Struct, eq=False):
         return others
 
     def kept(self) -> None:
-        """Resolve the promise: the node has stored the settlement."""
         if self.promise is not None and not self.promise.done():
             self.promise.set_result(None)
 
@@ -152,6 +152,9 @@ def listed(places: Sequence[LotPlace]) -> tuple[tuple[bytes, tuple[int, ...]], .
 
 
 def fitting(mine: list[LotPlace], said: list[LotPlace], waiting: list[LotPlace]) -> list[LotPlace]:
-    """Return as many messages as CONSUME can list. Settled ones are left out first, since most are done."""
+    """Return as many messages as CONSUME can list, in the order of the arguments.
+
+    Settled ones (`said`) are left out first, since most of them are done.
+    """
     room = QUEUE_CREDIT - len(mine) - len(waiting)
     return [*mine, *said[: max(0, room)], *waiting][:QUEUE_CREDIT]

@@ -35,7 +35,7 @@ class CloseConnection(Struct, frozen=True, gc=False):
 
 
 class Report(Struct, frozen=True, gc=False):
-    """Report an event to the user; the kinds are those of `mesh.client.events.Event`."""
+    """Report an event: its `kind` is one of `mesh.client.events.Event`, or "closed" at the end."""
 
     kind: str
     text: str

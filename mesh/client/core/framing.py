@@ -1,4 +1,4 @@
-"""Encodes and decodes the commands of a client's connection, and splits long ones."""
+"""Encodes and decodes the commands of a client's connection; long ones travel in pieces."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ class Framing:
             self._put(frames)
 
     def received(self, now: float, frames: Frames) -> tuple[c.AnyCommand, list[Envelope]] | None:
-        """Return the command in a message of frames, or None for a piece of a longer one.
+        """Return the command in a message of frames, or None if there is none for the core.
 
-        A command of a later release is answered with UNKNOWN; the result is None. Raises: RemoteError for bad
-        frames.
+        None stands for a piece that is not the last, an acknowledgement of pieces, or an unknown command,
+        which may be answered with UNKNOWN. Raises: RemoteError for bad frames, and for an unknown command of
+        a node that predates UNKNOWN.
         """
         try:
             command, envelopes = read(frames)
@@ -59,7 +60,6 @@ class Framing:
     def _handle_framing(
         self, command: c.AnyCommand, envelopes: list[Envelope]
     ) -> tuple[c.AnyCommand, list[Envelope]] | None:
-        """Handle a command about framing; return the command that is left to the core, if any."""
         match command:
             case c.Welcome() if not self._version:
                 self._begin(command)

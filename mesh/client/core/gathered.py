@@ -14,9 +14,10 @@ KEPT = 10_000  # unread replies
 
 
 class Gathered:
-    """Collects the replies until all expected ones or `most` have arrived, or the deadline has passed.
+    """Collects replies until all expected ones or `most` have arrived, or the request ends.
 
-    `stirred` is called when a reply may have arrived, or the request may have ended.
+    At most KEPT unread replies are kept. `stirred` is called when a reply may have arrived, or the request
+    may have ended.
     """
 
     counts = True
@@ -32,7 +33,6 @@ class Gathered:
         self._waiting: deque[tuple[Message, MeshError | None]] = deque()
 
     def take_reply(self) -> tuple[Message, MeshError | None] | None:
-        """Return the next reply and its error; None if there is none now."""
         return self._waiting.popleft() if self._waiting else None
 
     def on_reply(self, message: Message, error: MeshError | None) -> bool:

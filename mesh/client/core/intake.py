@@ -18,14 +18,14 @@ INBOX = 0  # the subscription number of the inbox
 
 
 class Terms(Struct, frozen=True):
-    """The terms of a subscription for slow readers; see `subscribe`."""
+    """The options of a subscription for slow readers; see `subscribe`."""
 
     overflow: str = ""
     max_queue: int = 0
 
 
 class Intake:
-    """The batches of one query, which continue after the loss of the node, without repeated messages.
+    """The batches of one subscription, which survives the loss of its node. Repeated messages are left out.
 
     `stirred` is called when there may be a batch or the end, `was_used` when a batch was consumed, and
     `has_gap` with the number of dropped messages.
@@ -67,7 +67,6 @@ class Intake:
         return (self,)
 
     def asked_for(self, request: int, resumed: bool = False) -> Subscribe:
-        """Return the command that registers the subscription at a node."""
         terms = self.terms
         return Subscribe(
             request, self.number, self.query, self.initial, resumed, terms.overflow, terms.max_queue
@@ -91,7 +90,7 @@ class Intake:
         return None
 
     def mark_consumed(self) -> None:
-        """Mark the batch as consumed, so that the node may send another."""
+        """Mark the last batch as consumed, so that the node may send another."""
         self._given = None
         self.used += 1
         self._was_used(self)
@@ -108,7 +107,10 @@ class Intake:
         self._was_used(self)
 
     def put_back(self, rest: Sequence[Message], failed: bool) -> None:
-        """Put back the rest of the last batch, or all of it if its user `failed`, to be read first."""
+        """Put back the unread `rest` of the last batch, to be read first; all of it if its reader `failed`.
+
+        An empty rest marks the batch as consumed.
+        """
         given = self._given
         if given is not None and (rest or failed):
             self._given = None
@@ -119,7 +121,6 @@ class Intake:
     # --- lifetime ---------------------------------------------------------------------------------------
 
     def confirm(self) -> None:
-        """Record that the node has registered the subscription, so that batches may be delivered."""
         self.confirmed = True
         self.stirred()
 
@@ -129,7 +130,10 @@ class Intake:
         self.stirred()
 
     def restarted(self) -> None:
-        """Reset the counts after a restart of the node, which does not count items of its last process."""
+        """Reset the counts for a new session or process of the node, which does not count earlier items.
+
+        An unconfirmed subscription drops these items.
+        """
         if not self.confirmed:
             # The new subscription may begin later, so older items do not belong to it.
             self._items.clear()
@@ -148,7 +152,6 @@ class Intake:
     def on_item(
         self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None, gap: int, position: int = 0
     ) -> None:
-        """Add an item from the node."""
         if envelope.flags & UNCONFIRMED:
             if self._unconfirmed is None:
                 self._unconfirmed = Unconfirmed()
@@ -172,7 +175,7 @@ class Intake:
         self.stirred()
 
     def missed(self, gap: int) -> None:
-        """Record dropped messages; the next batch reports them, too."""
+        """Record `gap` dropped messages, which the `gap` of the next batch includes."""
         self.dropped += gap
         self._gap += gap
         self._has_gap(self, gap)
@@ -186,11 +189,10 @@ class Intake:
     def _news(
         self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None
     ) -> tuple[tuple[int, ...] | None, bool]:
-        """Return the new messages of an envelope, and whether they come too late.
+        """Return the indices of the new messages, None for all, and whether they come too late.
 
-        Messages are late behind newer ones of their master: after its restart they come again, or their
-        publisher took another route. Persistent messages, erasures and inbox messages are never late. Neither
-        are retained values for a new subscription, which come in any order.
+        Messages are late behind newer ones of their master. Persistent messages, erasures, retained values
+        and inbox messages are never late. After a restart, retained values behind newer messages are not new.
         """
         stream = (envelope.stream, envelope.domain)
         high = self._seen.high(master, stream)
@@ -215,7 +217,6 @@ def _nobody() -> None:
 
 
 def _runs(envelope: Envelope, indices: tuple[int, ...] | None) -> list[tuple[int, int]]:
-    """Return the ranges of the sequence numbers of all messages, or of the ones at `indices`."""
     if indices is None:
         return envelope.ranges()
     if not indices:

@@ -1,4 +1,4 @@
-"""A member of a group, with the interface of a subscription."""
+"""A member of a group, with the interface of an `Intake` for its reader."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ Used = Callable[[], None]
 
 
 class GroupMember:
-    """The batches of one group, or of several that are read as one.
+    """The batches of one group member, for one query or several that are read as one.
 
-    A batch is settled when it is consumed. Unconsumed batches are lost with the member, as for any
-    subscriber.
+    A batch is settled when it is consumed. Unconsumed batches are lost with the member.
     """
 
     is_left = False
@@ -39,7 +38,7 @@ class GroupMember:
 
     @property
     def error(self) -> MeshError | None:
-        """The error that ended the membership, or None. If one group fails, all end."""
+        """The error that ended the membership, or None. If it fails for one query, it ends for all."""
         return next((strand.error for strand in self.strands if strand.error is not None), None)
 
     @property
@@ -47,7 +46,6 @@ class GroupMember:
         return self._given is not None
 
     def next_batch(self) -> Batch | None:
-        """Return the next batch, to be marked as consumed afterwards; None if there is none now."""
         for _ in self.strands:
             self._turn.rotate(-1)
             found = self._turn[0].take_batch()
@@ -57,11 +55,9 @@ class GroupMember:
         return None
 
     def mark_consumed(self) -> None:
-        """Mark the batch as consumed, so that the node may send another."""
         self.hold_batch()()
 
     def hold_batch(self) -> Used:
-        """Keep the batch unconsumed while others are read; return the function that marks it as consumed."""
         given, self._given = self._given, None
         return given or _nothing
 

@@ -38,11 +38,11 @@ AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # errors that no second attempt will fix
 
 
 class NodeConnection:
-    """The connection of a client, which dials again after each loss.
+    """The connection of a client, which dials again after each loss; its owner handles other commands.
 
-    The owner handles the commands that do not concern the connection.
-    `welcomed(welcome, is_new_session)` is called when the connection is up, and `objected` when the node hung
-    up over a command of this client. `waiting` returns a text of the waiting calls and messages, or "".
+    `welcomed(welcome, is_new_session)` is called when the connection is up, and `objected` when the node
+    closes a working connection with a refusal other than SLOW_CONSUMER. `waiting` returns a text of the
+    waiting calls and messages, or "".
     """
 
     is_up: bool
@@ -89,14 +89,15 @@ class NodeConnection:
 
     @property
     def cluster(self) -> str:
-        """The mesh whose keys admitted this client, as the client knows it; "" without keys."""
+        """The mesh whose keys the client uses; "" without keys."""
         return self._access.cluster
 
     def open(self, waits: bool) -> Promise:
         """Connect; the promise resolves after the first WELCOME.
 
-        The promise fails with the reason of a failure, unless the client `waits` for a node that is not
-        running yet. A closed connection may be opened again.
+        The promise fails if keys are missing or unusable, if a node refuses for good, or if no node is found,
+        unless the client `waits` for that node. Other failures are retried. A closed connection may be opened
+        again.
         """
         self.is_closed, self._waits = False, waits
         self.why, self._attempt = None, 0
@@ -180,7 +181,6 @@ class NodeConnection:
         )
 
     def _search_again(self) -> None:
-        """Search for the node again after a delay."""
         self._attempt += 1
         wait = delay(max(self._attempt, self._strikes), self._desk.chance(), low=0.05, high=REDIAL_MAX)
         self._set(wait, lambda: self._desk.do(Find()))
@@ -198,7 +198,7 @@ class NodeConnection:
             self._alarm.cancel()
 
     def _time(self) -> None:
-        """Give up a connection that is silent for too long; otherwise send a ping."""
+        """Lose a connection that is silent for too long; otherwise send a ping."""
         limit = SILENCE if self.is_up else PATIENCE - 0.1
         if self._desk.now - self._rings > LATE:
             # This event loop was blocked and read nothing meanwhile, so the node has until the next check.
@@ -216,14 +216,16 @@ class NodeConnection:
             self._desk.do(Report("blocked", line))
 
     def on_failed(self, error: Refused) -> None:
-        """Handle a failed ZeroMQ handshake: keys are missing or wrong on either side."""
+        """Report a failed ZeroMQ handshake.
+
+        Only missing keys fail the promise of `open`, because other errors may be temporary.
+        """
         self.why = error
         if error.code in AT_ONCE:  # other errors may be temporary
             self._break(error)
         self._desk.do(Report("refused", f"{error.what} [{error.code}]"))
 
     def lose(self, why: str) -> None:
-        """Close a lost or unusable connection, and search for the node again."""
         if not self.key:
             return
         was_up, self.is_up = self.is_up, False
@@ -243,7 +245,10 @@ class NodeConnection:
         self._search_again()
 
     def _missing(self) -> str:
-        """Return a text that names the unreachable node and lists the waiting calls and messages."""
+        """Return a text that names the unreachable node and lists the waiting calls and messages.
+
+        Return "" if nothing waits.
+        """
         is_first = self._first is not None and not self._first.done()
         waiting = ("connect()" if self._waits else "") if is_first else self._waiting()
         node = self.home or self.address or "the node"
@@ -328,7 +333,7 @@ class NodeConnection:
 
 
 def _number_in(session: str) -> int:
-    """Return the number in a session name. Raises: RemoteError."""
+    """Return the number in a session name; 0 if there is none. Raises: RemoteError."""
     try:
         return SessionName.parse(session).session or 0
     except BadName as error:

@@ -68,7 +68,7 @@ class Publisher:
         to: str = "",
         xml: str = "",
     ) -> int:
-        """Append a message, and return its number. Raises: WouldBlock while the window is full."""
+        """Append a message, and return its number. Raises: WouldBlock, and as `check`."""
         self.check(key, content, to)
         builder = self._builder_of(domain, flags, to, xml)
         number = builder.add(key, content, props, expires)
@@ -78,7 +78,7 @@ class Publisher:
     def post_to(
         self, address: str, key: str, content: bytes, flags: int, props: bytes, until: float = 0.0
     ) -> int:
-        """Append a message to an address, and return its number. `until` is its deadline; 0: none."""
+        """Append a message for an address, and return its number. `until` is its deadline; 0: none."""
         self.check(key, content, address)
         it = self.builder
         if (
@@ -97,7 +97,7 @@ class Publisher:
     def append_put(
         self, to: str, how: PutTerms, key: str, content: bytes, flags: int, props: bytes, expires: int
     ) -> int:
-        """Append a message for the queue `to`, and return its number. Raises: WouldBlock."""
+        """Append a message for the queue `to`, and return its number. Raises: WouldBlock, and as `check`."""
         self.check(key, content, to)
         builder = self._builder_for(to, flags, how)
         number = builder.add(key, content, props, expires)
@@ -116,7 +116,8 @@ class Publisher:
     ) -> tuple[int, int]:
         """Append as many messages for a queue as fit into one envelope, at least one.
 
-        Return the number of the first message, and how many were appended. Raises: WouldBlock.
+        Return the number of the first message, and how many were appended. Raises: WouldBlock, and as
+        `check`.
         """
         self.check(key, max(contents, key=len), to)
         builder = self._builder_for(to, flags, how)
@@ -126,7 +127,6 @@ class Publisher:
         return builder.first + count, taken
 
     def _builder_for(self, to: str, flags: int, how: PutTerms) -> Builder:
-        """Return the open envelope for messages to a queue with these terms."""
         it = self.builder
         if it is None or it.full or it.domain != to or it.flags != flags or it.put != how:
             it = self._open(to, flags, to, 0.0)
@@ -140,7 +140,6 @@ class Publisher:
             self._added(builder)
 
     def row(self, builder: Builder, key: str) -> int:
-        """Return the row of a key in an open envelope, adding the key if needed. Raises: BadKey."""
         self.check(key, b"")
         return builder.row(key)
 
@@ -156,7 +155,7 @@ class Publisher:
     ) -> int:
         """Append as many messages as fit into one envelope, at least one.
 
-        Return how many were appended. Raises: WouldBlock.
+        Return how many were appended. Raises: WouldBlock, and as `check`.
         """
         self.check(key, max(contents, key=len))
         builder = self._builder_of(domain, flags, "", xml)
@@ -201,7 +200,10 @@ class Publisher:
         return self.builder
 
     def check(self, key: str, content: bytes, to: str = "") -> None:
-        """Raise BadKey or MessageTooLarge; callable in any thread. A message with a receiver needs no key."""
+        """Raise BadKey or MessageTooLarge; callable in any thread.
+
+        A message with a receiver (`to`) needs no key.
+        """
         try:
             if key not in self._checked and (key != "" or not to):
                 self._check_key(key)
@@ -253,13 +255,15 @@ class Publisher:
     # --- answers ----------------------------------------------------------------------------------------
 
     def on_answer(self, answer: Answer) -> None:
-        """Record an answer of a master, or of a node where messages wait."""
+        """Record an answer of a master, or of a node where messages wait.
+
+        An envelope that is due leaves, and the promises of `change` resolve.
+        """
         self.verdicts.record_answer(answer)
         self._seal_if_due()
         self._wake()
 
     def is_answered(self, envelope: Envelope) -> bool:
-        """Return whether each message of the envelope has any answer."""
         return self.outbox.is_answered_below({envelope.domain: envelope.last + 1})
 
     @property
@@ -269,11 +273,13 @@ class Publisher:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether every posted message has an answer."""
         return not self.outbox.unanswered and self.builder is None
 
     def is_ours(self, text: str) -> tuple[bool, str, int]:
-        """Return whether this session published the message id `text`, and the id's domain and number."""
+        """Return whether this session published the message with the id `text`; and the domain and number.
+
+        These are "" and 0 if `text` is not an id.
+        """
         try:
             stream, domain, number = parse_message_id(text)
         except BadName:
@@ -284,11 +290,10 @@ class Publisher:
         return stream == self.stream and number < end, domain, number
 
     def waiting(self) -> tuple[int, str]:
-        """Return how many messages wait for their master, and why the latest one waits."""
+        """Return how many messages wait for their master, and why the latest one waits ("": none did)."""
         return self.outbox.warned, self.verdicts.note
 
     def change(self) -> Promise:
-        """Return a promise that resolves at the next answer to any message."""
         promise = self._desk.promise()
         self._quiet[promise] = None
         return promise
@@ -303,7 +308,7 @@ class Publisher:
                 promise.set_result(None)
 
     def fail(self, error: MeshError) -> None:
-        """Fail all waiting promises, because the client is closed."""
+        """Drop the unsent messages and fail all waiting promises, because the client is closed."""
         self.builder = None
         self.verdicts.fail(error)
         for promise in self._quiet:

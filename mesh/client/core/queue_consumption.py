@@ -79,7 +79,7 @@ class QueueConsumption:
     # --- lifetime ---------------------------------------------------------------------------------------
 
     def asked_for(self, request: int) -> Consume:
-        """Return the command that begins an epoch."""
+        """Return the command that begins an epoch, and note the messages that it lists."""
         self._listed = self._mine()
         self._begun = sum(lot.begun > place for lot, place in self._listed)
         # A consumer that leaves needs answers only, no new messages.
@@ -139,7 +139,10 @@ class QueueConsumption:
         self._quiet()
 
     def leave(self, why: MeshError) -> None:
-        """Drop the messages that were not begun. Settlements are still sent until they are answered."""
+        """Drop all unsettled messages, and end with the error `why`.
+
+        Settlements are still sent until they are answered.
+        """
         self.settling.flush()
         self.is_leaving, self.error = True, self.error or why
         self._waiting.clear()
@@ -148,7 +151,6 @@ class QueueConsumption:
         self.stirred()
 
     def fail_and_leave(self, error: MeshError) -> None:
-        """Fail all settlements and leave: no answer will come."""
         self.on_disconnected()
         self.settling.fail_all(error)
         self.leave(error)
@@ -156,9 +158,9 @@ class QueueConsumption:
     # --- receiving --------------------------------------------------------------------------------------
 
     def on_item(self, head: ItemHead, envelope: Envelope, indices: Sequence[int] | None) -> None:
-        """Add an item. Raises: RemoteError if it exceeds the credit by far.
+        """Add an item; without an open epoch, drop it.
 
-        A single envelope too many does no harm.
+        A single envelope above the credit does no harm. Raises: RemoteError if the credit is exceeded by far.
         """
         if self._epoch < 0 or self.is_leaving or self._must_ask():
             return
@@ -175,7 +177,7 @@ class QueueConsumption:
         self.stirred()
 
     def _outdate(self, new: DeliveredEnvelope) -> None:
-        """Drop older copies of redelivered messages, whose leases are over.
+        """Drop the older copies of redelivered messages: their leases are over.
 
         Without a lease no message is redelivered in the same epoch: a second copy is then another message.
         """
@@ -187,7 +189,6 @@ class QueueConsumption:
             self._is_ours(lot)
 
     def _is_ours(self, lot: DeliveredEnvelope) -> None:
-        """Keep an envelope while it has an unsettled message; otherwise drop it."""
         if HERE not in lot.states:
             self._lots.pop(lot, None)
         elif not self.is_leaving:
@@ -253,7 +254,10 @@ class QueueConsumption:
             self._alarm = None
 
     def _ring(self) -> None:
-        """Extend the leases of waiting messages, and drop the begun ones whose leases are over."""
+        """Extend the leases of messages that are not begun.
+
+        An envelope is dropped when all its messages are begun and its lease is over.
+        """
         self._alarm = None
         if self._must_ask():
             return
@@ -270,7 +274,7 @@ class QueueConsumption:
     # --- settling ---------------------------------------------------------------------------------------
 
     def check(self, lot: DeliveredEnvelope, place: int) -> None:
-        """Raise LocalError SETTLED, LeaseOver or the reason of the end if the message cannot be settled."""
+        """Raise LocalError SETTLED, LeaseOver or the reason of the end if a message cannot be settled."""
         state = lot.states[place]
         if state == SAID:
             hint = "Each message is acked, nacked or rejected once."
@@ -282,9 +286,9 @@ class QueueConsumption:
             raise self.settling.lease_over("This message no longer belongs to this consumer.")
 
     def settle_messages(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> Promise:
-        """Settle messages, or extend their leases, after `check`.
+        """Settle messages, or extend their leases to `delay` ms from now; the caller calls `check` before.
 
-        The promise resolves when the node has stored the settlement.
+        The promise resolves when the node has stored the settlement, and fails if it could not.
         """
         said = Settlement(what, of, delay, reason, self._desk.promise())
         for lot, places in of:

@@ -52,7 +52,6 @@ REPLIES: dict[str, type[LocalError]] = {
 
 
 def of_answer(answer: Answer) -> PublishRefused:
-    """Return the error of a refused message."""
     kind = REFUSALS.get(answer.state, PublishRefused)
     return kind(_without_code(answer.text, answer.state), code=answer.state)
 
@@ -62,13 +61,15 @@ def of_reply(reply: Reply) -> MeshError:
 
 
 def of_code(code: str, text: str) -> MeshError:
-    """Return the error for a code and text of the node."""
     kind = Refused if code == "PROTOCOL" else REPLIES.get(code, LocalError)
     return kind(_without_code(text, code), code=code)
 
 
 def of_reply_code(code: str, text: str, sender: str) -> MeshError:
-    """Return the error of a failed request, from the service or, without a sender, from the mesh."""
+    """Return the error of a failed request.
+
+    With a `sender` the service has failed it, otherwise the mesh.
+    """
     if sender or code == "REQUEST_FAILED":
         return RequestFailed(text, code=code)
     if code == Expired.code:

@@ -1,6 +1,7 @@
 """The open requests of a client, until their reply, refusal, timeout or loss."""
 
-# Law 1: a request has one outcome. Later replies are counted and dropped.
+# Law 1: a request has one outcome, and only one to all services has several replies. Replies after its end
+#        are counted and dropped.
 # Law 2: an abandoned request is dropped at once.
 
 from __future__ import annotations
@@ -44,10 +45,9 @@ class ReplyWaiter(Protocol):
         """Handle the number of services that have the request; return whether the request is over."""
 
     def on_refused(self, error: MeshError) -> None:
-        """Handle a refusal: no reply will come."""
+        """End the request with an error: no further reply will come."""
 
-    def on_deadline(self) -> None:
-        """End the request, because its deadline has passed."""
+    def on_deadline(self) -> None: ...
 
 
 class One:
@@ -125,7 +125,7 @@ class Requests:
     # --- receiving --------------------------------------------------------------------------------------
 
     def on_replies(self, envelope: Envelope, indices: Sequence[int] | None) -> list[int]:
-        """Handle replies; return the numbers of their requests."""
+        """Handle replies; return the numbers of their requests, [] if the envelope has no replies."""
         batch = Batch(envelope, indices)
         if not envelope.flags & REPLY or envelope.domain != SENDS:
             self.late += len(batch)
@@ -141,7 +141,10 @@ class Requests:
         return numbers
 
     def on_answer(self, answer: Answer) -> None:
-        """Handle an answer to some numbers: OK when a service has the message, else a refusal."""
+        """Handle an answer to some numbers.
+
+        OK: services have the requests. FORWARD_WARNING is ignored. All other states are refusals.
+        """
         if answer.state == "OK":
             if self._counting:
                 for number in self._within(answer):
@@ -151,7 +154,6 @@ class Requests:
             self._refuse(self._within(answer), answer)
 
     def fail_lost(self, numbers: Iterable[int]) -> None:
-        """Fail requests whose outcome is unknown."""
         for number in numbers:
             asked = self._open[number]
             self.drop_request(number)
@@ -182,7 +184,6 @@ class Requests:
             asked.on_deadline()
 
     def close(self, error: MeshError) -> None:
-        """Fail all requests, because the client is closed."""
         for bucket in self._buckets.values():
             bucket.alarm.cancel()
         self._buckets.clear()
@@ -192,7 +193,7 @@ class Requests:
 
 
 def _said(limit: float) -> str:
-    """Return a time limit as text, rounded because calls of mesh.sync have spent some microseconds of it."""
+    """Format a time limit, rounded because calls of mesh.sync have spent some microseconds of it."""
     if limit < 0.001:
         return "a millisecond"
     return f"{limit:.3g} s" if limit < 1000 else f"{limit:g} s"

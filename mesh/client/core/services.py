@@ -1,4 +1,4 @@
-"""The services of a client, by subscription number."""
+"""The services and group memberships of a client, by subscription number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mesh.wire.envelope import Envelope
 
 
 class ClientServices:
-    """The services of one session."""
+    """The services and group memberships of one session."""
 
     def __init__(self, desk: ClientContext, line: NodeConnection, calls: Calls, stream: bytes) -> None:
         self._desk, self._line, self._calls, self._stream = desk, line, calls, stream
@@ -23,7 +23,6 @@ class ClientServices:
         return len(self._all)
 
     def make(self, number: int, address: str, credit: int, local_only: bool) -> ClientServing:
-        """Return a service that `enter` will register."""
         return ClientServing(self._desk, self._line, self._stream, number, address, credit, local_only)
 
     def enter(self, it: ClientServing) -> Pending:
@@ -37,7 +36,10 @@ class ClientServices:
         it.on_opened(value.get("epoch") if isinstance(value, dict) else None)
 
     def leave(self, it: ClientServing) -> Pending | None:
-        """End a service, and give up its open requests. Return None if there is no reply to wait for."""
+        """End a service, and give up its open requests.
+
+        Return None if the service is unknown or ended with its connection: there is no reply to wait for.
+        """
         if self._all.pop(it.number, None) is None:
             return None
         it.flush()
@@ -56,7 +58,10 @@ class ClientServices:
                 self._calls.send(lambda request: it.asked_for(request, 0))
 
     def _ask_no_more(self, it: ClientServing, why: MeshError) -> None:
-        """Withdraw the registration, so that the next connection does not repeat it."""
+        """Drop the last registration command, so that no later connection repeats it.
+
+        The promise of an unanswered command fails with `why`.
+        """
         pending = self._asked.pop(it.number)
         self._calls.drop_pending(pending)
         if not pending.promise.done():
@@ -88,7 +93,7 @@ class ClientServices:
             it.on_item(envelope, indices, head.ttl)
 
     def on_ended(self, command: Ended) -> bool:
-        """End a service that the node has ended; return whether there is one."""
+        """Handle the end of a service by the node; return whether the number was that of a service."""
         it = self._all.pop(command.subscription, None)
         if it is None:
             return False
@@ -98,7 +103,7 @@ class ClientServices:
         return True
 
     def end_all(self, error: MeshError) -> None:
-        """End all services, because the client is closed. Pending settlements are sent before."""
+        """Send pending settlements and end all services, because the client is closed."""
         for it in self._all.values():
             it.flush()
             it.end_with(error)

@@ -1,4 +1,4 @@
-"""A service of an address: the requests that it receives, and their replies."""
+"""A service of an address, or a member of a group: its messages, and its replies."""
 
 # Law 1: the k-th message of an epoch has the delivery tag k. It is settled once, in its own epoch.
 # Law 2: an epoch ends with its connection. Messages that were not begun are dropped, because the node gave
@@ -31,7 +31,7 @@ ALL = 2**32 - 1  # as a delivery tag: all messages
 
 
 class Epoch:
-    """The messages between one CONSUME and the end of its connection."""
+    """The messages between the reply to one CONSUME and the end of its connection."""
 
     __slots__ = ("dropped", "number", "open", "out", "taken")
 
@@ -44,7 +44,7 @@ class Epoch:
 
 
 class TakenRequest:
-    """A message that a service has begun. If the user drops it without a reply, it is settled."""
+    """A message that a service has begun. A request that its user drops without a reply is settled."""
 
     __slots__ = ("count", "epoch", "is_answered", "message", "until", "wants_reply")
     message: Message
@@ -65,7 +65,10 @@ class TakenRequest:
 
 
 class ClientServing:
-    """The service of one address, over reconnects. `stirred` is called for a message or the end."""
+    """The service of one address, or a group member for one query, over reconnects.
+
+    `stirred` is called for a message or the end.
+    """
 
     number: int
     address: str
@@ -103,14 +106,13 @@ class ClientServing:
         return Consume(request, self.number, self.address, credit, self._local_only, self._begun)
 
     def on_opened(self, epoch: object) -> None:
-        """Begin the epoch, after the answer to CONSUME. Raises: RemoteError for a bad epoch."""
         self.is_asked = False
         if not isinstance(epoch, int) or not 0 <= epoch < 2**63:
             raise RemoteError(f"{self.address}: {epoch!r:.40} is not an epoch", code="MALFORMED")
         self._epoch = Epoch(epoch)
 
     def on_disconnected(self) -> None:
-        """End the epoch with its connection, and drop its messages."""
+        """End the epoch with its connection, and drop its messages and unsent settlements."""
         self._epoch = None
         self._waiting.clear()
         self._done.clear()
@@ -130,9 +132,9 @@ class ClientServing:
     # --- receiving --------------------------------------------------------------------------------------
 
     def on_item(self, envelope: Envelope, indices: tuple[int, ...] | None, ttl: int) -> None:
-        """Add an item. Raises: RemoteError if it exceeds the credit by far.
+        """Add an item; without an open epoch, drop it.
 
-        A single envelope too many does no harm.
+        A single envelope above the credit does no harm. Raises: RemoteError if the credit is exceeded by far.
         """
         epoch = self._epoch
         if epoch is None:
@@ -148,7 +150,7 @@ class ClientServing:
         self.stirred()
 
     def take_request(self) -> TakenRequest | None:
-        """Return the next message that has not expired; None if there is none now."""
+        """Begin and return the next message that has not expired; None if there is none now."""
         self._settle_dropped()
         while self._epoch is not None and self._waiting and self._line.is_up:
             envelope, _, messages, until = self._waiting[0]
@@ -173,7 +175,10 @@ class ClientServing:
             self._alarm = self._desk.later(until + GRACE - self._desk.now, self._ring)
 
     def take_batch(self) -> tuple[Batch, Callable[[], None]] | None:
-        """Return the next messages that arrived together, and the function that settles them."""
+        """Begin the next messages that arrived together; None if there are none now.
+
+        Return these and the function that settles them.
+        """
         epoch = self._epoch
         if epoch is None or not self._waiting or not self._line.is_up:
             return None
@@ -208,12 +213,15 @@ class ClientServing:
     # --- settling ---------------------------------------------------------------------------------------
 
     def is_open(self, taken: TakenRequest) -> bool:
-        """Return whether the sender still waits for a reply."""
+        """Return whether a reply can still be sent: same epoch, not settled, deadline not passed."""
         is_there = taken.epoch is self._epoch and self._line.is_up
         return is_there and taken.count in taken.epoch.open and self._desk.now < taken.until
 
     def settle(self, taken: TakenRequest) -> None:
-        """Settle a message without a reply, once. A message of an earlier epoch is ignored."""
+        """Settle a message without a reply; the caller does so once.
+
+        A message of an earlier epoch is ignored.
+        """
         if taken.epoch is self._epoch:
             taken.epoch.open.pop(taken.count, None)
             self._settled(taken.epoch, taken.count)
@@ -247,7 +255,7 @@ class ClientServing:
             self._is_planned = True
 
     def flush(self) -> None:
-        """Send the settlements of this turn, usually in one command with one envelope."""
+        """Send the settlements and replies that are pending, usually in one command."""
         self._is_planned = False
         if self._epoch is None:
             return
@@ -270,7 +278,6 @@ class ClientServing:
 
 
 def _as_ranges(counts: list[int]) -> tuple[int, ...]:
-    """Return `counts`, in any order, as ranges: first, last, first, last, ..."""
     ranges: list[int] = []
     for count in sorted(counts):
         if ranges and ranges[-1] == count - 1:

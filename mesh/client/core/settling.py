@@ -54,7 +54,6 @@ class Settling:
 
     @property
     def owes(self) -> bool:
-        """Whether a settlement is unanswered."""
         return bool(self._said or self._asked)
 
     def places(self) -> list[LotPlace]:
@@ -62,12 +61,11 @@ class Settling:
         return [(lot, place) for said in settled for lot, places in said.of for place in places]
 
     def open(self, epoch: int, opening: int) -> None:
-        """Start a new epoch, for which the messages have new delivery tags."""
+        """Start a new epoch, in which the messages have new delivery tags, and send pending settlements."""
         self._epoch, self._opening = epoch, opening
         self.flush()
 
     def on_epoch_end(self) -> None:
-        """End the epoch. Unanswered settlements are sent again in the next one."""
         self._epoch = -1
         again: list[Settlement] = []
         for pending, said in self._asked.items():
@@ -77,14 +75,16 @@ class Settling:
         self._said[:0] = again
 
     def fail_all(self, error: MeshError) -> None:
-        """Fail all settlements, since no answer will come."""
         self.on_epoch_end()
         said, self._said = self._said, []
         for each in said:
             each.broken(error)
 
     def queue_settlement(self, said: Settlement) -> None:
-        """Queue a settlement, which leaves at the end of this turn or when an epoch is open."""
+        """Queue a settlement, which leaves at the end of this turn.
+
+        Without an open epoch it leaves when the next one opens.
+        """
         self._said.append(said)
         if not self._is_planned:
             self._desk.soon(self._planned)
@@ -95,7 +95,10 @@ class Settling:
         self.flush()
 
     def flush(self) -> None:
-        """Send the queued settlements, usually in one command."""
+        """Send the queued settlements, usually in one command; without an open epoch they stay queued.
+
+        Settlements of messages that the epoch does not include fail.
+        """
         if self._epoch < 0 or not self._line.is_up:
             return
         said, self._said = self._said, []
@@ -153,7 +156,6 @@ class Settling:
         said.broken(self.lease_over(what))
 
     def lease_over(self, what: str) -> MeshError:
-        """Return the error for messages that no longer belong to this consumer."""
         return self._line.standstill.lease_over(what, self._desk.now)
 
     def _fail_settlements(self, pending: Pending, error: MeshError) -> None:

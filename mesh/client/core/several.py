@@ -55,7 +55,10 @@ class Strand(Intake):
     whole: Several
 
     def next(self) -> Batch | None:
-        """Return the first item, to be marked as consumed; None if all of its messages are repeats."""
+        """Return the first item, to be marked as consumed.
+
+        None: all of its messages are repeats, and it is marked already.
+        """
         batch = self._items.popleft()
         self._given = batch
         if batch is None:
@@ -63,7 +66,6 @@ class Strand(Intake):
         return batch
 
     def given(self, news: Batch) -> Strand:
-        """Restrict the batch in use to the messages of `news`."""
         self._given = news
         return self
 
@@ -117,7 +119,6 @@ class Several:
 
     @property
     def error(self) -> MeshError | None:
-        """The error that ended the subscriptions, or None."""
         return next((strand.error for strand in self.strands if strand.error is not None), None)
 
     @property
@@ -127,7 +128,6 @@ class Several:
     # --- reading ----------------------------------------------------------------------------------------
 
     def next_batch(self) -> Batch | None:
-        """Return the next batch, to be marked as consumed afterwards; None if there is none now."""
         self._is_confirmed = self._is_confirmed or all(strand.confirmed for strand in self.strands)
         while self._is_confirmed and self.order:
             strand = self.order.popleft()
@@ -152,18 +152,15 @@ class Several:
         return news
 
     def mark_consumed(self) -> None:
-        """Mark the batch as consumed, so that the node may send another."""
         strand, self._of = self._of, None
         if strand is not None:
             strand.mark_consumed()
 
     def hold_batch(self) -> Callable[[], None]:
-        """Keep the batch unconsumed while others are read; return the function that marks it as consumed."""
         strand, self._of = self._of, None
         return strand.hold_batch() if strand is not None else self._stir
 
     def put_back(self, rest: Sequence[Message[Any]], failed: bool) -> None:
-        """Put back the rest of the last batch, or all of it if its user `failed`, to be read first."""
         strand, self._of = self._of, None
         if strand is not None:
             strand.put_back(rest, failed)

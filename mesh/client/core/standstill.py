@@ -11,14 +11,17 @@ TWICE = "The message may be processed twice: call extend() in time, or consume w
 
 
 class Standstill:
-    """The last long standstill of one client: its length in seconds, and when it ended."""
+    """The last long standstill of one client."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
         self._ended = float("-inf")
 
     def rang(self, due: float, now: float) -> str:
-        """Record when an alarm was due and when it rang; return a line for the log, or "" if not late."""
+        """Record a standstill if an alarm rang at least LONG after it was due; return a line for the log.
+
+        Return "" otherwise, and for further alarms of the same standstill.
+        """
         if now - due < LONG or due < self._ended:
             return ""
         self._seconds, self._ended = now - due, now
@@ -26,7 +29,6 @@ class Standstill:
         return f"{what}, for {self._seconds:.0f} s without contact with its node. {ADVICE}"
 
     def lease_over(self, what: str, now: float) -> LeaseOver:
-        """Return the error for messages that no longer belong to a consumer, with the likely reason."""
         if now - self._ended > RECENT:
             return LeaseOver(what, hint=TWICE)
         why = f"The event loop of this client was blocked for {self._seconds:.0f} s."

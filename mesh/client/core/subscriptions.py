@@ -56,7 +56,7 @@ class Subscriptions:
         self._replies = 0  # items of replies, consumed on arrival
 
     def next_number(self) -> int:
-        """Return the number of a new subscription or service, which never changes."""
+        """Return an unused number for a subscription, service or queue consumer."""
         self._number += 1
         return self._number
 
@@ -66,7 +66,7 @@ class Subscriptions:
         return Intake(self.next_number(), query, initial, terms, self._was_used, self._has_gap)
 
     def make_several(self, queries: Sequence[c.Query], initial: bool, terms: Terms) -> Intake | Several:
-        """Return several subscriptions that are read as one. Raises: BadQuery for unknown terms."""
+        """Return one subscription for all `queries`. Raises: BadQuery for unknown terms."""
         if len(queries) == 1:
             return self.make(queries[0], initial, terms)
         overflow(terms.overflow)
@@ -92,7 +92,10 @@ class Subscriptions:
             )
 
     def enter(self, s: Intake) -> Pending | None:
-        """Register a subscription. Return None if it was only resumed, without a reply to wait for."""
+        """Register a subscription. Raises: BadQuery if it is open.
+
+        Return None if a paused inbox is resumed, which sends nothing.
+        """
         self._check_unread(s)
         if s.number in self._all:
             s.is_left = False
@@ -106,7 +109,7 @@ class Subscriptions:
             self._calls.send(lambda request: c.Unsubscribe(request, s.number))
 
     def leave(self, s: Intake) -> Pending | None:
-        """End a subscription. Return None if there is no reply to wait for."""
+        """End a subscription, or pause the inbox. Return None if there is no reply to wait for."""
         if s.number not in self._all:
             return None
         self.send_ack()  # messages read from an inbox must not return
@@ -123,9 +126,10 @@ class Subscriptions:
         return None
 
     def resubscribe(self, is_new: bool, window: tuple[int, int]) -> None:
-        """Register all subscriptions again after a reconnect, perhaps to a new process.
+        """Register the confirmed subscriptions again after a reconnect; `Calls` repeats the others.
 
-        `window` is the link's limit in bytes and items.
+        `is_new`: the session or the process of the node is new. `window` is the link's limit in bytes and
+        items.
         """
         self._is_ample = window[0] >= AMPLE[0] and window[1] >= AMPLE[1]
         self._acked = 0
@@ -259,7 +263,10 @@ def queries(
 
 
 def topics_of(topics: Sequence[str], domain: str | None) -> list[c.Query]:
-    """Return keys and patterns, in any order, as queries; without any, one for the whole domain."""
+    """Return the distinct queries for keys and patterns; without any, one for the whole domain.
+
+    Raises: BadType, and as `query`.
+    """
     asked = []
     for topic in topics:
         if not isinstance(topic, str):

@@ -30,7 +30,7 @@ class Takings:
         return QueueConsumption(self._desk, self._line, self._calls, number, address, credit, selector, lease)
 
     def enter(self, it: QueueConsumption) -> Promise:
-        """Register the consumer; the promise resolves when its epoch is open."""
+        """Register the consumer; the promise resolves when its first epoch is open."""
         promise = self._desk.promise()
         self._all[it.number], self._entering[it.number] = it, promise
         it.settling.answered = lambda: self._finish(it)
@@ -63,7 +63,10 @@ class Takings:
             entering.set_exception(error)
 
     def leave(self, it: QueueConsumption) -> Promise | None:
-        """Leave the queue. The promise resolves when the node knows; None: there is nothing to wait for."""
+        """Leave the queue; the promise resolves when the node has answered, or after a reconnect.
+
+        Return None if the consumer was left before, or there is no connection.
+        """
         if it.number not in self._all or it.is_leaving:
             return None
         it.leave(Closed("The consumer is closed."))
@@ -91,12 +94,12 @@ class Takings:
         self._finish(it)
 
     def _finish(self, it: QueueConsumption) -> None:
-        """Drop a consumer that was left once all of its settlements are answered."""
+        """Drop a consumer that is leaving, when its settlements and its last command are answered."""
         if it.is_leaving and not it.settling.owes and it.number not in self._asked:
             self._all.pop(it.number, None)
 
     def end_epochs(self) -> None:
-        """Invalidate the epochs and requests of the last connection after a reconnect."""
+        """End the epochs of the last connection, and drop its commands, after a reconnect."""
         for it in self._all.values():
             it.on_disconnected()
             self._drop_pending(it)
@@ -112,14 +115,13 @@ class Takings:
     def on_item(
         self, number: int, head: ItemHead, envelope: Envelope, indices: tuple[int, ...] | None
     ) -> bool:
-        """Pass an item to its consumer; return whether there is one."""
         it = self._all.get(number)
         if it is not None:
             it.on_item(head, envelope, indices)
         return it is not None
 
     def on_ended(self, command: Ended) -> bool:
-        """End a consumer that the node has ended; return whether there is one."""
+        """Handle the end of a consumer by the node; return whether the number was that of a consumer."""
         it = self._all.get(command.subscription)
         if it is None:
             return False
@@ -128,7 +130,7 @@ class Takings:
         return True
 
     def end_all(self, error: MeshError) -> None:
-        """End all consumers when the client closes. Pending settlements are sent before."""
+        """Send pending settlements and end all consumers, because the client is closed."""
         for it in list(self._all.values()):
             it.settling.flush()
             self._drop(it)

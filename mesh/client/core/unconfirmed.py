@@ -16,7 +16,10 @@ Indices = tuple[int, ...] | None  # of an envelope's messages; None: all of them
 
 
 class Unconfirmed:
-    """The numbers of delivered provisional messages of one subscription, until their master answers."""
+    """The numbers of delivered provisional messages of one subscription, until their master answers.
+
+    At most STREAMS streams and RANGES ranges of each are remembered.
+    """
 
     def __init__(self) -> None:
         self._streams: OrderedDict[tuple[bytes, str], Ranges] = OrderedDict()
@@ -40,7 +43,7 @@ class Unconfirmed:
         return news
 
     def without(self, e: Envelope, indices: Indices) -> Indices:
-        """Return the messages of a master without those delivered before."""
+        """Return the accepted messages without those delivered as provisional, and forget these."""
         known = self._streams.get((e.stream, e.domain))
         if known is None:
             return indices

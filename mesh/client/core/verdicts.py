@@ -1,6 +1,6 @@
 """The answers to published messages, and the promises that wait for them.
 
-A message has one answer, or two: FORWARD_WARNING, and later the final answer of its master.
+A message has one answer, or two: FORWARD_WARNING, and later a final answer.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ class Waiters:
 
 
 class Verdicts:
-    """The answers to one session's messages. `refused_later(id, why)` gets refusals without a waiter."""
+    """The answers to one session's messages.
+
+    `refused_later(id, why)` gets the refusal of a message that had another answer before and has no waiter.
+    """
 
     def __init__(
         self,
@@ -121,12 +124,18 @@ class Verdicts:
     # --- queries ----------------------------------------------------------------------------------------
 
     def answer_of(self, domain: str, number: int, last: bool) -> Published | None:
-        """Return the answer to a message, or its `last` one, if it has come. Raises: the refusal."""
+        """Return an answer to a message, with `last` the final one; None if there is none yet.
+
+        Raises: the refusal; BadQuery if the outcome of a send to an address is forgotten.
+        """
         has = self._outbox.is_final if last else self._outbox.is_answered
         return self._known(domain, number) if has(domain, number) else None
 
     def when_answered(self, domain: str, number: int, last: bool) -> Promise:
-        """Return a promise for the answer, which `wait_no_more` withdraws. Raises: Closed."""
+        """Return a promise for an answer to a message, with `last` for the final one.
+
+        `wait_no_more` withdraws the promise. Raises: the error of `fail`.
+        """
         if self._closed is not None:
             raise self._closed
         promise = self._promise()
@@ -170,7 +179,7 @@ class Verdicts:
         return errors[0] if errors else self._refusal(domain, some[0][0])
 
     def count_accepted(self, domain: str, numbers: Sequence[tuple[int, int]]) -> int:
-        """Return how many messages in the ranges `numbers` have been accepted."""
+        """Return how many messages in the ranges `numbers` have an answer that is not a refusal."""
         refused, ends = self._refused.get(domain, Ranges()), [last for _, last in numbers]
         if self._outbox.is_answered_below({domain: max(ends, default=0) + 1}):
             return sum(b - a + 1 for a, b in numbers) - sum(
@@ -180,7 +189,6 @@ class Verdicts:
         return sum(self._outbox.is_answered(domain, n) and n not in refused for n in each)
 
     def has_refused(self, domain: str, numbers: Sequence[tuple[int, int]]) -> bool:
-        """Return whether any message in the ranges `numbers` was refused."""
         refused = self._refused.get(domain)
         return refused is not None and any(refused.overlaps(first, last) for first, last in numbers)
 
@@ -192,7 +200,7 @@ class Verdicts:
             raise error
 
     def fail(self, error: MeshError) -> None:
-        """Fail all waiting promises, and later ones, because the client is closed."""
+        """Fail all waiting promises, and refuse later ones, because the client is closed."""
         self._closed = error
         for promise in self._first.pop_all() + self._last.pop_all():
             promise.set_exception(error)

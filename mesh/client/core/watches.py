@@ -50,7 +50,6 @@ class AddressWatch:
         self.stirred()
 
     def take_change(self) -> Registration | None:
-        """Return the next change; None if there is none now."""
         while self._due:
             node = next(iter(self._due))
             del self._due[node]
@@ -76,7 +75,10 @@ class AddressWatch:
 
 
 class Watches:
-    """The watched addresses with their readers, each until nothing else refers to the reader."""
+    """The watched addresses with their readers.
+
+    A reader that nothing else refers to is dropped; an address without readers is dropped at its next report.
+    """
 
     def __init__(self, line: NodeConnection) -> None:
         self._line = line
@@ -162,7 +164,6 @@ class Watches:
             watching.on_changed(changed)
 
     def end_all(self, error: MeshError) -> None:
-        """End all readers, because the client is closed."""
         for who in self._watching.values():
             for watching in list(who):
                 watching.error = error
