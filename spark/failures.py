@@ -92,7 +92,7 @@ UNKNOWN = Kind(
 
 
 def explained(error: BaseException, to: str, *also: Kind) -> SparkJobError:
-    """Translate `error`, of a job that reads or writes `to`, into one with advice.
+    """Return a SparkJobError with advice for `error`. `to` is the history that the job read or wrote.
 
     `also` are kinds to recognize besides KINDS.
     """

@@ -85,7 +85,7 @@ def by_rules(claim: Claim, latency: float) -> Distance:
 
 
 def heard(node: str, way: Sequence[str], latency: float) -> Distance | None:
-    """Return the distance that a node reports, or None if it is invalid."""
+    """Return the distance that a node reports, or None if it is invalid. An empty route gives NOWHERE."""
     if not way:
         return NOWHERE
     if not 0.0 <= latency < inf:
@@ -112,7 +112,7 @@ NOTICED = 0.0002  # s of latency change that is never reported
 
 
 class Damping:
-    """Limits reports about a domain.
+    """The limit on how often a changed route is reported, for each domain.
 
     The more often the route changes, the longer is the pause between two reports.
     """

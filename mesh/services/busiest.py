@@ -1,7 +1,7 @@
 """Selects the busiest addresses for statistics of their own; all others share one sum.
 
-Law: no sum ever shrinks, and each message is in one of them. Messages counted for an address without a place
-stay in the shared sum.
+Law: while an address keeps its place, its sum never shrinks. Messages counted for an address without a place
+stay in the shared sum, which never shrinks either.
 """
 
 from __future__ import annotations
@@ -48,7 +48,11 @@ class _Place(Struct):
 
 
 class Busiest:
-    """At most `places` addresses with sums of their own. Sums cover everything since the start."""
+    """The busiest addresses, at most `places`, each with its own sums.
+
+    An address that gets a place after the places were full starts at 0: its earlier messages stay in the
+    shared sum REST. An address that loses its place loses its sums.
+    """
 
     def __init__(self, places: int) -> None:
         self._places = places

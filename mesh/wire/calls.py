@@ -43,9 +43,9 @@ class AskGet(Carried, frozen=True, kw_only=True):
     """Return retained values.
 
     Attributes:
-        kind: Kind of the query.
-        text: Text of the query.
-        domain: Domain of the query. Empty: any.
+        kind: `"exact"`, `"pattern"` or `"xpath"`.
+        text: A key, pattern or XPath.
+        domain: Only topics of this domain. Empty: of any domain, and of none.
         fresh: From a client: ask the master instead of the cache of this node.
         after: From a node: reply after the messages that already wait for it.
     """

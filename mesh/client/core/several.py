@@ -55,9 +55,9 @@ class Strand(Intake):
     whole: Several
 
     def next(self) -> Batch | None:
-        """Return the first item, to be marked as consumed.
+        """Remove and return the first item, which the caller marks as consumed.
 
-        None: all of its messages are repeats, and it is marked already.
+        Return None for an item without new messages, which were repeated or late. It is marked here.
         """
         batch = self._items.popleft()
         self._given = batch

@@ -46,7 +46,7 @@ class DeliverySource(Protocol):
 Share = tuple[Any, object, int]  # session, contents that count once, bytes
 Restores = Callable[[int, Envelope], None]  # an envelope of the store, with its position
 
-PUBLISHED, TAILED_BACK = "published", "tailed back"  # kinds of stored envelopes, beside those of addresses
+PUBLISHED, TAILED_BACK = ("published", "tailed back")  # kinds of stored envelopes
 
 
 def on_command(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None]) -> HandlerEntry:
@@ -143,7 +143,7 @@ class Component:
         return {}
 
     def message_sinks(self) -> Sequence[MessageSinks]:
-        """Return receivers of accepted messages beside subscribers."""
+        """Return the receivers of accepted messages other than subscribers, such as other sites."""
         return ()
 
     def next_hops(self) -> Mapping[str, NextHop]:

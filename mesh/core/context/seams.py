@@ -17,7 +17,7 @@ PutEnvelope = Callable[[Envelope], None]  # accepts a client's message for a des
 
 
 class MessageSinks(Protocol):
-    """Receivers of accepted messages beside subscribers, such as other sites."""
+    """Receivers of accepted messages other than subscribers, such as other sites."""
 
     def plan(self, envelope: Envelope) -> Targets:
         """Return (sink, indices) of each receiver of some messages; `None` as indices means all messages."""

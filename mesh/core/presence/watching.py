@@ -35,9 +35,9 @@ class WatchLink:
 
 
 class WatchedNames:
-    """The watched names.
+    """The names whose consumers other nodes report to this node, from the first use until they are idle.
 
-    Each change has a version, and all nodes get the same changes.
+    Each change has a version, which the nodes confirm. All nodes receive the same changes.
     """
 
     def __init__(self) -> None:

@@ -135,7 +135,7 @@ class ServedAddresses(Component):
             self._desk.send(conn, reply)
 
     def _join(self, conn: Conn, reply: Reply, address: ServedAddress, server: Server, credit: int) -> None:
-        """Confirm a new group member once other nodes know it; the member gets no messages before."""
+        """Confirm a new group member once other nodes know it. Until then it receives no messages."""
         server.credit = 0
 
         def known() -> None:
