@@ -132,7 +132,7 @@ def test_who_has_no_key_is_not_heard() -> None:
         dealer.setsockopt(zmq.LINGER, 0)
         dealer.connect(f.node.tcp)
         dealer.send_multipart(write(c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="eve", stream=b"e" * 16)))
-        f.tells("the other side has no keys")
+        f.tells("has no keys")  # or that it aborted the handshake, for this reason or another
         assert dealer.poll(0) == 0
         assert f.is_alone()
 
@@ -145,7 +145,7 @@ def test_who_has_no_key_is_not_heard() -> None:
             "the other side does not speak the protocol of the mesh",
         ),
         (bytes(range(256)), "the other side does not speak the protocol of the mesh"),
-        (b"\xff" * 100, "the other side has no keys"),  # begins as a greeting should
+        (b"\xff" * 100, "has no keys"),  # begins as a greeting should
     ],
     ids=["http", "all bytes", "ones"],
 )
