@@ -14,6 +14,7 @@ import pytest
 
 from tests import conftest, skips
 from tests.seeds import stories
+from tools.checking.changed import INSTALLED
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("mesh", "balancers", "discovery", "spark")
@@ -269,8 +270,8 @@ def test_one_package_ships_with_its_types_and_has_the_others_inside() -> None:
     setup.read(ROOT / "setup.cfg")
     include = setup["options.packages.find"]["include"].split()
     assert include == ["mesh", "mesh.*"]
-    for package, inside in (("discovery", "discovery"), ("balancers", "balancers"), ("spark", "history")):
-        assert (ROOT / "mesh" / inside).samefile(ROOT / package)
+    for folder, name in INSTALLED.items():
+        assert ROOT.joinpath(*name.split(".")).samefile(ROOT / folder)
     assert all((ROOT / package / "py.typed").is_file() for package in PACKAGES)
     assert "project" not in RULES, "with a [project] table the dependencies of setup.cfg are lost"
 

@@ -1,4 +1,4 @@
-"""Does a program with modules of general names get along with what is installed?"""
+"""The installed package beside a program whose modules have general names, such as `discovery`."""
 
 import subprocess
 import sys

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.mesh.running import LIMIT
+from tools.checking.changed import INSTALLED
 
 ROOT = Path(__file__).parents[1]
 BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_sdist(sys.argv[1]))"
@@ -46,11 +47,10 @@ def test_a_source_distribution_holds_all_that_it_takes_to_check_it(tree: Path, u
         return {name for name in names if not fnmatch.fnmatch(name, "heronry.egg-info/*")}
 
     assert sorted(files(tree) - files(unpacked)) == []
-    linked = {"discovery": "discovery", "balancers": "balancers", "spark": "history"}
     copies = {
-        f"mesh/{there}/{name.partition('/')[2]}"
+        f"{inside.replace('.', '/')}/{name.partition('/')[2]}"
         for name in files(tree)
-        if (there := linked.get(name.partition("/")[0])) and not name.endswith(".md")
+        if (inside := INSTALLED.get(name.partition("/")[0])) and not name.endswith(".md")
     }
     assert files(unpacked) - files(tree) == {"PKG-INFO", *copies}
 

@@ -112,7 +112,7 @@ def schema() -> None:
 @options.as_json
 @options.url
 def reload(as_json: bool, url: str | None) -> None:
-    """Make a node read its configuration again and apply what needs no restart. Print the changes.
+    """Reload the configuration of a node: apply the changes that need no restart, and print all changes.
 
     New rules apply after 5 s, in which the node subscribes under both the old and the new rules.
     No message is missed if all nodes with changed rules reload within 5 s.

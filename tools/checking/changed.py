@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 PACKAGES = ("mesh", "discovery", "balancers", "spark", "tools")
+# The packages inside mesh that have folders of their own, with the names under which they are installed.
 INSTALLED = {"discovery": "mesh.discovery", "balancers": "mesh.balancers", "spark": "mesh.history"}
 EVERYTHING = ("tests/conftest.py", "pyproject.toml", "setup.cfg")  # changes of these run the quick set
 

@@ -46,7 +46,7 @@ class DeliverySource(Protocol):
 Share = tuple[Any, object, int]  # session, contents that count once, bytes
 Restores = Callable[[int, Envelope], None]  # an envelope of the store, with its position
 
-PUBLISHED, TAILED_BACK = ("published", "tailed back")  # kinds of stored envelopes
+PUBLISHED, TAILED_BACK = "published", "tailed back"  # kinds of stored envelopes
 
 
 def on_command(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None]) -> HandlerEntry:

@@ -34,9 +34,8 @@ class ReplyBatch:
         self.here: deque[tuple[bytes, Answer] | Envelope] = deque()
         self._outcomes: dict[bytes, dict[bytes, list[Answer]]] = {}  # by peer and stream
         self._replies: dict[bytes, TimedEnvelopes] = {}
-        self._held: dict[
-            tuple[Requester, bytes], tuple[Answer, float]
-        ] = {}  # one per stream, with its deadline
+        # One answer per stream, with its deadline.
+        self._held: dict[tuple[Requester, bytes], tuple[Answer, float]] = {}
 
     def outcome(self, requester: Requester, stream: bytes, answer: Answer, may_wait: bool = False) -> None:
         """Queue the answer to messages of a stream.
