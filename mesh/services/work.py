@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.requester import Requester
 from mesh.services.consumer import AddressConsumer
-from mesh.services.requester import Requester
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import EVERY, REQUEST, Envelope, runs
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from mesh.core.presence.presence import NAMES
+from mesh.core.services.room import ServiceParts
 from mesh.names import SENDS
 from mesh.wire import commands as c
 from mesh.wire.envelope import EVERY, REPLY, REQUEST, RESENT, Envelope
@@ -71,22 +72,22 @@ def envelope(stream: bytes = b"m" * 16, **more: Any) -> Envelope:
 
 @pytest.mark.parametrize("number", stories([99, 0, MOST]))
 def test_news_with_a_hole_end_the_connection(stage: Stage, number: int) -> None:
-    told = stage.b.core.parts.services.presence._watching._heard[stage.c.uuid].number
+    told = stage.b.core.parts.presence._watching._heard[stage.c.uuid].number
     assert told + 1 != number
     assert stage.says("b", c.Serving(number, MOST, (c.Row(*X, MOST),))) == "OUT_OF_ORDER"
 
 
 def test_rows_of_names_that_nobody_watches_are_counted(stage: Stage) -> None:
-    told = stage.b.core.parts.services.presence._watching._heard[stage.c.uuid].number
+    told = stage.b.core.parts.presence._watching._heard[stage.c.uuid].number
     rows = tuple(c.Row("address", f"n/{n}", 1) for n in range(1000))
     stage.says("b", c.Serving(told + 1, 0, rows))
     assert stage.figure("b", "unasked") == 1000
-    assert len(list(stage.b.core.parts.services.presence._registry.names())) <= 1
+    assert len(list(stage.b.core.parts.presence._registry.names())) <= 1
 
 
 @pytest.mark.parametrize("most", stories([3_000, NAMES]))
 def test_of_more_names_than_one_may_watch_the_rest_ends_it(stage: Stage, most: int) -> None:
-    watchers = stage.b.core.parts.services.presence._peers
+    watchers = stage.b.core.parts.presence._peers
     watchers._most = most
     for part in range(3 * most // 2_000):
         names = tuple(("address", f"{part}/{n}") for n in range(1000))
@@ -116,7 +117,7 @@ def test_sends_to_what_nobody_serves_are_answered(stage: Stage, to: str) -> None
     e = envelope(route=(stage.c.core.parts.desk.hop(0),), to=to, flags=EVERY)
     stage.says("a", c.Sends((1,)), envelopes=(e,))
     assert b"f" not in stage.server.contents()
-    assert to not in stage.a.core.parts.services.serving.addresses
+    assert to not in stage.a.core.parts[ServiceParts].serving.addresses
 
 
 def test_other_times_than_envelopes_end_it(stage: Stage) -> None:
@@ -150,9 +151,9 @@ def test_answers_to_what_another_node_has_are_counted(stage: Stage, state: str) 
 
 
 def test_groups_that_are_none_and_more_than_one_may_have(stage: Stage) -> None:
-    told = stage.b.core.parts.services.members._told[stage.c.uuid].heard
+    told = stage.b.core.parts.members._told[stage.c.uuid].heard
     odd = tuple((name, MOST) for name in ("", "g", "\n\n", "g\n\n", "x" * 9999, "g\n\na/#/b"))
     stage.says("b", c.Members(told + 1, odd))
     assert stage.figure("b", "unknown_kinds") == 6
     stage.says("b", c.Heard(MOST))
-    assert stage.b.core.parts.services.members._registry.count_names(stage.c.uuid) == 0
+    assert stage.b.core.parts.members._registry.count_names(stage.c.uuid) == 0
