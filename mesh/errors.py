@@ -123,6 +123,12 @@ class BadFilter(LocalError):
     code = "BAD_FILTER"
 
 
+class FeatureFailed(LocalError):
+    """A feature that cannot be loaded or built, so the node does not start; the text names it."""
+
+    code = "FEATURE"
+
+
 class BadArgument(LocalError, ValueError):
     """An invalid value of an argument or option."""
 

@@ -8,7 +8,7 @@ import click
 from mesh import sync
 from mesh.cli import options
 from mesh.cli.options import print_data, tell_json
-from mesh.errors import BadArgument, Closed, MeshError, MeshTimeout, NodeNotFound, Refused
+from mesh.errors import BadArgument, Closed, FeatureFailed, MeshError, MeshTimeout, NodeNotFound, Refused
 from mesh.metrics.verdict import CHECKS, Grade, checks_of, findings, line, verdict
 from mesh.printable import harmless
 from mesh.wire.replies import Info, QueueRows, read_result
@@ -70,7 +70,8 @@ def command(as_json: bool, url: str | None, **limits: str | None) -> int:
     except MeshError as error:
         is_gone = isinstance(error, GONE) and not isinstance(error, BadArgument)
         grade = Grade.CRITICAL if is_gone else Grade.UNKNOWN
-        print_data([f"MESH {grade.name} - {error}"])
+        why = _failing_feature() if is_gone else ""
+        print_data([f"MESH {grade.name} - {error}{why}"])
         return grade
     if as_json:
         rows = [{"name": f.check.name, "value": f.value, "grade": f.grade.name} for f in found]
@@ -78,6 +79,17 @@ def command(as_json: bool, url: str | None, **limits: str | None) -> int:
     else:
         print_data([line(harmless(info.name), found)])
     return verdict(found)
+
+
+def _failing_feature() -> str:
+    """Return why no node can start here because of an installed feature, as text to append, or ""."""
+    from mesh.shell.features import installed  # slow
+
+    try:
+        installed()
+    except FeatureFailed as error:
+        return f" {error.what}"
+    return ""
 
 
 def figures(info: Info) -> dict[str, float]:

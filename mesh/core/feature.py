@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mesh.core.context.component import Component
-from mesh.errors import LocalError
+from mesh.errors import FeatureFailed
 
 if TYPE_CHECKING:
     from mesh.core.parts import Parts
@@ -34,12 +34,6 @@ class Feature:
     name: str
     build: Callable[[Parts], FeatureParts]
     after: tuple[str, ...] = ()
-
-
-class FeatureFailed(LocalError):
-    """A feature that cannot be built, so the node does not start."""
-
-    code = "FEATURE"
 
 
 def in_order(features: Sequence[Feature]) -> list[Feature]:

@@ -10,7 +10,7 @@ import logging
 import os
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -18,10 +18,10 @@ from pathlib import Path
 from mesh.config import Config
 from mesh.core.access.authenticator import SOFTWARE
 from mesh.core.context.component import no_file
+from mesh.core.feature import Feature
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.discovery.adverts import Adverts
-from mesh.features import FEATURES
 from mesh.local.localnodes import NodeFile
 from mesh.local.private import cookie, state_dir
 from mesh.security.signing import verify
@@ -31,6 +31,7 @@ from mesh.shell.binding import bind
 from mesh.shell.crashpoints import CrashPoint, crashpoint
 from mesh.shell.driver import Driver
 from mesh.shell.event_reporter import EventReporter
+from mesh.shell.features import installed
 from mesh.shell.finding import Finding, addresses
 from mesh.shell.holdings import Holdings, in_time, keys_of, take
 from mesh.shell.http.place import bound
@@ -63,6 +64,7 @@ async def start(
     """
     began, loop = time.monotonic(), asyncio.get_running_loop()
     point, state = crashpoint(environ), state_dir(environ)
+    features = installed()
     ready = prepared(config, state)
     with ExitStack() as undo:
         teller = EventReporter(loop)
@@ -73,7 +75,7 @@ async def start(
             loop,
             Poison(held.data.path),
             lambda driver: _world(loop, config, held, point, undo, driver),
-            lambda world: _core(config, held, world, secret, accept_rollback, teller),
+            lambda world: _core(config, held, world, secret, accept_rollback, teller, features),
         )
         undo.callback(driver.close)
         undo.enter_context(teller.to(driver.report_event))
@@ -146,7 +148,13 @@ def _worker(name: str, store: NodeStore, point: CrashPoint | None, driver: Drive
 
 
 def _core(
-    config: Config, held: Holdings, world: World, secret: bytes, accept_rollback: bool, teller: EventReporter
+    config: Config,
+    held: Holdings,
+    world: World,
+    secret: bytes,
+    accept_rollback: bool,
+    teller: EventReporter,
+    features: Sequence[Feature],
 ) -> NodeCore:
     keys, data = held.keys, held.data
     address, *also = addresses(world.bound.tcp, config.discovery)
@@ -171,7 +179,7 @@ def _core(
         data.seal,
         accept_rollback,
     )
-    return NodeCore(Parts(settings, os.urandom, random.random, FEATURES))
+    return NodeCore(Parts(settings, os.urandom, random.random, features))
 
 
 def _reloading(

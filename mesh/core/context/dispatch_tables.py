@@ -27,7 +27,7 @@ from mesh.core.context.seams import (
     PutEnvelope,
     RemoteAddresses,
 )
-from mesh.errors import RemoteError, StoreError
+from mesh.errors import FeatureFailed, RemoteError, StoreError
 from mesh.reasons.what import What
 from mesh.routing.feed import Feed
 from mesh.routing.sink import AddressResolver
@@ -48,15 +48,17 @@ class Table(dict[type[Command], CommandHandler]):
     def __init__(self, sender: str) -> None:
         super().__init__()
         self._sender = sender
+        self._owners: dict[type[Command], Component] = {}
 
     def __missing__(self, command: type[Command]) -> CommandHandler:
         raise RemoteError(f"{self._sender} sent {command.__name__}", code="UNEXPECTED")
 
-    def enter(self, takings: Sequence[HandlerEntry]) -> None:
-        """Add handlers. Raises: ValueError if a command has one already."""
+    def enter(self, part: Component, takings: Sequence[HandlerEntry]) -> None:
+        """Add the handlers of a component. Raises: FeatureFailed if a command has one already."""
         for command, then in takings:
+            other = self._owners.setdefault(command, part)
             if command in self:
-                raise ValueError(f"two components handle {command.__name__}: {self[command]} and {then}")
+                raise _twice(other, part, f"the command {command.__name__} of {self._sender}")
             self[command] = then
 
 
@@ -105,42 +107,45 @@ class DispatchTables:
         self.fact_handlers = FactTable()
         self.features: tuple[str, ...] = (PIECES,)
         self._parts: Sequence[Component] = ()
+        self._owners: dict[tuple[str, str], Component] = {}  # of what a component claims
 
     def fill(self, parts: Sequence[Component]) -> None:  # noqa: C901
-        """Build the tables. Raises: ValueError if two components claim the same command, verb or kind."""
+        """Build the tables. Raises: FeatureFailed if two components claim the same command, verb or kind."""
         self._parts = parts
         for part in self._with("from_clients"):
-            self.from_clients.enter(part.from_clients())
+            self.from_clients.enter(part, part.from_clients())
         for part in self._with("from_peers"):
-            self.from_peers.enter(part.from_peers())
+            self.from_peers.enter(part, part.from_peers())
         for part in self._with("from_gateways"):
-            self.from_gateways.enter(part.from_gateways())
+            self.from_gateways.enter(part, part.from_gateways())
         for part in self._with("client_verbs"):
-            _enter(self.client_verbs, part.client_verbs())
+            self._claim(part, self.client_verbs, _named(part.client_verbs()), "the verb of clients")
         for part in self._with("peer_verbs"):
-            _enter(self.peer_verbs, part.peer_verbs())
+            self._claim(part, self.peer_verbs, _named(part.peer_verbs()), "the verb of nodes")
         for part in self._with("features"):
             self.features += tuple(part.features())
         for part in self._with("address_resolvers"):
-            _claim(self.address_resolvers, part.address_resolvers(), "resolve addresses of kind")
+            self._claim(part, self.address_resolvers, part.address_resolvers(), "addresses of kind")
         for part in self._with("destination_handlers"):
-            _claim(self.destination_handlers, part.destination_handlers(), "deliver to destinations of kind")
+            self._claim(part, self.destination_handlers, part.destination_handlers(), "destinations of kind")
         for part in self._with("delivery_sources"):
-            _claim(self.delivery_sources, part.delivery_sources(), "provide deliveries of kind")
+            self._claim(part, self.delivery_sources, part.delivery_sources(), "deliveries of kind")
         for part in self._with("message_sinks"):
             self.message_sinks += tuple(part.message_sinks())
         for part in self._with("next_hops"):
-            _claim(self.next_hops, part.next_hops(), "give the routes of hops that begin with")
+            self._claim(part, self.next_hops, part.next_hops(), "hops that begin with")
         for part in self._with("remote_addresses"):
-            _claim(self.remote_addresses, part.remote_addresses(), "serve addresses that begin with")
+            self._claim(
+                part, self.remote_addresses, part.remote_addresses(), "remote addresses that begin with"
+            )
         for part in self._with("puts"):
-            _claim(self.puts, part.puts(), "accept messages to destinations that begin with")
+            self._claim(part, self.puts, part.puts(), "messages to destinations that begin with")
         for part in self._with("connection_roles"):
-            _claim(self.connection_roles, part.connection_roles(), "handle connections of role")
+            self._claim(part, self.connection_roles, part.connection_roles(), "connections of the role")
         for part in self._with("guest_requests"):
-            _claim(self.guest_requests, part.guest_requests(), "forward requests of guests in")
+            self._claim(part, self.guest_requests, part.guest_requests(), "requests of guests in")
         for part in self._with("envelope_restorers"):
-            _claim(self.envelope_restorers, part.envelope_restorers(), "restore envelopes of kind")
+            self._claim(part, self.envelope_restorers, part.envelope_restorers(), "stored envelopes of kind")
         for part in self._with("fact_handlers"):
             for fact, then in part.fact_handlers():
                 self.fact_handlers.setdefault(fact, []).append(then)
@@ -162,6 +167,13 @@ class DispatchTables:
 
     def _with(self, what: str) -> Iterator[Component]:
         return (part for part in self._parts if getattr(type(part), what) is not getattr(Component, what))
+
+    def _claim(self, part: Component, table: dict[str, T], claims: Mapping[str, T], what: str) -> None:
+        for kind, one in claims.items():
+            other = self._owners.setdefault((what, kind), part)
+            if kind in table:
+                raise _twice(other, part, f"{what} {kind!r}")
+            table[kind] = one
 
     def __iter__(self) -> Iterator[Component]:
         return iter(self._parts)
@@ -202,14 +214,12 @@ def room_of(part: Component) -> str:
     return type(part).__module__.removeprefix("mesh.core.").split(".")[0]
 
 
-def _enter(table: dict[str, Verb], verbs: Sequence[Verb]) -> None:
-    for verb in verbs:
-        if verb.name in table:
-            raise ValueError(f"two components answer {verb.name!r}: {table[verb.name].then} and {verb.then}")
-        table[verb.name] = verb
+def _named(verbs: Sequence[Verb]) -> dict[str, Verb]:
+    return {verb.name: verb for verb in verbs}
 
 
-def _claim(table: dict[str, T], claims: Mapping[str, T], what: str) -> None:
-    for kind, one in claims.items():
-        if table.setdefault(kind, one) is not one:
-            raise ValueError(f"two components {what} {kind}: {table[kind]} and {one}")
+def _twice(one: Component, other: Component, what: str) -> FeatureFailed:
+    both = " and ".join(f"{type(each).__name__} of {room_of(each)}" for each in (one, other))
+    return FeatureFailed(
+        f"Two components handle {what}: {both}.", hint="Uninstall the package of one of them."
+    )

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from mesh.core.context.component import Component
 from mesh.core.context.settings import Settings
-from mesh.core.feature import Feature, FeatureFailed, FeatureParts, in_order
+from mesh.core.feature import Feature, FeatureParts, in_order
 from mesh.core.parts import Parts
+from mesh.errors import FeatureFailed
 from mesh.features import FEATURES
 from mesh.wire.commands import Introduction
 

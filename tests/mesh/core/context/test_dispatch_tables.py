@@ -26,6 +26,7 @@ from mesh.core.parts import Parts
 from mesh.core.peers.facts import PeerJoined, RoutesChanged, ViewChanged
 from mesh.core.presence.facts import RequestAnswered
 from mesh.discovery.member import Joined
+from mesh.errors import FeatureFailed
 from mesh.features import FEATURES
 from mesh.operations import Image, Put
 from mesh.wire import commands as c
@@ -174,7 +175,7 @@ def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> No
         "envelope_restorers": lambda self: {"client": self.tick},
     }
     setattr(Same, what, tables.get(what, lambda self: wanted))
-    with pytest.raises(ValueError, match="two components"):
+    with pytest.raises(FeatureFailed, match="Two components handle .*: Same of .* and Same of"):
         DispatchTables().fill([Same(), Same()])
 
 

@@ -1,0 +1,39 @@
+"""The features of a node: those that ship with it, and those of other distributions."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+
+from mesh.core.context.settings import Settings
+from mesh.core.feature import Feature
+from mesh.core.parts import Parts
+from mesh.errors import FeatureFailed
+from mesh.features import FEATURES
+from mesh.wire.commands import Introduction
+
+GROUP = "mesh.features"  # the entry-point group
+
+
+def installed() -> tuple[Feature, ...]:
+    """Return all features, checked to work together.
+
+    Raises: FeatureFailed for a feature that cannot be loaded or built, or that claims what another one has.
+    """
+    found = (*FEATURES, *(_loaded(entry) for entry in entry_points(group=GROUP)))
+    if len(found) > len(FEATURES):  # a trial, before the node opens its store
+        Parts(Settings(me=Introduction(bytes(16), "trial", 1, "")), bytes, lambda: 0.5, found)
+    return found
+
+
+def _loaded(entry: EntryPoint) -> Feature:
+    where = f"{entry.value} of {entry.dist.name if entry.dist else 'an unknown distribution'}"
+    hint = "Uninstall or update that package."
+    try:
+        feature = entry.load()
+    except Exception as error:
+        what = f"The feature {entry.name!r} ({where}) cannot be loaded: {type(error).__name__}: {error}."
+        raise FeatureFailed(what, hint=hint) from error
+    if not isinstance(feature, Feature):
+        what = f"The feature {entry.name!r} ({where}) is a {type(feature).__name__}, not a `Feature`."
+        raise FeatureFailed(what, hint=hint)
+    return feature
