@@ -71,7 +71,7 @@ class Wired:
             return
         now = self._time()
         try:
-            message: tuple[c.AnyCommand, list[Envelope]] | None = self._framing.received(now, frames)
+            message: tuple[c.Command, list[Envelope]] | None = self._framing.received(now, frames)
         except RemoteError as error:
             self._core.on_disconnected(now, key, str(error))
             return

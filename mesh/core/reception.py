@@ -66,7 +66,7 @@ class Reception(Component):
             on_command(c.PieceAck, lambda conn, who, command, _: self._piecework.on_acked(conn, command)),
         )
 
-    def dispatch(self, conn: Conn, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
+    def dispatch(self, conn: Conn, command: c.Command, envelopes: list[Envelope]) -> None:
         """Pass a command to its handler. Raises: RemoteError if the sender must not send it."""
         if envelopes and conn.clock.shift:  # from here on, expiry times are by our clock
             envelopes = [shifted(envelope, conn.clock.shift) for envelope in envelopes]
@@ -100,7 +100,7 @@ class Reception(Component):
             self._desk.send(conn, c.Unknown(command.tag, command.field))
         return True
 
-    def _shake_hands(self, conn: Conn, command: c.AnyCommand) -> None:
+    def _shake_hands(self, conn: Conn, command: c.Command) -> None:
         if isinstance(command, (c.Hello, c.Welcome)):
             conn.clock.tells(command.wall, self._desk.believed)
         match command:

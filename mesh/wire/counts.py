@@ -1,9 +1,11 @@
-"""Checks the numbers in commands about queues."""
+"""Checks the numbers and columns in commands."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mesh.errors import RemoteError
+from mesh.wire.header import u16
 from mesh.wire.limits import QUEUE_CREDIT
 
 MOST_TOLD = 511  # 255 failed deliveries, plus 256: perhaps one more
@@ -55,3 +57,22 @@ def check_ranges(numbers: Sequence[int]) -> None:
         if not before < first <= last:
             raise ValueError(f"numbers {first}..{last} after {before}")
         before = last
+
+
+def check_targets(targets: Sequence[tuple[int, bytes]], tries: Sequence[int], count: int) -> None:
+    """Check the columns about an envelope of `count` messages. Raises: RemoteError.
+
+    Each subscription has the indices of its messages; delivery counts belong to those of the only one.
+    """
+    for subscription, column in targets:
+        if len(column) % 2 or max(u16(column), default=0) >= count:
+            raise RemoteError(
+                f"the indices for subscription {subscription} do not fit {count} messages", code="MALFORMED"
+            )
+    if not tries:
+        return
+    named = [len(column) // 2 or count for _, column in targets]
+    if named != [len(tries)]:
+        raise RemoteError(
+            f"{len(tries)} messages have delivery counts; the targets name {named}", code="MALFORMED"
+        )

@@ -5,30 +5,11 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from mesh.errors import RemoteError
-from mesh.wire.commands import (
-    AnyCommand,
-    Command,
-    Forward,
-    ItemHead,
-    Items,
-    Publish,
-    Relay,
-    Reply,
-    Respond,
-    Sends,
-    Settle,
-    Transfer,
-    decode,
-    encode,
-)
+from mesh.wire.command import Command, decode, encode
 from mesh.wire.envelope import RESENT, Envelope
 from mesh.wire.envelope import decode as decode_envelope
-from mesh.wire.header import u16
 from mesh.wire.limits import CHUNK, FRAMES, MAX_CONTENT_EVER
-
-WITH_FRAMES = (Publish, Reply, Forward, Sends, Respond, Settle, Transfer, Relay)
-WITH_COLUMNS = (Items, Transfer)  # with columns about each message
-FROM_CLIENTS = (Publish, Settle)
+from mesh.wire.publishing import Publish
 
 
 def chunks(body: bytes) -> list[bytes]:
@@ -50,7 +31,7 @@ def write(command: Command, envelopes: Iterable[Envelope] = ()) -> list[bytes]:
     return frames
 
 
-def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[AnyCommand, list[Envelope]]:
+def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[Command, list[Envelope]]:
     """Return (command, envelopes). Raises: RemoteError if the frames are not as the command announces.
 
     `max_content` applies to messages from clients. Those from other nodes may have up to MAX_CONTENT_EVER,
@@ -59,24 +40,19 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
     if not frames or len(frames) > FRAMES:
         raise RemoteError(f"message of {len(frames)} frames; 1 to {FRAMES} are allowed", code="MALFORMED")
     command = decode(frames[0])
-    counts = _counts(command)
+    counts = command.frame_counts()
     if sum(counts) + len(counts) + 1 != len(frames) or 0 in counts:
         raise RemoteError(
             f"{type(command).__name__} announces {len(counts)} envelopes; {len(frames) - 1} frames follow",
             code="MALFORMED",
         )
-    limit = max_content if isinstance(command, FROM_CLIENTS) else MAX_CONTENT_EVER
+    limit = max_content if command.is_of_client else MAX_CONTENT_EVER
     envelopes, at = [], 1
     for n in counts:
         body = frames[at + 1] if n == 1 else b"".join(frames[at + 1 : at + 1 + n])
         envelopes.append(decode_envelope(frames[at], body, limit))
         at += n + 1
-    if isinstance(command, WITH_COLUMNS):
-        if isinstance(command, Items):
-            for head, envelope in zip(command.heads, envelopes, strict=True):
-                _check_targets(head, envelope.count)
-        else:
-            _check_moving(command, envelopes)
+    command.check_envelopes(envelopes)
     return command, envelopes
 
 
@@ -93,7 +69,7 @@ def resent(frames: Sequence[bytes]) -> list[bytes]:
 
 def checked(
     command: Command, envelopes: Sequence[Envelope], max_content: int = MAX_CONTENT_EVER
-) -> tuple[AnyCommand, list[Envelope]]:
+) -> tuple[Command, list[Envelope]]:
     """Return the command and envelopes of a program that embeds this node, as `read` returns them.
 
     Raises: RemoteError for anything that `read` refuses. The program cannot change the result later:
@@ -106,17 +82,15 @@ def checked(
         raise RemoteError(f"an unreadable message: {error}", code="MALFORMED") from error
     said = decode(frames[0])
     counts = [max(1, -(-len(body) // CHUNK)) for body in bodies]
-    if list(_counts(said)) != counts or 1 + len(counts) + sum(counts) > FRAMES:
+    if list(said.frame_counts()) != counts or 1 + len(counts) + sum(counts) > FRAMES:
         raise RemoteError(
             f"{type(said).__name__} does not describe the {len(counts)} envelopes that follow",
             code="MALFORMED",
         )
-    limit = max_content if isinstance(said, FROM_CLIENTS) else MAX_CONTENT_EVER
+    limit = max_content if said.is_of_client else MAX_CONTENT_EVER
     headers = frames[1::2]
     read_ones = [decode_envelope(h, body, limit) for h, body in zip(headers, bodies, strict=True)]
-    if isinstance(said, Items):
-        for head, envelope in zip(said.heads, read_ones, strict=True):
-            _check_targets(head, envelope.count)
+    said.check_envelopes(read_ones)
     return said, read_ones
 
 
@@ -126,36 +100,3 @@ def _unchanging(body: object) -> bytes:
     if isinstance(body, bytes | bytearray | memoryview):
         return bytes(body)
     raise TypeError(f"a body is bytes, not {type(body).__name__}")
-
-
-def _counts(command: AnyCommand) -> Sequence[int]:
-    if isinstance(command, WITH_FRAMES):
-        return command.frames
-    if isinstance(command, Items):
-        return [head.frames for head in command.heads]
-    return ()
-
-
-def _check_moving(command: Transfer, envelopes: Sequence[Envelope]) -> None:
-    told = [len(tries) // 2 for *_, tries in command.entries]
-    counts = [envelope.count for envelope in envelopes]
-    if len(told) != len(counts) or any(n and n != count for n, count in zip(told, counts, strict=True)):
-        raise RemoteError("the delivery counts do not match the moved messages", code="MALFORMED")
-
-
-def _check_targets(head: ItemHead, count: int) -> None:
-    for subscription, column in head.targets:
-        if len(column) % 2 or max(u16(column), default=0) >= count:
-            raise RemoteError(
-                f"the indices for subscription {subscription} do not fit {count} messages", code="MALFORMED"
-            )
-    if head.tries:
-        _check_tries(head, count)
-
-
-def _check_tries(head: ItemHead, count: int) -> None:
-    named = [len(column) // 2 or count for _, column in head.targets]
-    if named != [len(head.tries)]:
-        raise RemoteError(
-            f"{len(head.tries)} messages have delivery counts; the targets name {named}", code="MALFORMED"
-        )

@@ -200,14 +200,14 @@ class FakeNode:
     def say(self, *frames: bytes) -> None:
         self._socket.send_multipart([self._who, *frames])
 
-    def _hears(self) -> tuple[bytes, c.AnyCommand]:
+    def _hears(self) -> tuple[bytes, c.Command]:
         assert self._socket.poll(int(2000 * LIMIT)), "it says nothing"
         who, *frames = self._socket.recv_multipart()
         return who, read(frames)[0]
 
-    def until(self, last: c.Command) -> list[c.AnyCommand]:
+    def until(self, last: c.Command) -> list[c.Command]:
         """What it says up to that."""
-        said: list[c.AnyCommand] = []
+        said: list[c.Command] = []
         while last not in said:
             said.append(self._hears()[1])
         return said

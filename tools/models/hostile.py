@@ -3,6 +3,8 @@
 from msgspec.structs import replace
 
 from mesh.errors import RemoteError
+from mesh.queues.wire import Transfer
+from mesh.sites.wire import Relay
 from mesh.wire import commands as c
 from mesh.wire.frames import read, write
 from mesh.wire.limits import FRAME
@@ -12,19 +14,19 @@ WHOLE = gathered([Sent(i, "ab"[i % 2], b"p" * (i % 3), b"x" * i) for i in range(
 PIECE = WHOLE.cut([0, 2, 3, 7])
 PUT = replace(gathered([Sent(1, "", b"", b"job")], stamped=False), to="queue/a", put=(7, 500, "g"))
 TO_JOE = replace(gathered([Sent(1, "", b"", b"x")]), to="client/joe")
-CARRIERS = c.Publish | c.Forward | c.Items | c.Reply | c.Sends | c.Respond | c.Settle | c.Transfer | c.Relay
+CARRIERS = c.Publish | c.Forward | c.Items | c.Reply | c.Sends | c.Respond | c.Settle | Transfer | Relay
 GOOD = {
     **{type(k).__name__: write(k) for k in COMMANDS if not isinstance(k, CARRIERS)},
     "Publish": write(c.Publish((1, 1, 1), (0, 5000, 0)), [WHOLE, PIECE, PUT]),
     "Forward": write(c.Forward((1, 1)), [TO_JOE, PIECE]),
-    "Relay": write(c.Relay("NYC", (1,)), [PIECE]),
+    "Relay": write(Relay("NYC", (1,)), [PIECE]),
     "Items": write(c.Items(7, (ITEM, JOB, c.ItemHead(1))), [WHOLE, PIECE, PIECE]),
     "Reply": write(c.Reply(3, {"more": False, "missing": ["swift"]}, frames=(1,)), [PIECE]),
     "Sends": write(c.Sends((1, 1), (5000, 0)), [TO_JOE, PIECE]),
     "Respond": write(c.Respond((1,)), [PIECE]),
     "Settle": write(c.Settle(9, 3, (1, 4), (5, 6, 7, 8), (1,), 2, ((9, 9, c.REJECT, 0, "bad"),)), [PIECE]),
     "Transfer": write(
-        c.Transfer("a", 5, (1, 1), ((5, False, 1, b""), (9, True, 255, b"\0\0\1\0\0\1\xff\1"))), [PUT, PIECE]
+        Transfer("a", 5, (1, 1), ((5, False, 1, b""), (9, True, 255, b"\0\0\1\0\0\1\xff\1"))), [PUT, PIECE]
     ),
 }
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from mesh.queues.wire import Transfer, Transferred
+from mesh.sites.wire import Behind, Relay, Relayed, Site
 from mesh.values import Hop
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
@@ -23,7 +25,7 @@ JOB = c.ItemHead(1, 77, UUID, ((1, b"\x00\x00\x02\x00"),), tries=b"\x00\x01")
 HELD = ((STREAM, (1, 4, 7, 7)), (UUID, (2, 2)))
 
 # Each command once, with every field different from its default.
-COMMANDS: tuple[c.AnyCommand, ...] = (
+COMMANDS: tuple[c.Command, ...] = (
     c.Hello(
         (1, 2), c.CLIENT, "flock", b"n" * 16, b"p" * 32, HERON, "joe", -5, STREAM, b"t" * 32, 3, 4, 5,
         b"s" * 64, "heronry 0.1.0", "secret", 33, b"k" * 32,
@@ -73,14 +75,14 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Respond((1, 1)),
     c.Members(4, (("night\nBIRDS\n+/seen", 2), ("x\n\n#", 0))),
     c.Heard(4),
-    c.Transfer("jobs", 1 << 40, (1,), (((1 << 40) + 1, True, 2, b"\x01\x01"),)),
-    c.Transferred("jobs", (1, 4, 9, 9), (5, 6), (7, 7)),
-    c.Relay("NYC", (2, 1)),
-    c.Relayed("NYC", (c.Outcome(STREAM, c.Answer("WEATHER", 1, 500, "OK", 3, "so")),)),
-    c.Behind("NET2", "down", ("robin",)),
+    Transfer("jobs", 1 << 40, (1,), (((1 << 40) + 1, True, 2, b"\x01\x01"),)),
+    Transferred("jobs", (1, 4, 9, 9), (5, 6), (7, 7)),
+    Relay("NYC", (2, 1)),
+    Relayed("NYC", (c.Outcome(STREAM, c.Answer("WEATHER", 1, 500, "OK", 3, "so")),)),
+    Behind("NET2", "down", ("robin",)),
     c.Follow(("WEATHER", "*")),
     c.Strata(7, (c.Stratum("WEATHER", ("frodo", "heron"), 420), c.Stratum("*"))),
-    c.Site("LON", ((HERON.name, HERON.uuid), ("swift", b"")), True),
+    Site("LON", ((HERON.name, HERON.uuid), ("swift", b"")), True),
     c.Consume(4, 9, "queue/jobs", 64, True, 3, "unit == 'C'", 1000, HELD),
     c.Settle(9, 3, (1, 4, 7, 7), (5, 6), (1,), 5, ((8, 9, c.NACK, 100, "later"), (10, 10, c.EXTEND, 5, ""))),
 )  # fmt: skip

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import get_args
 
 import msgspec
 
+import mesh.features  # noqa: F401 - registers the commands of features
 from mesh.discovery import lines, state
 from mesh.queues.moves.queue_report import QueueReport
 from mesh.security.keyfiles import MeshFile
+from mesh.sites.wire import Behind, Relay, Relayed, Site
 from mesh.wire import commands as c
 from mesh.wire import envelope, limits
-from mesh.wire.frames import WITH_FRAMES
 from mesh.wire.header import Header
 from mesh.wire.properties import PropertiesRecord
 from tools.wire_parts.reading import Constant, constants, description, fields, sentence
 
-KINDS: Mapping[int, type[c.Command]] = {kind.__struct_config__.tag: kind for kind in get_args(c.AnyCommand)}
+KINDS: Mapping[int, type[c.Command]] = dict(sorted(c.COMMANDS.items()))
 STRUCTS: Mapping[str, type[msgspec.Struct]] = {
     "Header": Header,
     "Properties": PropertiesRecord,
@@ -38,8 +38,8 @@ SENDERS: Mapping[str, Sequence[type[c.Command]]] = {
     "node to client": (c.Answers, c.Ended),
     "node to both": (c.Items, c.Reply, c.Serving),
     "both to node": (c.Ack, c.Call, c.Watch),
-    "to or between gateways": (c.Relay, c.Relayed),
-    "between gateways": (c.Site, c.Behind),
+    "to or between gateways": (Relay, Relayed),
+    "between gateways": (Site, Behind),
 }
 HIDDEN = {"MIB", "KIB", "TAILED"}  # no part of the protocol
 
@@ -64,7 +64,7 @@ def overview() -> Iterator[str]:
     yield "| kind | command | from | envelopes | feature | meaning |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for number, kind in KINDS.items():
-        has_envelopes = kind in WITH_FRAMES or kind is c.Items
+        has_envelopes = kind.frame_counts is not c.Command.frame_counts
         feature = f"`{kind.word}`" if kind.word else ""
         cells = [str(number), link(heading(number)), sender(kind), "yes" if has_envelopes else "", feature]
         yield f"| {' | '.join([*cells, sentence(kind)])} |"

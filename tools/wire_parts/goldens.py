@@ -14,8 +14,10 @@ from mesh.names import SENDS
 from mesh.proof import prove, stream_text
 from mesh.queues.moves.queue_report import QueueReport
 from mesh.queues.moves.transfer import BOOT
+from mesh.queues.wire import Transfer, Transferred
 from mesh.security.streamkey import StreamKey
 from mesh.services.replies import refusal, replies
+from mesh.sites.wire import Behind, Relay, Relayed, Site
 from mesh.values import Headers, Hop
 from mesh.wire import commands as c
 from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, PERSISTENT, REQUEST, Envelope
@@ -203,17 +205,17 @@ GOLDENS: dict[str, list[bytes]] = {
     "members": write(c.Members(1, ((GROUP, 2),))),
     "heard": write(c.Heard(1)),
     "transfer": write(
-        c.Transfer("jobs", 3 * BOOT + 1, (1,), ((3 * BOOT + 2, True, 1, b"\1\0\0\1"),)),
+        Transfer("jobs", 3 * BOOT + 1, (1,), ((3 * BOOT + 2, True, 1, b"\1\0\0\1"),)),
         [PUT_HERE.cut([0, 2])],
     ),
-    "transferred": write(c.Transferred("jobs", (3 * BOOT + 1, 3 * BOOT + 4), unsure=(3 * BOOT + 7,) * 2)),
+    "transferred": write(Transferred("jobs", (3 * BOOT + 1, 3 * BOOT + 4), unsure=(3 * BOOT + 7,) * 2)),
     "hello-relay": write(
         c.Hello((1, 2), c.RELAY, "mesh of NYC", DIALLER, node=HERON, speaks=(SITES,), site="LON")
     ),
-    "relay": write(c.Relay("NYC", (1,)), [RELAYED]),
-    "relayed": write(c.Relayed("NYC", (c.Outcome(STREAM, c.Answer("WEATHER", 5, 7, "OK", 3)),))),
-    "behind": write(c.Behind("NET2", "up", ("robin", "tern"))),
-    "site": write(c.Site("LON", (("heron", HERON.uuid), ("swift", b"")))),
+    "relay": write(Relay("NYC", (1,)), [RELAYED]),
+    "relayed": write(Relayed("NYC", (c.Outcome(STREAM, c.Answer("WEATHER", 5, 7, "OK", 3)),))),
+    "behind": write(Behind("NET2", "up", ("robin", "tern"))),
+    "site": write(Site("LON", (("heron", HERON.uuid), ("swift", b"")))),
     "follow": write(c.Follow(("WEATHER", "*"))),
     "strata": write(
         c.Strata(7, (c.Stratum("WEATHER", ("frodo", "heron"), 420), c.Stratum("*")))

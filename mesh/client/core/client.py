@@ -75,7 +75,7 @@ class ClientCore:
         self.desk.begin(now)
         self.line.not_found(error)
 
-    def received(self, now: float, key: int, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
+    def received(self, now: float, key: int, command: c.Command, envelopes: list[Envelope]) -> None:
         self.desk.begin(now)
         line = self.line
         if not line.hears(key):
@@ -207,7 +207,7 @@ class ClientCore:
         if to.startswith(OTHERS) and self.line.is_up and LETTERS not in self.line.words:
             raise _without("other sites")
 
-    def _handle_command(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
+    def _handle_command(self, command: c.Command, envelopes: list[Envelope]) -> None:
         match command:
             case c.Items():
                 self.subscriptions.items(command, envelopes)

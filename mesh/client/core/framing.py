@@ -38,7 +38,7 @@ class Framing:
         for frames in messages:
             self._put(frames)
 
-    def received(self, now: float, frames: Frames) -> tuple[c.AnyCommand, list[Envelope]] | None:
+    def received(self, now: float, frames: Frames) -> tuple[c.Command, list[Envelope]] | None:
         """Return the command in a message of frames, or None if there is none for the core.
 
         None stands for a piece that is not the last, an acknowledgement of pieces, or an unknown command,
@@ -58,8 +58,8 @@ class Framing:
         return command, envelopes
 
     def _handle_framing(
-        self, command: c.AnyCommand, envelopes: list[Envelope]
-    ) -> tuple[c.AnyCommand, list[Envelope]] | None:
+        self, command: c.Command, envelopes: list[Envelope]
+    ) -> tuple[c.Command, list[Envelope]] | None:
         match command:
             case c.Welcome() if not self._version:
                 self._begin(command)
@@ -77,7 +77,7 @@ class Framing:
             self._cutter = Cutter()
             self._gatherer = Gatherer(FRAMES * FRAME)
 
-    def _piece(self, piece: c.Piece) -> tuple[c.AnyCommand, list[Envelope]] | None:
+    def _piece(self, piece: c.Piece) -> tuple[c.Command, list[Envelope]] | None:
         frames = self._gatherer.add_piece(piece)
         self.send(c.PieceAck(self._gatherer.taken))
         return None if frames is None else read(frames)

@@ -264,7 +264,7 @@ class NodeConnection:
         self._heard, self._is_answered = self._desk.now, True
         return True
 
-    def heed(self, command: c.AnyCommand) -> None:
+    def heed(self, command: c.Command) -> None:
         """Handle a command about the connection. Raises: RemoteError for a command at the wrong time."""
         match command:
             case c.Welcome() if not self.is_up:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from mesh.core.context.conn import Conn
 from mesh.core.context.node_context import NodeContext
-from mesh.wire.commands import Outcome, Relay, Relayed
+from mesh.sites.wire import Relay, Relayed
+from mesh.wire.commands import Outcome
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES

@@ -26,8 +26,9 @@ from mesh.links.duel import keep_mine
 from mesh.links.table import LinkAction
 from mesh.names import node_name
 from mesh.sites.views import SiteMember, SiteViews
+from mesh.sites.wire import Site
 from mesh.wire import commands as c
-from mesh.wire.commands import RELAY, Bye, Hello, Introduction, Ping, Refuse, Site, Welcome
+from mesh.wire.commands import RELAY, Bye, Hello, Introduction, Ping, Refuse, Welcome
 from mesh.wire.limits import CHAINS, SITE_NODES, SITES, VERSION_MIN
 from mesh.wire.replies import SiteLink
 
@@ -66,7 +67,7 @@ class Gateways(Component):
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
         return (
-            on_command(c.Site, self._site),
+            on_command(Site, self._site),
             on_command(c.Bye, lambda conn, gate, command, _: self._on_disconnected(gate, conn)),
             on_command(c.Who, lambda conn, gate, command, _: self._on_disconnected(gate, conn)),
             on_command(

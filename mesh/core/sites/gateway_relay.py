@@ -29,7 +29,8 @@ from mesh.remote_names import UNREACHABLE, WAY_LOST
 from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
 from mesh.sites.stores import note
-from mesh.wire.commands import Answer, Outcome, Relay, Relayed
+from mesh.sites.wire import Relay, Relayed
+from mesh.wire.commands import Answer, Outcome
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import CHAINS, LETTERS
 

@@ -19,8 +19,8 @@ from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.site_connection import PAUSED, UP, Gateway, SiteConnection
 from mesh.names import node_name
 from mesh.sites.views import SiteMember
+from mesh.sites.wire import Behind
 from mesh.wire.calls import AskSites
-from mesh.wire.commands import Behind
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import CHAINS, SITE_NODES
 from mesh.wire.replies import SiteRows

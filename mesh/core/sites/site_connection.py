@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from mesh.core.context.conn import Conn
 from mesh.links.backoff import Timing
 from mesh.links.link import Link
-from mesh.wire.commands import Behind, Introduction
+from mesh.sites.wire import Behind
+from mesh.wire.commands import Introduction
 
 PING = 5.0  # s between two pings
 UP = "up"  # state of a site that is reached

@@ -24,8 +24,8 @@ from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFul
 from mesh.printable import count
 from mesh.remote_names import WAY_LOST, split
 from mesh.sites.stream_backoff import FOR_NOW
+from mesh.sites.wire import Relay
 from mesh.streams.deferred_numbers import DeferredNumbers
-from mesh.wire.commands import Relay
 from mesh.wire.envelope import Envelope, short_parts
 
 TOLD_AGAIN = 60.0  # s between two warnings about messages that a site dropped

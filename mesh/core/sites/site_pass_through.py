@@ -34,8 +34,9 @@ from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
 from mesh.sites.stores import broken
 from mesh.sites.stream_backoff import FOR_NOW
+from mesh.sites.wire import Relay
 from mesh.streams.deferred_numbers import DeferredNumbers
-from mesh.wire.commands import Answer, Outcome, Relay
+from mesh.wire.commands import Answer, Outcome
 from mesh.wire.envelope import Envelope
 
 EACH = 512  # overhead of an envelope, bytes

@@ -42,8 +42,9 @@ from mesh.routing.subscriptions import by_taker
 from mesh.sites.gateways import gateway
 from mesh.sites.stores import broken
 from mesh.sites.stream_backoff import StreamBackoff
+from mesh.sites.wire import Relayed
 from mesh.snapshots.waiting import Waiting
-from mesh.wire.commands import Outcome, Relayed
+from mesh.wire.commands import Outcome
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import STAYS
 from mesh.wire.replies import Depth

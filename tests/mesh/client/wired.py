@@ -31,7 +31,7 @@ class HeardWire(Wire):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self.said: list[c.AnyCommand] = []
+        self.said: list[c.Command] = []
         self.key: Any = 0  # of the last connection
         self.hung_up: list[Any] = []
 
@@ -77,7 +77,7 @@ class Wired:
     def sent(self) -> list[Envelope]:
         return self.wire.published
 
-    def hear(self, command: c.AnyCommand, *envelopes: Envelope) -> None:
+    def hear(self, command: c.Command, *envelopes: Envelope) -> None:
         """The node says something, on the connection in use."""
         self.wire.hear(self.wire.key, write(command, envelopes))
         self.wire.idle()

@@ -21,7 +21,7 @@ class Stranger:
     def __init__(self, node: SimNode) -> None:
         self.net = node.net
         self.name = "stranger"
-        self.heard: list[c.AnyCommand] = []
+        self.heard: list[c.Command] = []
         self.is_gone = False
         self._pipe = self.net.connect(self, 1, node.ipc)
 

@@ -36,7 +36,7 @@ class Stranger:
         self.socket.setsockopt(zmq.LINGER, 0)
         self.socket.connect(address)
 
-    async def hears(self) -> c.AnyCommand:
+    async def hears(self) -> c.Command:
         """The next command from the node."""
         await eventually(lambda: self.socket.poll(0))
         return read(self.socket.recv_multipart())[0]
@@ -200,7 +200,7 @@ def test_a_listener_that_does_not_know_the_cookie_gets_nothing() -> None:
             router.close()
             context.term()
 
-    heard: list[c.AnyCommand] = []
+    heard: list[c.Command] = []
     asyncio.run(story())
 
 

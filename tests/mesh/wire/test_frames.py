@@ -4,6 +4,7 @@ import msgpack
 import pytest
 
 from mesh.errors import RemoteError
+from mesh.queues.wire import Transfer
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames, checked, read, write
@@ -59,7 +60,7 @@ def test_one_frame_too_many_for_a_message_is_malformed() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: type(command).__name__)
-def test_frames_that_a_command_does_not_announce_are_malformed(command: c.AnyCommand) -> None:
+def test_frames_that_a_command_does_not_announce_are_malformed(command: c.Command) -> None:
     frames = write(command, [SMALL] * 5)
     assert refusal(frames) == "MALFORMED"
 
@@ -130,11 +131,11 @@ def test_an_item_names_its_subscriptions_with_their_indices() -> None:
 @pytest.mark.parametrize("column", [b"", b"\1\0\0\1", b"\1\0", b"\1\0\0\0\0\0"])
 def test_what_is_said_of_messages_that_move_is_of_as_many_as_there_are(column: bytes) -> None:
     envelope = gathered([Sent(1, "k", b"", b"a"), Sent(2, "k", b"", b"b")])
-    command = c.Transfer("jobs", 1, (1,), ((1, False, 1, column),))
+    command = Transfer("jobs", 1, (1,), ((1, False, 1, column),))
     if len(column) in (0, 4):
         assert read(write(command, [envelope]))[0] == command
     else:
         with pytest.raises(RemoteError):
             read(write(command, [envelope]))
     with pytest.raises(RemoteError):
-        read(write(c.Transfer("jobs", 1, (1, 1), ((1, False, 1, b""),)), [envelope, envelope]))
+        read(write(Transfer("jobs", 1, (1, 1), ((1, False, 1, b""),)), [envelope, envelope]))

@@ -408,7 +408,7 @@ class SimClient:
         self._post_wanted()
         self._turn()
 
-    def told(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
+    def told(self, command: c.Command, envelopes: list[Envelope]) -> None:
         """Handle a command before the client core receives it."""
         match command:
             case c.Refuse():

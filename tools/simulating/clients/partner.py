@@ -289,7 +289,7 @@ class Partner(Witness):
             self.history.met(f"asked in vain: {code}")
         self.event(kind, stream=self.stream.hex(), domain=SENDS, first=number, text=code, keys=said, to=to)
 
-    def told(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
+    def told(self, command: c.Command, envelopes: list[Envelope]) -> None:
         super().told(command, envelopes)
         if isinstance(command, c.Answers):
             for a in command.answers:

@@ -29,9 +29,9 @@ from mesh.errors import MeshError, StoreFull
 from mesh.names import PUTS, SUBS
 from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.moves.transfer import PieceVerdict
+from mesh.queues.wire import MovingEntry, Transfer, Transferred
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.values import check_key
-from mesh.wire.commands import MovingEntry, Transfer, Transferred
 from mesh.wire.envelope import PERSISTENT, Envelope, as_ranges
 from mesh.wire.header import u16
 from mesh.wire.properties import check_properties

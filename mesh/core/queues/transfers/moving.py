@@ -24,8 +24,8 @@ from mesh.printable import count as counted
 from mesh.queues.lots.counts import Runs, count
 from mesh.queues.lots.queued_envelope import MOST_MOVES, QueuedEnvelope
 from mesh.queues.moves.transfer import first_of_boot
+from mesh.queues.wire import Transfer, Transferred
 from mesh.streams.ranges import Ranges
-from mesh.wire.commands import Transfer, Transferred
 from mesh.wire.envelope_batches import batches
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import TRANSFERS

@@ -11,7 +11,7 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.rows import RowsOf
 from mesh.errors import MeshError
 from mesh.queues.moves.transfer import IncomingPieces
-from mesh.wire.commands import Transfer
+from mesh.queues.wire import Transfer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import TRANSFERS_BYTES, TRANSFERS_OPEN
 

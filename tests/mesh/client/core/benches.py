@@ -118,7 +118,7 @@ class LineBench(DeskBench):
         self.line.found(access)
         self.wait()
 
-    def hear(self, command: c.AnyCommand) -> None:
+    def hear(self, command: c.Command) -> None:
         """From its node, on the connection in use."""
         self.desk.begin(self.desk.now)
         assert self.line.hears(self.line.key)
@@ -160,7 +160,7 @@ class CoreBench(DeskBench):
         self.wait()
         self.hear(welcome)
 
-    def hear(self, command: c.AnyCommand, *envelopes: Envelope) -> None:
+    def hear(self, command: c.Command, *envelopes: Envelope) -> None:
         self.core.received(self.desk.now, self.core.line.key, command, list(envelopes))
         self.wait()
 

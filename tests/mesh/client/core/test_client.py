@@ -71,7 +71,7 @@ def test_a_node_says_what_it_will_take() -> None:
     [WELCOME, c.Challenge(b"n" * 16, ""), c.Hello((1, 1), c.CLIENT, "", b""), c.Login()],
     ids=lambda command: type(command).__name__,
 )
-def test_a_node_that_says_to_a_client_that_is_in_what_is_for_others_is_left(command: c.AnyCommand) -> None:
+def test_a_node_that_says_to_a_client_that_is_in_what_is_for_others_is_left(command: c.Command) -> None:
     bench = CoreBench()
     bench.hear(c.Pong(1))
     assert bench.core.line.is_up and CloseConnection(1) not in bench.done

@@ -29,7 +29,7 @@ class Ends:
         if welcome is not None:
             assert self.hear(write(welcome)) == (welcome, [])
 
-    def hear(self, frames: list[bytes], now: float = 0.0) -> tuple[c.AnyCommand, list[Envelope]] | None:
+    def hear(self, frames: list[bytes], now: float = 0.0) -> tuple[c.Command, list[Envelope]] | None:
         return self.framing.received(now, frames)
 
     def taken(self) -> list[list[bytes]]:

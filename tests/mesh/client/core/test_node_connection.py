@@ -340,7 +340,7 @@ def test_that_a_reader_is_too_slow_is_no_objection_to_what_was_said() -> None:
 
 
 @pytest.mark.parametrize("farewell", [c.Bye("it goes"), c.Who()], ids=("bye", "who"))
-def test_a_node_that_goes_away_is_dialled_anew(farewell: c.AnyCommand) -> None:
+def test_a_node_that_goes_away_is_dialled_anew(farewell: c.Command) -> None:
     bench = LineBench()
     bench.up()
     bench.hear(farewell)

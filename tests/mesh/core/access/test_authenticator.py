@@ -43,7 +43,7 @@ class Side:
         self.news.append("admitted")
         return c.Welcome(conn.version, self.me, "default")
 
-    def take(self, said: c.AnyCommand) -> None:
+    def take(self, said: c.Command) -> None:
         match said:
             case c.Hello():
                 self.door.hello(self.conn, said)
@@ -54,16 +54,16 @@ class Side:
             case c.Refuse():
                 self.door.turn_away(self.conn, said)
 
-    def said(self) -> list[c.AnyCommand]:
+    def said(self) -> list[c.Command]:
         effects, self.desk.effects = self.desk.effects, []
         return [read(effect.frames)[0] for effect in effects if isinstance(effect, Send)]
 
 
-def unchanged(said: c.AnyCommand) -> c.AnyCommand:
+def unchanged(said: c.Command) -> c.Command:
     return said
 
 
-def meet(dialler: Side, listener: Side, between: Callable[[c.AnyCommand], c.AnyCommand] = unchanged) -> None:
+def meet(dialler: Side, listener: Side, between: Callable[[c.Command], c.Command] = unchanged) -> None:
     """Let both talk until nothing more is said; `between` changes what passes."""
     dialler.door.knock(dialler.conn)
     for _ in range(4):
@@ -90,7 +90,7 @@ def test_without_the_cookie_nobody_comes_in() -> None:
 def test_a_listener_that_does_not_know_the_cookie_is_left() -> None:
     dialler, listener = Side("bilbo", True), Side("heron", False)
 
-    def forged(said: c.AnyCommand) -> c.AnyCommand:
+    def forged(said: c.Command) -> c.Command:
         return replace(said, proof=b"x" * 32) if isinstance(said, c.Welcome) else said
 
     meet(dialler, listener, forged)
@@ -123,7 +123,7 @@ def test_a_proof_that_nobody_asked_for_is_asked_for_anew() -> None:
     dialler, listener = Side("bilbo", True), Side("heron", False)
     again = [True]
 
-    def forgotten(said: c.AnyCommand) -> c.AnyCommand:
+    def forgotten(said: c.Command) -> c.Command:
         if isinstance(said, c.Hello) and said.proof and again:
             again.clear()
             listener.conn.nonce = b""

@@ -2,8 +2,6 @@
 for them.
 """
 
-from typing import get_args
-
 import pytest
 
 from mesh.core.presence.presence import Presence
@@ -14,7 +12,7 @@ from tests.seeds import stories
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
-NEW = {kind.__name__ for kind in get_args(c.AnyCommand) if kind.word == SERVICES}
+NEW = {kind.__name__ for kind in c.COMMANDS.values() if kind.word == SERVICES}
 SOON = 0.5  # s: far less than a node waits for one that does not answer
 OLD = "old"
 

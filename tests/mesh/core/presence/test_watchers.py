@@ -143,7 +143,7 @@ def test_parts_of_what_is_told_are_short_whatever_is_noted() -> None:
     watchers.apply_command("me", c.Watch(1, True, False, tuple(("queue", f"q{n}") for n in range(100))))
     frames = [write(serving)[0] for _, serving in watchers.pending_updates()]
     assert len(frames) > 5 and max(map(len, frames)) < PART + 2 * NOTE < FRAME
-    told = [row for frame in frames for row in read([frame])[0].rows]  # type: ignore[union-attr]
+    told = [row for frame in frames for row in read([frame])[0].rows]  # type: ignore[attr-defined]
     assert len(told) == 100
 
 

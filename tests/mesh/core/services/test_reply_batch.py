@@ -29,7 +29,7 @@ class Stage:
         self.ask(reply=True)  # from now on it is known who serves it
         self.net.run(1.0)
         self.asker.answers.clear()
-        self.said: Counter[type[c.AnyCommand]] = Counter()
+        self.said: Counter[type[c.Command]] = Counter()
         trace = self.net.trace
 
         def counting(pipe: Pipe, direction: int, frames: list[bytes]) -> None:

@@ -35,7 +35,7 @@ class User:
         self.answers: list[c.Answer] = []
         self.rows: list[c.Row] = []
         self.epochs: dict[int, int] = {}
-        self.heard: list[c.AnyCommand] = []
+        self.heard: list[c.Command] = []
         self._replied: dict[int, c.Reply] = {}  # by request
         self.ttls: list[int] = []
         self.is_gone = False

@@ -7,6 +7,8 @@ import pytest
 from mesh.core.sites.room import SiteParts
 from mesh.core.sites.site_connection import Gateway, SiteConnection
 from mesh.links.table import LinkAction
+from mesh.queues.wire import Transferred
+from mesh.sites.wire import Site
 from mesh.wire import commands as c
 from mesh.wire.commands import Command
 from tests.mesh.core.hole import hole
@@ -133,8 +135,8 @@ def test_a_node_that_is_no_gateway_lets_none_in() -> None:
         [
             c.Publish(()),
             c.Hello((1, 1), c.CLIENT, "", b"n" * 16),
-            c.Site("SFO"),
-            c.Site("LON", (("heron", b"short"),)),
+            Site("SFO"),
+            Site("LON", (("heron", b"short"),)),
             c.Forward(()),
             c.Items(1, ()),
             c.Ack(1),
@@ -145,10 +147,10 @@ def test_a_node_that_is_no_gateway_lets_none_in() -> None:
             c.Login(),
             c.Call(1, "status"),
             c.Watch(1, True),
-            c.Transferred("jobs"),
+            Transferred("jobs"),
             c.Pong(1),
-            c.Site("LON", (("", b""),)),
-            c.Site("LON", (("he ron", b""),)),
+            Site("LON", (("", b""),)),
+            Site("LON", (("he ron", b""),)),
         ],
         4,
     ),

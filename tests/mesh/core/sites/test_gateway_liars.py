@@ -7,8 +7,9 @@ from msgspec.structs import replace
 
 from mesh.config.sites import RemoteSite
 from mesh.sites.accepting import Accepts
+from mesh.sites.wire import Relay, Relayed
 from mesh.values import Hop
-from mesh.wire.commands import Answer, Outcome, Relay, Relayed
+from mesh.wire.commands import Answer, Outcome
 from mesh.wire.envelope import Envelope
 from tests.mesh.core.sites.meshes import FIRST, gateway, links, member, say
 from tests.mesh.envelopes import envelope

@@ -11,8 +11,9 @@ from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.site_direct_messages import SiteDirectMessages
 from mesh.remote_names import UNKNOWN
 from mesh.sites.accepting import Accepts
+from mesh.sites.wire import Relay, Relayed
 from mesh.values import Hop
-from mesh.wire.commands import Answer, Outcome, Relay, Relayed
+from mesh.wire.commands import Answer, Outcome
 from mesh.wire.frames import write
 from tests.mesh.core.sites.meshes import FIRST, gateway, gateway_to, links, member, say
 from tests.mesh.core.sites.site_direct_messages import FROM_LON, FROM_NYC, client, name_at, refused, two_sites

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mesh.wire.commands import Answer, Outcome, Relayed
+from mesh.sites.wire import Relayed
+from mesh.wire.commands import Answer, Outcome
 from tests.mesh.core.sites.chains import CHAIN, HF, NET1, NET2, NET3, Middle, Sites
 from tests.mesh.core.sites.meshes import say
 from tests.mesh.core.sites.test_requests import User

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mesh.core.sites.room import SiteParts
-from mesh.wire.commands import Relay
+from mesh.sites.wire import Relay
 from mesh.wire.envelope import Envelope
 from tests.mesh.core.sites.chains import (
     CHAIN,

@@ -9,8 +9,9 @@ from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.room import SiteParts
 from mesh.routing.log import stream_key
 from mesh.sites.accepting import Accepts
+from mesh.sites.wire import Behind, Relay, Relayed
 from mesh.values import Hop
-from mesh.wire.commands import Answer, Behind, Outcome, Relay, Relayed
+from mesh.wire.commands import Answer, Outcome
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import CHAINS, SITES
 from tests.mesh.core.sites.chains import HF, NET1, NET2, NET3, STOCK, Middle

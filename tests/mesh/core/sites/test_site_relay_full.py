@@ -7,7 +7,7 @@ import pytest
 from mesh.config.sites import RemoteSite
 from mesh.core.sites.room import SiteParts
 from mesh.sites.selection import Selection
-from mesh.wire.commands import Relay
+from mesh.sites.wire import Relay
 from tests.mesh.core.sites.meshes import Reader, events, links, member, say
 from tests.mesh.core.sites.test_gateway_reload import reloaded
 from tests.mesh.core.sites.test_listing import asking, seen, why

@@ -7,7 +7,8 @@ import pytest
 from mesh.config.sites import RemoteSite
 from mesh.core.sites.room import SiteParts
 from mesh.mapping.rules import Rule
-from mesh.wire.commands import Answer, Outcome, Relayed
+from mesh.sites.wire import Relayed
+from mesh.wire.commands import Answer, Outcome
 from tests.mesh.core.sites.meshes import FIRST, Reader, events, gateway, links, member, say
 from tests.seeds import stories
 from tests.simulated_client import SimClient

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from mesh.core.queues.room import QueueParts
 from mesh.core.queues.transfers import sources
+from mesh.queues.wire import Transfer, Transferred
 from mesh.wire import commands as c
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.frames import write
@@ -38,12 +39,12 @@ class Liar(Stranger):
             **how,
         )
         entries = tuple((n, is_again, moves, b"") for n in numbers)
-        self.say(c.Transfer("jobs", low, (1,) * len(numbers), entries), *[e] * len(numbers))
+        self.say(Transfer("jobs", low, (1,) * len(numbers), entries), *[e] * len(numbers))
         self.net.run(0.5)
 
     @property
     def answers(self) -> list[tuple[Any, ...]]:
-        return [(x.taken, x.refused, x.unsure) for x in self.heard if isinstance(x, c.Transferred)]
+        return [(x.taken, x.refused, x.unsure) for x in self.heard if isinstance(x, Transferred)]
 
 
 def with_liar() -> tuple[SimNode, Worker, Liar]:
@@ -104,10 +105,10 @@ def test_what_nobody_knows_leaves_no_trace() -> None:
     a, boss, liar = with_liar()
     for name in ("other", "jobs2", "x" * 200):
         liar.say(
-            c.Transfer(name, 1, (1,), ((1, True, 1, b""),)), Envelope(b"L" * 16, "", 1, 1, ("",), 1, 0, b"")
+            Transfer(name, 1, (1,), ((1, True, 1, b""),)), Envelope(b"L" * 16, "", 1, 1, ("",), 1, 0, b"")
         )
-        liar.say(c.Transferred(name, (1, 2**63 - 1)))
-    liar.say(c.Transferred("jobs", (1, 2**63 - 1), (1, 5), (7, 7)))
+        liar.say(Transferred(name, (1, 2**63 - 1)))
+    liar.say(Transferred("jobs", (1, 2**63 - 1), (1, 5), (7, 7)))
     assert liar.answers == [((), (), (1, 1))] * 3
     assert not liar.is_gone and not list(a.core.parts[QueueParts].arriving._sources)
     boss.put("jobs", b"y")
@@ -117,7 +118,7 @@ def test_what_nobody_knows_leaves_no_trace() -> None:
 def test_clients_cannot_say_any_of_it() -> None:
     a, boss, _ = with_liar()
     e = Envelope(b"s" * 16, "queue/jobs", 1, 1, ("k",), 1, 1, b"x", to="queue/jobs")
-    for said in ((c.Transferred("jobs", (1, 1)),), (c.Transfer("jobs", 1, (1,), ((1, False, 1, b""),)), e)):
+    for said in ((Transferred("jobs", (1, 1)),), (Transfer("jobs", 1, (1,), ((1, False, 1, b""),)), e)):
         stranger = Stranger(a)
         stranger.as_client(key=type(said[0]).__name__.encode().ljust(32))
         stranger.say(*said)
@@ -163,7 +164,7 @@ def test_what_was_said_on_an_older_connection_changes_nothing() -> None:
     p.put(2)
     p.move()
     moving, peer = p.a.core.parts[QueueParts].moving, p.a.core.parts.neighbours.peers[p.b.uuid]
-    said = c.Transferred("jobs", (1, 2**63 - 1))
+    said = Transferred("jobs", (1, 2**63 - 1))
     moving._on_transferred(None, peer, said)
     assert p.figures(p.a) == (0, 2)
     moving._on_transferred(peer.data, peer, said)
@@ -225,7 +226,7 @@ def test_what_found_no_room_on_the_disk_is_not_known_as_taken_whatever_follows()
     a.disk.commit = once_full  # type: ignore[method-assign]
     for number in (1, 2):
         assert liar._pipe is not None
-        said = c.Transfer("jobs", 1, (1,), ((number, False, 1, b""),))
+        said = Transfer("jobs", 1, (1,), ((number, False, 1, b""),))
         liar._pipe.send(0, write(said, [e]))
     liar.net.until(lambda: len(liar.answers) == 2)
     assert liar.answers == [((), (1, 1), ()), ((2, 2), (), ())]
