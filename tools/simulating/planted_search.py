@@ -14,7 +14,7 @@ from rich.console import Console
 from tools.simulating.campaign import ALL
 from tools.simulating.planted import BUGS, Bug, planted
 from tools.simulating.reducer import reduced
-from tools.simulating.script import Script
+from tools.simulating.script import Script, within
 from tools.simulating.story import told
 from tools.simulating.writing import written
 
@@ -30,7 +30,8 @@ class BrokenBug(Exception):
 class Search:
     """The search for one planted bug.
 
-    `broken` is the exception that its patch raised, or empty.
+    `broken` says why the bug is no use: the exception that its patch raised, or what its seed breaks without
+    it. Otherwise it is empty.
     """
 
     name: str
@@ -42,13 +43,22 @@ class Search:
     broken: str = ""
 
 
+def script_of(bug: Bug, seed: int) -> Script:
+    return within(written(seed, ALL[bug.profile]), bug.seconds)
+
+
+def broken_without(bug: Bug, seed: int) -> list[str]:
+    """Return the promises that the scenario of `seed` breaks while nothing is planted."""
+    return [str(violation) for violation in told(script_of(bug, seed)).violations]
+
+
 def is_found(bug: Bug, seed: int) -> bool:
     """Return whether the scenario of `seed` breaks the invariant of `bug` while `bug` is planted.
 
     Raises: BrokenBug if the patch itself raised an exception, which ends the scenario.
     """
     with planted(bug):
-        violations = told(written(seed, ALL[bug.profile])).violations
+        violations = told(script_of(bug, seed)).violations
     for violation in violations:
         if violation.invariant == "crash" and ITS_OWN.search(violation.what):
             raise BrokenBug(violation.what)
@@ -56,7 +66,10 @@ def is_found(bug: Bug, seed: int) -> bool:
 
 
 def search(name: str, seeds: Iterable[int] | None = None) -> Search:
-    """Run scenarios until one finds the bug; by default its own seed first, and then the first TRIED."""
+    """Run scenarios until one finds the bug; by default its own seed first, and then the first TRIED.
+
+    The one that finds it runs again without the bug: then it must keep every promise.
+    """
     bug = BUGS[name]
     began, tries = time.process_time(), 0
     found, broken = None, ""
@@ -67,9 +80,11 @@ def search(name: str, seeds: Iterable[int] | None = None) -> Search:
                 found = seed
                 break
         except BrokenBug as error:
-            broken = str(error)
+            broken = f"its patch failed: {error}"
             break
     seconds = round(time.process_time() - began, 2)
+    if found is not None and (without := broken_without(bug, found)):
+        broken = f"seed {found} breaks this without it, too: {without[0]}"
     return Search(name, bug.profile, bug.invariant, found, tries, seconds, broken)
 
 
@@ -87,7 +102,7 @@ def find_planted(console: Console, file: Path | None = None, reduce: bool = True
         _show(console, row)
         if reduce and row.seed is not None:
             _show_script(console, row)
-    return all(row.seed is not None for row in rows)
+    return all(row.seed is not None and not row.broken for row in rows)
 
 
 def _likely(first: int) -> Iterator[int]:
@@ -97,7 +112,7 @@ def _likely(first: int) -> Iterator[int]:
 
 def _show(console: Console, row: Search) -> None:
     if row.broken:
-        console.print(f"[red]broken[/red] {row.name}: its patch failed: {row.broken}", highlight=False)
+        console.print(f"[red]broken[/red] {row.name}: {row.broken}", highlight=False)
     elif row.seed is None:
         console.print(f"[red]missed[/red] {row.name}: {row.invariant} was kept for {row.tries} seeds")
     else:
@@ -109,7 +124,7 @@ def _show_script(console: Console, row: Search) -> None:
     assert row.seed is not None
     bug = BUGS[row.name]
     with planted(bug):
-        short = reduced(written(row.seed, ALL[bug.profile]), bug.invariant, tries=150)
+        short = reduced(script_of(bug, row.seed), bug.invariant, tries=150)
     show_script(console, bug.profile, row.seed, short)
 
 

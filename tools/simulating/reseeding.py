@@ -17,8 +17,8 @@ from pathlib import Path
 
 from tools.simulating.campaign import ALL
 from tools.simulating.planted import BUGS, Bug
-from tools.simulating.planted_search import is_found
-from tools.simulating.story import told
+from tools.simulating.planted_search import broken_without, is_found
+from tools.simulating.script import within
 from tools.simulating.writing import written
 
 AMONG = 200  # seeds, of which the shortest scenarios run, ...
@@ -27,21 +27,15 @@ TABLES = Path(__file__).parent.glob("planted*.py")
 
 
 @cache
-def length(profile: str, seed: int) -> float:
+def length(profile: str, seed: int, seconds: float) -> float:
     """Return an estimate of the run time: the number of steps, and the periodic work of the nodes."""
-    script = written(seed, ALL[profile])
+    script = within(written(seed, ALL[profile]), seconds)
     return len(script.steps) + script.seconds * len(script.nodes) / 5
-
-
-@cache
-def is_kept(profile: str, seed: int) -> bool:
-    """Return whether the scenario keeps every promise without a planted bug."""
-    return not told(written(seed, ALL[profile])).violations
 
 
 def candidates(bug: Bug) -> Iterator[int]:
     """Yield seeds of short scenarios, the shortest first, without the known one."""
-    for seed in sorted(range(AMONG), key=lambda seed: length(bug.profile, seed))[:TRIED]:
+    for seed in sorted(range(AMONG), key=lambda seed: length(bug.profile, seed, bug.seconds))[:TRIED]:
         if seed != bug.seed:
             yield seed
 
@@ -52,11 +46,11 @@ def best(bug: Bug) -> int | None:
     A known seed that does not find the bug is never as good. Without the bug, the candidate must keep every
     promise.
     """
-    own = length(bug.profile, bug.seed) if is_found(bug, bug.seed) else inf
+    own = length(bug.profile, bug.seed, bug.seconds) if is_found(bug, bug.seed) else inf
     for seed in candidates(bug):
-        if length(bug.profile, seed) >= own:
+        if length(bug.profile, seed, bug.seconds) >= own:
             return None
-        if is_found(bug, seed) and is_kept(bug.profile, seed):
+        if is_found(bug, seed) and not broken_without(bug, seed):
             return seed
     return None
 

@@ -45,3 +45,9 @@ def room_for(cast: Cast, window: int) -> int:
 
 def with_steps(script: Script, steps: tuple[Step, ...]) -> Script:
     return replace(script, steps=steps)
+
+
+def within(script: Script, seconds: float) -> Script:
+    """Return the script without what comes after `seconds`."""
+    steps = tuple(step for step in script.steps if step.at < seconds)
+    return replace(script, seconds=min(script.seconds, seconds), steps=steps)

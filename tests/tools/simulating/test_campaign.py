@@ -77,6 +77,7 @@ def test_a_row_of_each_planted_mistake_is_written(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(planted_search, "BUGS", {name: BUGS[name] for name in names})
     monkeypatch.setattr(planted_search, "TRIED", 3)
     monkeypatch.setattr(planted_search, "is_found", lambda bug, seed: bug is BUGS[names[0]] and seed == 1)
+    monkeypatch.setattr(planted_search, "broken_without", lambda bug, seed: [])
     result = CliRunner().invoke(main, ["--planted", "--no-reduce", "--json", str(file)])
     rows = json.loads(file.read_text())
     assert [(row["name"], row["seed"], row["tries"]) for row in rows] == [

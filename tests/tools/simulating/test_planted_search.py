@@ -2,6 +2,7 @@
 
 import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from rich.console import Console
 from mesh.core.context.disk import Disk
 from tests.each import each
 from tools.simulating import planted_search
-from tools.simulating.planted import BUGS, Bug
+from tools.simulating.planted import BUGS, Bug, planted
 from tools.simulating.planted_search import BrokenBug, find_planted, is_found
 
 ROOT = Path(__file__).parents[3]
@@ -54,6 +55,17 @@ def test_a_patch_that_raises_an_exception_of_its_own_is_reported(monkeypatch: py
     console = Console(record=True, width=200)
     assert not find_planted(console, reduce=False)
     assert "broken outdated: its patch failed: AttributeError" in console.export_text()
+
+
+def test_a_seed_that_breaks_a_promise_without_the_bug_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With another bug planted throughout, which stands for a bug of the product."""
+    name = "a client shows a message twice"
+    harmless = replace(BUGS[name], patches=list)
+    monkeypatch.setattr(planted_search, "BUGS", {"harmless": harmless})
+    console = Console(record=True, width=200)
+    with planted(BUGS[name]):
+        assert not find_planted(console, reduce=False)
+    assert f"broken harmless: seed {harmless.seed} breaks this without it, too: C1.1" in console.export_text()
 
 
 def test_the_place_of_an_exception_tells_a_patch_from_the_product() -> None:
