@@ -23,7 +23,7 @@ from tools.simulating.writing import written
 
 WITHIN = 20  # stories find a planted mistake
 AMONG = 20  # stories of a kind the shortest is told here; `tools/simulate` tells the long ones
-FEW = 15  # stories of the file, the shortest; `tools/simulate --again` tells all of them
+FEW = 8  # stories of the file, the shortest; `tools/simulate --again` tells all of them
 SEEDS = Path(__file__).parents[2] / "simulated_seeds.txt"
 SHARED = Counter((bug.profile, bug.seed) for bug in BUGS.values())
 # Of each profile a mistake whose seed is that of the most.
@@ -36,7 +36,7 @@ def broken(profile: str, seed: int) -> list[str]:
     return [str(violation) for violation in told(written(seed, ALL[profile])).violations]
 
 
-@pytest.mark.parametrize("seed", stories([4, 2, 3, 8, 9, 10]))  # others are told beside planted mistakes
+@pytest.mark.parametrize("seed", stories([4, 2, 3]))  # others are told without planted mistakes
 def test_a_short_story_keeps_every_promise(seed: int) -> None:
     assert broken("short", seed) == []
 
