@@ -66,8 +66,8 @@ PLANTED = {
         ({"tools.benchmarks.loads.planted": "tools.benchmarks.pages"},
          "tools.benchmarks.loads is not allowed to import tools.benchmarks.pages: - tools.benchmarks.loads"),
     "rooms-of-the-simulator":
-        ({"tools.simulating.world.planted": "tools.simulating.clients"},
-         "tools.simulating.world is not allowed to import tools.simulating.clients: - tools.simulating"),
+        ({"tools.simulator.world.planted": "tools.simulator.clients"},
+         "tools.simulator.world is not allowed to import tools.simulator.clients: - tools.simulator"),
     "tests-on-top": ({"tools.running.planted_test": "tests.seeds"},
                      "tools is not allowed to import tests: - tools.running.planted_test -> tests"),
     "no-circles-of-tools":

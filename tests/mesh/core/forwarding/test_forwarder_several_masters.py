@@ -10,7 +10,7 @@ from tests.mesh.store.images import standing
 from tests.seeds import stories
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork
-from tools.simulating.world import network
+from tools.simulator.world import network
 
 NUMBERS = [b"%d" % n for n in range(10)]
 
