@@ -119,12 +119,12 @@ def start(settings: SparkConf, quiet: bool) -> None:
             "JAVA",
         ) from error
     os.close(writing)
-    atexit.register(_end, gateway)
+    atexit.register(end, gateway)
     SparkContext._ensure_initialized(gateway=gateway)
     threading.Thread(target=_pass_on, args=(reading, quiet), daemon=True).start()
 
 
-def _end(gateway: JavaGateway) -> None:
+def end(gateway: JavaGateway) -> None:
     """Wait until the JVM has cleaned up, so that this process does not end before it."""
     # A thread of py4j reports freed Python objects to the JVM once a second. The JVM now frees all of them,
     # and a request without an answer would print a traceback on stderr.

@@ -40,6 +40,7 @@ class Lock:
         self._beats = 0
         self._lost = ""  # why the lock was lost
         self._ended = threading.Event()
+        self._beating = threading.Thread(target=self._beat, daemon=True)
 
     def acquire(self) -> None:
         """Acquire the lock. Raises: SparkJobError IN_USE, if another job still writes.
@@ -52,7 +53,7 @@ class Lock:
                 self._wait_for_its_end(seen)
             if seen is not None and self._read() == seen:
                 self._files.remove(self._path)
-        threading.Thread(target=self._beat, daemon=True).start()
+        self._beating.start()
 
     def check(self) -> None:
         """Check that this job still has the lock. Raises: SparkJobError LOCK_LOST.
@@ -68,6 +69,7 @@ class Lock:
 
     def release(self) -> None:
         self._ended.set()
+        self._beating.join()  # its last beat would write the file again
         if self._is_ours():
             self._files.remove(self._path)
 

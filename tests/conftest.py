@@ -15,12 +15,10 @@ from tests.leftovers import Leftovers
 from tests.skips import ALLOWED, SkipGate, allowed_skips
 
 SPARK = "tests/spark/"
-SPARK_READERS = (f"{SPARK}report/", f"{SPARK}views/", f"{SPARK}test_weights", f"{SPARK}test_spark_page")
 FIRST = (
-    SPARK, "tests/tools/simulating/test_story.py", "tests/test_demo.py",
-    "tests/tools/benchmarks/measures/test_spark_scale.py", "tests/tools/benchmarks/measures/test_services.py",
-    "tests/tools/benchmarks/measures/test_contest.py", "tests/tools/lab_parts/test_queue_ledger.py",
-    "tests/tools/lab_parts/test_service_ledger.py",
+    SPARK, "tests/tools/simulator/test_story.py", "tests/test_demo.py",
+    "tests/tools/benchmarks/measures/test_services.py", "tests/tools/benchmarks/measures/test_contest.py",
+    "tests/tools/lab_parts/test_queue_ledger.py", "tests/tools/lab_parts/test_service_ledger.py",
     "tests/test_first_minutes.py",
 )  # the longest ones  # fmt: skip
 LOG_END = 4000  # characters of a node's log in the report of a failed test
@@ -66,13 +64,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def scope(test: str) -> str:
-    """Return the group of a test: its file, or one half of Spark's tests.
+    """Return the group of a test: its file, or one for all of Spark's tests.
 
-    A JVM needs 20 s of CPU to warm up, so there are only two: one reads histories, the other one writes them.
+    A JVM needs 20 s of CPU to start and warm up, so all of them share one.
     """
-    if not test.startswith(SPARK):
-        return test.partition("::")[0]
-    return f"{SPARK}: readers" if test.startswith(SPARK_READERS) else f"{SPARK}: writers"
+    return SPARK if test.startswith(SPARK) else test.partition("::")[0]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

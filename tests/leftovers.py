@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import time
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,7 @@ class Leftovers:
             return
         if forking := sys.modules.get("tests.mesh.forking"):
             forking.close_helper()
+        resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]  # it ends with this process
         self._left = [*self._processes(), *self._files()]
         if self._left and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,9 +1,9 @@
-"""A client in the simulated mesh, for tests: see tools/simulating."""
+"""A client in the simulated mesh, for tests: see tools/simulator."""
 
 from mesh.client.core.node_connection import PATIENCE as HANDSHAKE
 from mesh.client.core.node_connection import PING, SILENCE
 from mesh.client.core.node_connection import REDIAL_MAX as REDIAL
-from tools.simulating.clients.client import SimClient, client_of
-from tools.simulating.clients.kept import Call, Got, Subscription
+from tools.simulator.clients.client import SimClient, client_of
+from tools.simulator.clients.kept import Call, Got, Subscription
 
 __all__ = ["HANDSHAKE", "PING", "REDIAL", "SILENCE", "Call", "Got", "SimClient", "Subscription", "client_of"]

@@ -1,9 +1,9 @@
-"""A mesh in memory, for tests: see tools/simulating."""
+"""A mesh in memory, for tests: see tools/simulator."""
 
-from tools.simulating.world.mesh import SimNetwork, copy_of
-from tools.simulating.world.network import BUSY, DISK, LATE, PATIENCE, SECRET, SPEED, End, Pipe
-from tools.simulating.world.node import SimNode
-from tools.simulating.world.volume import Disk
+from tools.simulator.world.mesh import SimNetwork, copy_of
+from tools.simulator.world.network import BUSY, DISK, LATE, PATIENCE, SECRET, SPEED, End, Pipe
+from tools.simulator.world.node import SimNode
+from tools.simulator.world.volume import Disk
 
 __all__ = [
     "BUSY", "DISK", "LATE", "PATIENCE", "SECRET", "SPEED", "Disk", "End", "Pipe", "SimNetwork",

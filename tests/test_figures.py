@@ -28,8 +28,8 @@ from mesh.store.lease import LeaseTiming
 from mesh.streams import origin
 from mesh.values import LONGEST_DOMAIN, LONGEST_KEY
 from mesh.wire import limits
-from tools.simulating import campaign, counters
-from tools.simulating.checks import members
+from tools.simulator import campaign, counters
+from tools.simulator.checks import members
 
 DOCS = Path(__file__).parents[1] / "docs"
 WORDS: dict[float, str] = {
@@ -97,7 +97,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("visits no node twice, and at most {} nodes", (limits.HOPS,)),
         ("every healthy node marks a dead process within {} s", (members.NOTICED,)),
         ("Every {:o} run is repeated", (campaign.TWICE,)),
-        ("In {} runs or more, everything in `tools/simulating/counters.py`", (counters.ENOUGH,)),
+        ("In {} runs or more, everything in `tools/simulator/counters.py`", (counters.ENOUGH,)),
     ],
     "journeys/publish.md": [
         (

@@ -66,8 +66,8 @@ PLANTED = {
         ({"tools.benchmarks.loads.planted": "tools.benchmarks.pages"},
          "tools.benchmarks.loads is not allowed to import tools.benchmarks.pages: - tools.benchmarks.loads"),
     "rooms-of-the-simulator":
-        ({"tools.simulating.world.planted": "tools.simulating.clients"},
-         "tools.simulating.world is not allowed to import tools.simulating.clients: - tools.simulating"),
+        ({"tools.simulator.world.planted": "tools.simulator.clients"},
+         "tools.simulator.world is not allowed to import tools.simulator.clients: - tools.simulator"),
     "tests-on-top": ({"tools.running.planted_test": "tests.seeds"},
                      "tools is not allowed to import tests: - tools.running.planted_test -> tests"),
     "no-circles-of-tools":
@@ -299,12 +299,9 @@ def test_every_folder_of_code_is_a_package() -> None:
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
 
 
-def test_tests_of_spark_are_two_groups_so_that_two_workers_share_them() -> None:
+def test_tests_of_spark_are_one_group_and_share_a_jvm() -> None:
     files = [str(path.relative_to(ROOT)) for path in (ROOT / conftest.SPARK).rglob("test_*.py")]
-    groups = {conftest.scope(f"{file}::test_it") for file in files}
-    assert len(groups) == 2 and not groups & set(files)
-    unknown = [name for name in conftest.SPARK_READERS if not any(file.startswith(name) for file in files)]
-    assert unknown == []
+    assert {conftest.scope(f"{file}::test_it") for file in files} == {conftest.SPARK}
     assert conftest.scope("tests/test_house.py::test_it") == "tests/test_house.py"
 
 

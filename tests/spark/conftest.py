@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from mesh.history.jvm import end
 from mesh.history.session import session as start_session
 
 
@@ -21,5 +23,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.driver.bindAddress": "127.0.0.1",
     }
     made = start_session("tests", "local[2]", conf)
+    gateway = SparkContext._gateway
+    assert gateway is not None
     yield made
     made.stop()
+    end(gateway)  # otherwise the JVM ends with this process, behind the search for leftovers

@@ -87,7 +87,7 @@ def test_an_object_that_is_freed_while_the_jvm_ends_leaves_no_traceback(
     try:
         client._give_back_connection(connection)
         with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as gateway.proc:
-            jvm._end(gateway)
+            jvm.end(gateway)
         client.garbage_collect_object("o1", enqueue=False)
     finally:
         client.finalizer_deque.appendleft(SHUTDOWN_FINALIZER_WORKER)

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,23 @@ def alive(tmp_path: Path) -> Iterator[Path]:
 def test_it_is_there_while_it_is_held_and_then_it_is_gone(files: Files, tmp_path: Path) -> None:
     with locked(files, address(str(tmp_path))):
         assert json.loads((tmp_path / "_lock").read_text())["host"] == socket.gethostname()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_beat_that_is_under_way_at_the_end_does_not_bring_it_back(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, overwrite = threading.Event(), files.overwrite
+
+    def slowly(path: str, text: str) -> None:
+        began.set()
+        time.sleep(0.3)
+        overwrite(path, text)
+
+    monkeypatch.setattr(files, "overwrite", slowly)
+    with locked(files, address(str(tmp_path))):
+        began.wait()
+    time.sleep(0.5)
     assert list(tmp_path.iterdir()) == []
 
 

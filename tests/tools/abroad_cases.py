@@ -8,8 +8,8 @@ from typing import Any
 from mesh.names import SENDS
 from tests.tools import site_cases
 from tests.tools.site_cases import LON, NYC, S_THERE, SESSION, S
-from tools.simulating.checks.facts import Facts
-from tools.simulating.history import Event
+from tools.simulator.checks.facts import Facts
+from tools.simulator.history import Event
 
 LETS = replace(NYC, sends=(replace(NYC.sends[0], letters=("bob",), serves=("calc/#",)),))
 FACTS = replace(

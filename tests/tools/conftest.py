@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.simulating.stage import ending
+from tools.simulator.stage import ending
 
 
 @pytest.fixture

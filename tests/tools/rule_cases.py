@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from tools.simulating.checks.facts import Facts
-from tools.simulating.history import Event
+from tools.simulator.checks.facts import Facts
+from tools.simulator.history import Event
 
 FACTS = Facts(("a", "b", "c"), {}, "shared")
 S = "s" * 32

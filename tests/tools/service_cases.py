@@ -1,8 +1,8 @@
 """Histories of services that keep each promise, and some that break it."""
 
 from mesh.names import SENDS
-from tools.simulating.checks.facts import Facts
-from tools.simulating.history import Event
+from tools.simulator.checks.facts import Facts
+from tools.simulator.history import Event
 
 S = "5" * 32
 FACTS = Facts(("a", "b"), {"": ()})

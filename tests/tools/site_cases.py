@@ -5,9 +5,9 @@ NYC has c, which is its gateway.
 from dataclasses import replace
 
 from mesh.core.sites.aliases import Aliases
-from tools.simulating.checks.facts import Facts, SiteFacts
-from tools.simulating.history import Event
-from tools.simulating.places import Place, Sends, secret_of
+from tools.simulator.checks.facts import Facts, SiteFacts
+from tools.simulator.history import Event
+from tools.simulator.places import Place, Sends, secret_of
 
 LON = Place("LON", ("a", "b"), ("a",), sends=(Sends("NYC", ("D",)),))
 NYC = Place("NYC", ("c",), ("c",), sends=(Sends("LON", domains=(), topics=("k/#",), dials=False),))

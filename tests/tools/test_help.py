@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-TOOLS = Path(__file__).parents[2] / "tools"
+ROOT = Path(__file__).parents[2]
+TOOLS = ROOT / "tools"
 SCRIPTS = sorted(file.name for file in TOOLS.iterdir() if file.is_file() and file.read_bytes()[:2] == b"#!")
 # Where the options of a script are declared; the others have subcommands, or none.
 DECLARED = {
     "costs": "costing/__main__.py", "demo": "demo_parts/show.py", "fuzz_wire": "fuzz_wire.py",
     "generate_snapshots": "generate_snapshots.py", "house": "housing/__main__.py",
-    "simulate": "simulating/__main__.py",
+    "simulate": "simulator/__main__.py",
 }  # fmt: skip
 OPTION = re.compile(
     r'^ *(?:@click\.option\(|parser\.add_argument\()?\s*"(--[a-z-]+)(?:/(--[a-z-]+))?",', re.MULTILINE
@@ -56,3 +57,16 @@ def test_help_names_the_options_and_makes_nothing(name: str, tree: Path) -> None
         }
         assert options
         assert options - HIDDEN <= set(re.findall(r"--[a-z-]+", result.stdout))
+
+
+def test_the_readme_of_the_simulator_names_files_and_options_that_exist() -> None:
+    folder = TOOLS / "simulator"
+    page = (folder / "README.md").read_text()
+    files = set(re.findall(r"`([\w*]+(?:/\w+)*(?:\.py|/))`", page))
+    options = set(re.findall(r"tools/simulate (.*?) *#", page))
+    declared = {name for pair in OPTION.findall((folder / "__main__.py").read_text()) for name in pair}
+    missing = [
+        name for name in files if not any(TOOLS.glob(f"simulator/{name}")) and not (ROOT / name).exists()
+    ]
+    assert len(files) > 10 and missing == []
+    assert {word for line in options for word in line.split() if word.startswith("--")} <= declared

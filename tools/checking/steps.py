@@ -11,6 +11,7 @@ PYTHON = sys.executable
 SOURCES = ("mesh", "tests", "tools", "examples")  # mesh has links to the other packages
 WORKER = 700 << 20  # bytes of memory per test worker, at most
 TESTS = "tests"
+BENCHMARKS = ("tools/benchmarks/", "tests/tools/benchmarks/")  # their types are checked in a check of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def steps(scope: Scope, memory: int) -> list[Step]:
     ruff = (PYTHON, "-m", "ruff")
     plan = [
         Step("types", "mypy, and pyright for what users import", (
-            (PYTHON, "-m", "mypy", *SOURCES), (PYTHON, "-m", "tools.typed_surface"),
+            (PYTHON, "-m", "mypy", *_unchecked(scope), *SOURCES), (PYTHON, "-m", "tools.typed_surface"),
         ), is_background=True),
         Step("lint", "ruff check", ((*ruff, "check", *sources),)),
         Step("format", "ruff format --check", ((*ruff, "format", "--check", *sources),)),
@@ -71,6 +72,13 @@ def steps(scope: Scope, memory: int) -> list[Step]:
     if everything:
         return plan
     return [step for step in plan if _is_touched(step.name, bool(sources), scope)]
+
+
+def _unchecked(scope: Scope) -> tuple[str, ...]:
+    """Return the option of mypy that leaves out the benchmarks, which are a program of their own."""
+    if scope.is_all or any(file.startswith(BENCHMARKS) for file in scope.files or ()):
+        return ()
+    return ("--exclude", "^(tests/)?tools/benchmarks/")
 
 
 def _is_touched(name: str, has_sources: bool, scope: Scope) -> bool:

@@ -12,9 +12,9 @@ from mesh.wire import commands as c
 from tools.costing.meter import Bill
 from tools.costing.nodes import ANSWERED, CONTENT, FULL, NEWS, QUIET, MeteredNetwork
 from tools.costing.queues import CREDIT, Boss
-from tools.simulating.clients.client import SimClient
-from tools.simulating.world.keys import gateway_settings, member_settings, tables_of
-from tools.simulating.world.node import SimNode
+from tools.simulator.clients.client import SimClient
+from tools.simulator.world.keys import gateway_settings, member_settings, tables_of
+from tools.simulator.world.node import SimNode
 
 PATTERN = "bench/#"
 KEYS = "bench/1 "

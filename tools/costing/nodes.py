@@ -13,11 +13,11 @@ from mesh.client.core.serving import ClientServing
 from mesh.mapping.rules import Rule
 from mesh.wire.envelope import REQUEST
 from tools.costing.meter import Bill, Meter
-from tools.simulating.clients.client import SimClient
-from tools.simulating.clients.kept import Subscription
-from tools.simulating.clients.outcome import Outcome
-from tools.simulating.world.mesh import SimNetwork
-from tools.simulating.world.node import SimNode
+from tools.simulator.clients.client import SimClient
+from tools.simulator.clients.kept import Subscription
+from tools.simulator.clients.outcome import Outcome
+from tools.simulator.world.mesh import SimNetwork
+from tools.simulator.world.node import SimNode
 
 CONTENT = bytes(100)
 QUIET = 5.0  # s until nodes and clients are quiet

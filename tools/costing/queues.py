@@ -11,7 +11,7 @@ from mesh.wire.frames import body_frames, read, write
 from mesh.wire.limits import QUEUES, SERVICES
 from tools.costing.meter import Bill
 from tools.costing.nodes import ANSWERED, CONTENT, QUIET, THROUGH, MeteredNetwork
-from tools.simulating.world.node import SimNode
+from tools.simulator.world.node import SimNode
 
 NAME = "queue/jobs"
 CREDIT = 1_000

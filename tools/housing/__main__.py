@@ -25,7 +25,7 @@ def figures() -> Mapping[str, int]:
         **rooms.figures("mesh"),
         **rooms.figures("tools"),
         **rooms.figures("tools.benchmarks"),
-        **rooms.figures("tools.simulating"),
+        **rooms.figures("tools.simulator"),
         **passes.figures(),
     }
 

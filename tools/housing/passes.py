@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tools.costing.meter import Bill
 from tools.costing.nodes import QUIET, THROUGH, MeteredNetwork, NodePath
-from tools.simulating.clients.client import SimClient
+from tools.simulator.clients.client import SimClient
 
 
 def figures() -> Mapping[str, int]:

@@ -6,7 +6,7 @@ from mesh.wire.commands import Forward
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames, write
 from tests.simulation import SimNetwork, SimNode
-from tools.simulating.world.keys import IDLE, SECRETS, key_settings, seed_of
+from tools.simulator.world.keys import IDLE, SECRETS, key_settings, seed_of
 
 __all__ = ["IDLE", "SECRETS", "forward", "key_settings", "keyed", "logged_in", "met", "seed_of"]
 

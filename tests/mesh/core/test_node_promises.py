@@ -212,7 +212,8 @@ def test_a_vanished_client_is_waited_for_and_then_given_up() -> None:
     assert a.metric("stored_envelopes") == 0 and b.metric("subscriptions") == 0
 
 
-@pytest.mark.parametrize("seed", stories(range(8)))
+# A few: the simulator has more, with more faults (tools/simulate).
+@pytest.mark.parametrize("seed", stories(range(3)))
 def test_a_random_story_keeps_every_promise(seed: int) -> None:
     story = Campaign(seed, nodes=2 + seed % 3, subscribers=2 + seed % 4)
     story.run(8.0, faults=2.0)
@@ -220,7 +221,7 @@ def test_a_random_story_keeps_every_promise(seed: int) -> None:
 
 
 # Beside the first few: seeds that found a fault once.
-@pytest.mark.parametrize("seed", stories([*range(6), 176, 328, 340, 522, 556, 1002, 1009, 1056]))
+@pytest.mark.parametrize("seed", stories([0, 1, 176, 328, 340, 522, 556, 1002, 1009, 1056]))
 def test_a_random_story_with_masters_and_ways_keeps_every_promise(seed: int) -> None:
     story = Masters(seed, subscribers=4)
     story.run(8.0)
@@ -228,7 +229,7 @@ def test_a_random_story_with_masters_and_ways_keeps_every_promise(seed: int) -> 
 
 
 @pytest.mark.slow  # for its length
-@pytest.mark.parametrize(("newest", "seed"), [((1, 2), 1), ((1, 2), 2), ((2, 1), 3), ((2, 1, 1), 4)])
+@pytest.mark.parametrize(("newest", "seed"), [((1, 2), 1), ((2, 1, 1), 4)])
 def test_a_random_story_in_a_mesh_of_two_releases_keeps_every_promise(
     newest: tuple[int, ...], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

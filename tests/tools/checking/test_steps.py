@@ -30,6 +30,20 @@ def test_lint_reads_only_the_sources_of_a_change() -> None:
     assert lint.commands[0][-2:] == ("check", "a.py")
 
 
+@pytest.mark.parametrize(
+    ("scope", "checked"),
+    [
+        (Scope(), False),
+        (Scope(is_all=True), True),
+        (Scope(files=("mesh/queue.py",)), False),
+        (Scope(files=("tools/benchmarks/__main__.py",)), True),
+    ],
+)
+def test_types_of_benchmarks_are_checked_with_all_and_when_they_change(scope: Scope, checked: bool) -> None:
+    types = next(step for step in steps(scope, MEMORY) if step.name == "types")
+    assert ("--exclude" not in types.commands[0]) is checked
+
+
 def test_all_and_a_path_say_which_tests_run() -> None:
     assert pytest_words(False, (), MEMORY)[-2:] == ("--workers", str(workers(MEMORY)))
     assert pytest_words(True, (), MEMORY)[-1] == "tests"

@@ -5,7 +5,7 @@ from math import ceil
 from tools.benchmarks.growth.guest import Guest
 from tools.benchmarks.growth.network import Counted, Ways, started, until
 from tools.benchmarks.growth.subscriptions import EACH
-from tools.simulating.world.mesh import SimNetwork
+from tools.simulator.world.mesh import SimNetwork
 
 ROOM = 1 << 40
 BATCH = 100

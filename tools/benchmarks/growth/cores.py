@@ -4,7 +4,7 @@ import gc
 
 from tools.benchmarks.growth.memory import resident
 from tools.benchmarks.growth.network import Counted, started, until
-from tools.simulating.world.mesh import SimNetwork
+from tools.simulator.world.mesh import SimNetwork
 
 APART = 0.05  # simulated s between two starts
 IDLE = 6.0  # simulated s that are measured

@@ -10,10 +10,10 @@ from typing import Any
 
 from tools.benchmarks.growth.host import IDLE
 from tools.running.processes import Failed
-from tools.simulating.world.mesh import SimNetwork
-from tools.simulating.world.network import Pipe
-from tools.simulating.world.node import SimNode
-from tools.simulating.world.worker import Worker
+from tools.simulator.world.mesh import SimNetwork
+from tools.simulator.world.network import Pipe
+from tools.simulator.world.node import SimNode
+from tools.simulator.world.worker import Worker
 
 STEP = 0.05  # simulated s between checks, which are expensive
 PATIENCE = 120.0  # simulated s

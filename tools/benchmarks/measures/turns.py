@@ -19,8 +19,8 @@ from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 from tools.benchmarks.loads.figures import median
 from tools.benchmarks.pages.report import Report, Row
-from tools.simulating.world.mesh import SimNetwork
-from tools.simulating.world.node import SimNode
+from tools.simulator.world.mesh import SimNetwork
+from tools.simulator.world.node import SimNode
 
 WAITING = 40_000  # messages in envelopes of their own,
 PUBLISHERS = 40

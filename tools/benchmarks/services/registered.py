@@ -13,8 +13,8 @@ from mesh.wire.limits import SERVICES
 from tools.benchmarks.growth.memory import resident
 from tools.benchmarks.growth.network import Counted, started, until
 from tools.benchmarks.loads.figures import percentile
-from tools.simulating.world.mesh import SimNetwork
-from tools.simulating.world.network import Pipe
+from tools.simulator.world.mesh import SimNetwork
+from tools.simulator.world.network import Pipe
 
 NODES = ("heron", "stork", "egret", "swan", "teal")
 EACH = 500  # names in one message; registrations in one step

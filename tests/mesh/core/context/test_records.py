@@ -3,7 +3,7 @@
 from mesh.core.context.records import read_record, write_record
 from mesh.operations import Delete, Put
 from tests.simulation import SimNetwork, SimNode
-from tools.simulating.clients.client import SimClient, client_of
+from tools.simulator.clients.client import SimClient, client_of
 
 
 def rows(node: SimNode) -> dict[bytes, bytes]:

@@ -10,7 +10,7 @@ from tests.mesh.store.images import standing
 from tests.seeds import stories
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork
-from tools.simulating.world import network
+from tools.simulator.world import network
 
 NUMBERS = [b"%d" % n for n in range(10)]
 
@@ -323,9 +323,9 @@ def test_the_route_names_all_of_them() -> None:
 # --- everything at once -------------------------------------------------------------------------------------
 
 
-# Beside the first few: seeds that found a fault once. The quick set has a random run of `Masters` instead.
+# A few: the simulator has more (tools/simulate). The quick set has a random run of `Masters` instead.
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_random_story_of_one_master_that_fails_keeps_every_promise(seed: int) -> None:
     story = Several(seed, subscribers=5)
     story.run(8.0)
@@ -333,7 +333,7 @@ def test_a_random_story_of_one_master_that_fails_keeps_every_promise(seed: int) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [103, *range(100, 103)])
+@pytest.mark.parametrize("seed", [103, 100])  # 103 found a fault once
 def test_a_random_story_of_two_masters_that_fail_keeps_every_promise(seed: int) -> None:
     story = Several(seed, subscribers=5)
     story.victims = ("heron", "avalon")

@@ -17,7 +17,7 @@ from mesh.wire.limits import RULES
 from tests.mesh.core.keyed import IDLE, keyed, met, seed_of
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
-from tools.simulating.world.keys import ADMIN
+from tools.simulator.world.keys import ADMIN
 
 D = "D"
 HERON, AVALON = Rule("heron", domains=(D,)), Rule("avalon", domains=(D,))

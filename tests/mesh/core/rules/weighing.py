@@ -8,7 +8,7 @@ from mesh.discovery.state import Sample
 from mesh.wire import commands as c
 from tests.simulated_client import Call, SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
-from tools.simulating.world.network import Network
+from tools.simulator.world.network import Network
 
 IDLE = Sample(cpu=(90.0,), ram_free=4_000, ram_total=8_000)
 HOUR = 3600 * 10**9

@@ -12,7 +12,7 @@ from mesh.wire.envelope import EVERY, REQUEST
 from mesh.wire.frames import read
 from tests.mesh.core.services.user import User
 from tests.simulation import SimNetwork
-from tools.simulating.world.network import Pipe
+from tools.simulator.world.network import Pipe
 
 SOON = HOLD / 2
 

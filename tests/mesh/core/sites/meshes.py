@@ -14,7 +14,7 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.frames import write
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
-from tools.simulating.world.keys import key_settings
+from tools.simulator.world.keys import key_settings
 
 FIRST, SECOND = (
     "tcp://127.0.0.1:5001",

@@ -12,7 +12,7 @@ from tests.mesh.core.sites.meshes import FIRST, gateway, gateway_to, links, memb
 from tests.mesh.core.sites.test_gateway_reload import reloaded
 from tests.seeds import stories
 from tests.simulation import SimNetwork, SimNode
-from tools.simulating.world import network
+from tools.simulator.world import network
 
 SITES = {"LON": ("a", "b"), "NYC": ("c", "d"), "SFO": ("e", "f")}
 

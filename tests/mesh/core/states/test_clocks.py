@@ -10,7 +10,7 @@ from mesh.mapping.rules import Rule
 from mesh.wire.commands import Hello
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
-from tools.simulating.world.keys import idle
+from tools.simulator.world.keys import idle
 
 S = 10**9  # ns
 HOUR = 3600.0

@@ -19,7 +19,7 @@ from tests.mesh.envelopes import envelope
 from tests.seeds import stories
 from tests.simulated_client import Subscription, client_of
 from tests.simulation import SimNetwork, SimNode
-from tools.simulating.world.keys import idle, key_settings
+from tools.simulator.world.keys import idle, key_settings
 
 JOE = "client/joe/session/1"
 FORGED = (

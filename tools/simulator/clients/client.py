@@ -1,0 +1,484 @@
+"""A client of the simulated mesh: the real client core without sockets, event loop or randomness."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Any
+
+from mesh.client.access import Access
+from mesh.client.core.calls import Pending
+from mesh.client.core.client import ClientCore
+from mesh.client.core.client_context import ClientContext
+from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
+from mesh.client.core.framing import Framing
+from mesh.client.core.intake import Intake, Terms
+from mesh.client.message import Batch
+from mesh.errors import MeshError, RemoteError, WouldBlock
+from mesh.security.streamkey import STREAM_SEED, StreamKey
+from mesh.values import Published
+from mesh.wire import commands as c
+from mesh.wire.envelope import FORCE_QUEUING, PERSISTENT, Envelope
+from mesh.wire.properties import Properties, encode_properties
+from tools.simulator.clients.diary import Diary
+from tools.simulator.clients.kept import Call, Got, Subscription, all_of, got
+from tools.simulator.clients.outcome import Outcome
+from tools.simulator.world.network import SECRET, Network, Pipe
+from tools.simulator.world.node import SimNode
+
+FOREVER = float("inf")  # s until a call times out
+Number = tuple[str, int]  # domain, and number of a message
+Post = tuple[str, bytes, str, int, int, str]  # key, content, domain, flags, expires, to
+
+
+class SimClient:
+    """A client whose published messages are in `sent`, and their answers in `answers`.
+
+    With `gathers`, published messages wait to share an envelope, as those of users do. Otherwise each call is
+    an envelope.
+    """
+
+    is_named = True  # its name was chosen
+    gathers = False
+
+    def __init__(
+        self, net: Network[Any], address: str, name: str = "joe", session: int = 0, secret: bytes = SECRET
+    ) -> None:
+        self.net, self.address, self._secret = net, address, secret
+        self.name = self.called(name)
+        rng = net.chance(name)
+        self.key = StreamKey(2 * rng.randbytes(STREAM_SEED // 2))
+        self.stream = self.key.id
+        self.outbox = Diary(4 << 20, 1024, self.wrote)
+        desk = ClientContext(Outcome, rng.random, rng.randbytes, self._wake)
+        self.core = ClientCore(desk, (name, session, self.is_named), self.key, FOREVER, self.outbox)
+        self.pipe: Pipe | None = None
+        self._connection = 0
+        self._framing = Framing(self._put)
+        self._armed = FOREVER
+        self._wanting: deque[list[Post]] = deque()  # calls that wait for space in the window
+        self._stirred: dict[Subscription, None] = {}  # subscriptions that may have messages
+        self.sent: dict[Number, tuple[str, bytes, bool]] = {}
+        self.letters: dict[Number, str] = {}  # receiver by direct message
+        self.answers: dict[Number, c.Answer] = {}  # the latest answer
+        self.warned: set[Number] = set()  # messages that were answered before the final answer
+        self.subscriptions: dict[int, Subscription] = {}
+        self.calls: dict[int, Call] = {}
+        self.refusals: list[c.Refuse] = []
+        self.sources: Any = []  # of the last get; error code on failure
+        self.core.line.open(waits=True)
+        self._turn()
+
+    def called(self, name: str) -> str:
+        return f"client {name} {len(self.net.pipes)}"
+
+    @property
+    def is_up(self) -> bool:
+        return self.core.line.is_up
+
+    @property
+    def is_closed(self) -> bool:
+        return self.core.line.is_closed
+
+    @property
+    def session_name(self) -> str:
+        return self.core.line.name
+
+    # --- publishing ---------------------------------------------------------------------------------------
+
+    def publish(
+        self,
+        keys: str,
+        *contents: bytes,
+        persistent: bool = False,
+        domain: str = "",
+        flags: int = 0,
+        expires: int = 0,
+    ) -> None:
+        """Publish a message for each word of `keys`, as soon as the window has space.
+
+        `expires` is in ns since 1970; 0 means never.
+        """
+        words = keys.split()
+        flags |= PERSISTENT if persistent else 0
+        rows = zip(words, contents or [b""] * len(words), strict=True)
+        self._post([(key, content, domain, flags, expires, "") for key, content in rows])
+
+    def send(
+        self,
+        to: str,
+        content: bytes,
+        *,
+        force: bool = False,
+        persistent: bool = False,
+        domain: str = "",
+        expires: int = 0,
+    ) -> None:
+        """Send a direct message to a client or session."""
+        flags = (FORCE_QUEUING if force else 0) | (PERSISTENT if persistent else 0)
+        self._post([("", content, domain, flags, expires, to)])
+
+    def _post(self, messages: list[Post]) -> None:
+        self.core.desk.now = self.net.now
+        self._wanting.append(messages)
+        self._post_wanted()
+        self._turn()
+
+    def _post_wanted(self) -> None:
+        while self._wanting:
+            messages = self._wanting[0]
+            try:
+                while messages:
+                    self._post_now(*messages[0])
+                    del messages[0]
+            except WouldBlock:
+                return
+            finally:
+                if not messages:
+                    self._wanting.popleft()
+            if not self.gathers:
+                self.core.publisher.seal()
+
+    def _post_now(self, key: str, content: bytes, domain: str, flags: int, expires: int, to: str) -> None:
+        props = encode_properties(Properties(expires=expires))
+        number = self.core.publisher.post(key, content, domain, flags, props, expires, to)
+        verdicts = self.core.publisher.verdicts
+        for last in (False, True):
+            promise = verdicts.when_answered(domain, number, last)
+            assert isinstance(promise, Outcome)
+            promise.then(partial(self._judged, (domain, number), last))
+
+    def _judged(self, number: Number, last: bool, said: Published | None, error: Any) -> None:
+        known = self.answers.get(number)
+        if isinstance(error, MeshError) and error.code == "CLOSED":
+            return
+        if known is not None and (not last or known.state != "FORWARD_WARNING"):
+            return  # the first answer was final
+        if known is not None:
+            self.warned.add(number)
+        if said is not None:
+            answer = c.Answer(*number, number[1], said.state, said.matched, said.note)
+        else:
+            answer = c.Answer(*number, number[1], error.code, text=str(error))
+        self.answers[number] = answer
+        self.answered(answer)
+
+    def answered(self, answer: c.Answer) -> None:
+        """Handle a new answer to one message; subclasses override this."""
+
+    def wrote(self, e: Envelope) -> None:
+        """Record an envelope that leaves for the first time."""
+        for i, content in enumerate(e.contents()):
+            self.sent[e.domain, e.number(i)] = (e.keys[e.row(i)], content, e.persistent)
+            if e.to:
+                self.letters[e.domain, e.number(i)] = e.to
+
+    def settled(self) -> SimClient:
+        """Wait until all published messages are answered, and return the client."""
+        self.net.until(lambda: not self._wanting and self.core.publisher.is_quiet)
+        return self
+
+    @property
+    def is_through(self) -> bool:
+        """Whether all published messages have a final answer."""
+        return not self._wanting and self.core.publisher.builder is None and self.outbox.is_through
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether messages wait to leave although none are in flight."""
+        return bool(self._wanting) and self.outbox.is_through
+
+    def state(self, number: int, domain: str = "") -> str:
+        answer = self.answers.get((domain, number))
+        return answer.state if answer else ""
+
+    # --- reading ------------------------------------------------------------------------------------------
+
+    def inbox(self) -> Subscription:
+        """Subscribe to messages sent to this session, and wait for the confirmation."""
+        s = self.read_inbox()
+        self.net.until(lambda: s.is_confirmed)
+        return s
+
+    def read_inbox(self) -> Subscription:
+        """Subscribe to the inbox without waiting for it."""
+        return self._read(self.core.subscriptions.inbox(), None)
+
+    def subscribe(
+        self,
+        key: str = "",
+        pattern: str = "",
+        *,
+        domain: str = "",
+        initial: bool = True,
+        rate: float | None = None,
+        overflow: str = "",
+        max_queue: int = 0,
+    ) -> Subscription:
+        query = c.Query("exact" if key else "pattern", key or pattern, domain)
+        return self._read(self.core.subscriptions.make(query, initial, Terms(overflow, max_queue)), rate)
+
+    def _read(self, intake: Intake, rate: float | None) -> Subscription:
+        s = self.subscriptions[intake.number] = Subscription(intake, rate)
+        intake.stirred = lambda: self._stirred.setdefault(s)
+        self.core.desk.now = self.net.now
+        self.reads(s)
+        pending = self.core.subscriptions.enter(intake)
+        if pending is not None:
+            self._keep(pending)
+        self._turn()
+        if rate:
+            self._use_some(s, rate)
+        return s
+
+    def reads(self, s: Subscription) -> None:
+        """Handle a subscription before it is sent; subclasses override this."""
+
+    def subscribed(self, key: str = "", pattern: str = "", **options: Any) -> Subscription:
+        """Subscribe, and wait until the subscription is confirmed."""
+        s = self.subscribe(key, pattern, **options)
+        self.net.until(lambda: s.is_confirmed)
+        return s
+
+    def unsubscribe(self, s: Subscription) -> None:
+        del self.subscriptions[s.number]
+        self.core.desk.now = self.net.now
+        pending = self.core.subscriptions.leave(s.intake)
+        if pending is not None:
+            self._keep(pending)
+        self._turn()
+
+    def use(self, s: Subscription, rate: float | None = None) -> None:
+        """Change the rate to `rate` items per second; None consumes at once, and 0 nothing."""
+        s.rate = rate
+        if rate:
+            self._use_some(s, rate)
+        self._stirred[s] = None
+        self._turn()
+
+    def _use_some(self, s: Subscription, rate: float) -> None:
+        """Consume one item now, and further ones at `rate` until the rate changes."""
+        if not self.is_closed and s.rate == rate:
+            self._use_one(s)
+            self._turn()
+            self.net.after(1 / rate, lambda: self._use_some(s, rate))
+
+    def _use_one(self, s: Subscription) -> bool:
+        self.core.desk.now = self.net.now
+        batch = s.intake.next_batch()
+        if batch is None:
+            return False
+        if batch.state == "RETRACTED":
+            self.retracted(s, batch)
+        new = all_of(batch)
+        s.got += new
+        s.intake.mark_consumed()
+        self.used(s, new)
+        return True
+
+    def used(self, s: Subscription, new: list[Got]) -> None:
+        """Handle a consumed batch; subclasses override this."""
+
+    def retracted(self, s: Subscription, batch: Batch) -> None:
+        """Handle received messages that their master has refused; subclasses override this."""
+
+    def came(self, s: Subscription) -> None:
+        """Handle possibly new messages of a subscription; subclasses override this."""
+
+    def missed(self, s: Subscription, gap: int) -> None:
+        """Handle a gap of `gap` dropped messages; subclasses override this."""
+
+    def _look(self) -> None:
+        while self._stirred:
+            stirred, self._stirred = self._stirred, {}
+            for s in stirred:
+                self.came(s)
+                if s.dropped > s.told:
+                    self.missed(s, s.dropped - s.told)
+                    s.told = s.dropped
+                while s.rate is None and self._use_one(s):
+                    pass
+
+    # --- asking -------------------------------------------------------------------------------------------
+
+    def get(self, key: str = "", pattern: str = "", domain: str = "", fresh: bool = False) -> list[Got]:
+        """Return the retained values; their sources are in `sources`."""
+        arguments = {"kind": "exact" if key else "pattern", "text": key or pattern, "domain": domain}
+        call, reply = self._called("get", {**arguments, "fresh": fresh})
+        self.sources = reply.code or reply.value["sources"]
+        return [got(e, i, 0) for e in call.found for i in range(e.count)]
+
+    def erase(self, key: str, domain: str = "") -> Any:
+        """Erase a topic, and return the keys that existed, or the code of the refusal."""
+        _, reply = self._called("erase", {"key": key, "domain": domain})
+        return reply.code or reply.value["erased"]
+
+    def call(self, verb: str, **arguments: Any) -> Any:
+        return self._called(verb, arguments)[1].value
+
+    def _called(self, verb: str, arguments: dict[str, Any]) -> tuple[Call, c.Reply]:
+        call = self.ask(lambda request: c.Call(request, verb, arguments))
+        self.net.until(lambda: call.reply)
+        assert call.reply is not None
+        return call, call.reply
+
+    def ask(self, make: Callable[[int], c.Command]) -> Call:
+        self.core.desk.now = self.net.now
+        call = self._keep(self.core.calls.send_with_timeout(make))
+        self._turn()
+        return call
+
+    def _keep(self, pending: Pending) -> Call:
+        call = self.calls[pending.request] = Call(pending.request, pending.command)
+        assert isinstance(pending.promise, Outcome)
+        pending.promise.then(partial(self._replied, call))
+        return call
+
+    def _replied(self, call: Call, parts: Any, error: Any) -> None:
+        if self.core.is_over and isinstance(error, MeshError) and error.code == "CLOSED":
+            return
+        del self.calls[call.request]
+        if error is not None:
+            call.reply = c.Reply(call.request, code=error.code, text=error.what)
+        else:
+            call.found = [e for _, envelopes in parts for e in envelopes]
+            call.reply = c.Reply(call.request, parts[-1][0])
+        self.concluded(call, call.reply)
+
+    def concluded(self, call: Call, reply: c.Reply) -> None:
+        """Handle the reply to a call; subclasses override this."""
+
+    # --- its connection -----------------------------------------------------------------------------------
+
+    def say(self, command: c.Command, *envelopes: Envelope) -> None:
+        """Send a command that the client core itself would not send."""
+        self.core.line.send(command, envelopes)
+        self._turn()
+
+    def connected(self) -> SimClient:
+        self.net.until(lambda: self.is_up)
+        return self
+
+    def close(self) -> None:
+        self.core.desk.now = self.net.now
+        self.core.close()
+        self._turn()
+
+    def move(self, address: str) -> None:
+        """Move to the node at `address`; unanswered messages are resent there with their old numbers."""
+        self.address = address
+        self.core.move(self.net.now)
+        self._turn()
+
+    def lose(self) -> None:
+        """Treat the connection as lost."""
+        self.on_closed(self._connection)
+
+    def die(self) -> None:
+        """End without a goodbye, as `kill -9` does."""
+        if not self.is_closed:
+            self.core.close()
+            self.core.tick(self.net.now)
+            self._end_pipe()
+
+    def _end_pipe(self) -> None:
+        if self.pipe is not None:
+            self.pipe.end(self)
+
+    def on_closed(self, key: Hashable) -> None:
+        if isinstance(key, int) and not self.is_closed:
+            self.core.on_disconnected(self.net.now, key)
+            self._turn()
+
+    def hear(self, key: Hashable, frames: list[bytes]) -> None:
+        if key != self._connection or self.is_closed:
+            return
+        now = self.net.now
+        try:
+            message = self._framing.received(now, frames)
+        except RemoteError as error:
+            self.core.on_disconnected(now, self._connection, str(error))
+        else:
+            if message is None:
+                self.core.on_piece(now, self._connection)
+            else:
+                self.told(*message)
+                self.core.received(now, self._connection, *message)
+        self._post_wanted()
+        self._turn()
+
+    def told(self, command: c.Command, envelopes: list[Envelope]) -> None:
+        """Handle a command before the client core receives it."""
+        match command:
+            case c.Refuse():
+                self.refusals.append(command)
+            case c.Welcome():
+                self.enter(command)
+            case c.Items():
+                self.check_places(command, envelopes)
+
+    def enter(self, w: c.Welcome) -> None:
+        """Handle the welcome of a node; subclasses override this."""
+
+    def check_places(self, command: c.Items, envelopes: list[Envelope]) -> None:
+        """Assert that a persistent message has one place in one log, for all subscribers."""
+        for head, e in zip(command.heads, envelopes, strict=True):
+            for _, column in head.targets:
+                indices = memoryview(column).cast("H") if column else range(e.count)
+                for i in indices if head.position and e.persistent else ():
+                    place = (head.master, head.position)
+                    known = self.net.places.setdefault((e.stream, e.domain, e.number(i), e.to), place)
+                    assert known == place, f"message {e.number(i)} was taken twice: at {known} and {place}"
+
+    # --- for its core -------------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        self.net.after(0.0, self._turn)
+
+    def _turn(self) -> None:
+        """Run the core until nothing is left to do, and schedule the next run."""
+        now = self.net.now
+        self._look()
+        while effects := self.core.tick(now):
+            for effect in effects:
+                self._do(effect)
+            self._look()
+        due = self.core.due
+        if due < self._armed:
+            self._armed = due
+            self.net.at(due, partial(self._rung, due))
+
+    def _rung(self, due: float) -> None:
+        """Run, unless an earlier run has replaced this one and scheduled the next."""
+        if due == self._armed:
+            self._armed = FOREVER
+            self._turn()
+
+    def _do(self, effect: ClientEffect) -> None:
+        match effect:
+            case SendCommand(key, command, envelopes):
+                if key == self._connection:
+                    self._framing.send(command, envelopes)
+            case Find():
+                self.core.found(self.net.now, Access(self.address, secret=self._secret))
+            case DialNode(key, access):
+                self._connection, self._framing = key, Framing(self._put)
+                self.pipe = self.net.connect(self, key, access.address)
+            case CloseConnection():
+                self._connection = 0
+                self._end_pipe()
+            case Report(kind, text):
+                self.happened(kind, text)
+
+    def happened(self, kind: str, text: str) -> None:
+        """Handle an event, as users receive it; subclasses override this."""
+
+    def _put(self, frames: list[bytes]) -> None:
+        if self.pipe is not None and self.pipe.is_open:
+            self.pipe.send(0, frames)
+
+
+def client_of(node: SimNode, name: str = "joe", **options: Any) -> SimClient:
+    """Return a connected client of `node`, by its local socket unless `options` name an address."""
+    return SimClient(node.net, options.pop("address", node.ipc), name, **options).connected()

@@ -1,0 +1,388 @@
+"""A client that puts into queues and consumes from them, with each step in the history."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import cycle
+from random import Random
+from typing import Any
+
+from mesh.client.core.delivered_envelope import ACK, HERE, DeliveredEnvelope
+from mesh.client.core.publisher import PutTerms
+from mesh.client.core.queue_consumption import QueueConsumption
+from mesh.errors import MeshError, WouldBlock
+from mesh.names import PUTS, SUBS
+from mesh.values import Headers
+from mesh.wire import commands as c
+from mesh.wire.envelope import PERSISTENT, Envelope
+from mesh.wire.properties import Properties, decode_properties, encode_properties
+from tools.simulator.clients.diary import sum_of
+from tools.simulator.clients.kept import Call
+from tools.simulator.clients.partner import Partner
+
+AGAIN = 1.0  # s until a refused call is retried
+AGAIN_AND_AGAIN = ("queue_declare", "queue_remove", "durable", "durable_remove")
+WORDS = {ACK: "ack", c.NACK: "nack", c.REJECT: "reject", c.EXTEND: "extend"}
+# Letters for the outcome of a message: "a" acked, "n" nacked, "d" nacked with a delay, "r" rejected, "e"
+# lease extended, "." not settled.
+SAYS = {"a": ACK, "n": c.NACK, "d": c.NACK, "r": c.REJECT, "e": c.EXTEND}
+LATER, LONGER = 1500, 4000  # ms
+USUAL = (5, 0, "")  # default priority, delay and group
+Name = tuple[str, str, int]  # stream, domain, and number of a message
+
+
+@dataclass(eq=False)
+class Consumer:
+    """A queue from which the client consumes.
+
+    `seconds` is the processing time of a message. `habits` has letters of SAYS, of which one is drawn for
+    each message.
+    """
+
+    taking: QueueConsumption
+    seconds: float
+    habits: str
+    dice: Random
+    opening: int = 0  # last epoch in the history
+    silent: list[tuple[DeliveredEnvelope, int]] = field(
+        default_factory=list
+    )  # deliveries without a settlement
+
+
+class Hand(Partner):
+    """A client of queues.
+
+    Its events: `put` with the terms and kind in `keys`; `put said` with the answer; `opened` at the start of
+    an epoch, with the messages from before in `keys`; `began` when the user receives a message; `says` when
+    the user settles it; `settled` when the node has stored that.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        self.takers: dict[str, Consumer] = {}  # by their names in the script
+        self._puts: deque[Callable[[], None]] = deque()  # puts that wait for space in the window
+        self._wanted: dict[str, tuple[Any, ...]] = {}  # consumers that are requested until they succeed
+        super().__init__(*args)
+
+    @property
+    def is_through(self) -> bool:
+        return not self._puts and super().is_through
+
+    @property
+    def is_stuck(self) -> bool:
+        return super().is_stuck or (bool(self._puts) and self.outbox.is_through)
+
+    # --- putting ------------------------------------------------------------------------------------------
+
+    def put(
+        self,
+        queue: str,
+        contents: Sequence[bytes],
+        flags: str,
+        how: PutTerms,
+        kinds: Sequence[str],
+        ttl: float,
+    ) -> None:
+        """Put messages one by one, as soon as there is space.
+
+        The messages have the `kinds` as a header, in turn. `ttl` is in s; 0 means no expiry.
+        """
+        for content, kind in zip(contents, cycle(kinds), strict=False):
+            self._puts.append(partial(self._put_now, queue, content, flags, how, kind, ttl))
+        self._turn_with_asks()
+
+    def _post_wanted(self) -> None:
+        super()._post_wanted()
+        while self._puts:
+            try:
+                self._puts[0]()
+            except WouldBlock:
+                return
+            self._puts.popleft()
+
+    def _put_now(self, queue: str, content: bytes, flags: str, how: PutTerms, kind: str, ttl: float) -> None:
+        expires = self.net.wall + int(ttl * 1e9) if ttl else 0
+        props = encode_properties(Properties(Headers([("kind", kind)]), expires=expires))
+        to, publisher = PUTS + queue, self.core.publisher
+        how = () if how == USUAL else how
+        number = publisher.append_put(to, how, "", content, PERSISTENT * ("p" in flags), props, expires)
+        promise: Any = publisher.verdicts.when_answered(to, number, True)
+        promise.then(partial(self._put_said, to, number))
+
+    def _put_said(self, to: str, number: int, said: Any, error: Any) -> None:
+        state = error.code if isinstance(error, MeshError) else said.state
+        if state != "CLOSED":
+            self.history.met(f"put: {state}")
+            where = {"stream": self.stream.hex(), "domain": to, "first": number, "to": self.session_name}
+            self.event("put said", text=state, **where)
+
+    def wrote(self, e: Envelope) -> None:
+        if not e.domain.startswith(PUTS):
+            super().wrote(e)
+            return
+        how = " ".join(map(str, e.put))
+        for i, content in enumerate(e.contents()):
+            kind = decode_properties(e.message(i)[0]).headers.get("kind", "")
+            self.event(
+                "put",
+                stream=e.stream.hex(),
+                domain=e.domain,
+                first=e.number(i),
+                text=sum_of(content),
+                flags="p" * e.persistent,
+                keys=(how, kind),
+                stamp=e.expires,
+            )
+
+    # --- taking -------------------------------------------------------------------------------------------
+
+    def take(self, name: str, *wanted: Any) -> None:
+        """Consume from a queue; retry until it succeeds.
+
+        `wanted` has queue, credit, selector, lease in ms, and the seconds and habits of a Consumer.
+        """
+        self.core.desk.now = self.net.now
+        self._wanted[name] = wanted
+        queue, credit, selector, lease, seconds, habits = wanted
+        core = self.core
+        taking = core.queues.make(core.subscriptions.next_number(), PUTS + queue, credit, selector, lease)
+        taking.stirred = lambda: None  # it is polled in each turn
+        dice = self.net.chance(f"{self.name} takes {name} {taking.number}")
+        self.takers[name] = it = Consumer(taking, seconds, habits, dice)
+        promise: Any = core.queues.enter(taking)
+        promise.then(lambda _, error: self._begun(name, it, error))
+        self._turn()
+
+    def _begun(self, name: str, it: Consumer, error: Any) -> None:
+        if isinstance(error, MeshError) and error.code != "CLOSED" and self.takers.get(name) is it:
+            self.history.met(f"take: {error.code}")
+            del self.takers[name]
+            self.net.after(AGAIN, partial(self._take_again, name))
+
+    def _take_again(self, name: str) -> None:
+        if not self.is_closed and name in self._wanted and name not in self.takers:
+            self.take(name, *self._wanted[name])
+
+    def untake(self, name: str) -> None:
+        self._wanted.pop(name, None)
+        it = self.takers.pop(name, None)
+        if it is not None:
+            self.core.desk.now = self.net.now
+            self.core.queues.leave(it.taking)
+            self._turn()
+
+    def hurry(self) -> None:
+        """Change all consumers to process deliveries without delay, and to ack them.
+
+        Unsettled messages with a lease stay unsettled, so that other consumers receive them.
+        """
+        super().hurry()
+        self.core.desk.now = self.net.now
+        for it in self.takers.values():
+            it.seconds, it.habits = 0.0, "a"
+            silent, it.silent = it.silent, []
+            self._work_at(it, [] if it.taking._lease else silent, False)
+        self._turn()
+
+    def _look(self) -> None:
+        super()._look()
+        for name, it in list(self.takers.items()):
+            self.core.desk.now = self.net.now
+            self._note_opening(it)
+            if it.taking.error is not None:
+                self._begun(name, it, it.taking.error)
+            new: list[tuple[DeliveredEnvelope, int]] = []
+            while (taken := it.taking.take_message()) is not None:
+                lot, place, message = taken
+                tries, content = lot.tries[place] if lot.tries else 0, sum_of(message.content)
+                self._told_of(it, "began", (lot, place), tries, content)
+                new.append((lot, place))
+            if it.seconds:
+                for one in new:
+                    self.net.after(it.seconds * it.dice.random(), partial(self._work_at, it, [one], True))
+            else:
+                self._work_at(it, new, False)
+
+    def _note_opening(self, it: Consumer) -> None:
+        """Record that an epoch has begun, and which messages are kept from before."""
+        taking = it.taking
+        if taking._epoch >= 0 and taking._opening != it.opening:
+            it.opening = taking._opening
+            kept = [
+                "{} {} {}".format(*_name(lot, place))
+                for lot in taking._lots
+                for place in lot.are(HERE, 0, len(lot))
+                if lot.tag_of(place, it.opening)
+            ]
+            if kept:
+                self.history.met("what somebody had kept over a reconnect", len(kept))
+            self._opened(taking.number, taking.address, taking._epoch, kept)
+
+    def _opened(self, number: int, address: str, epoch: int, kept: Sequence[str]) -> None:
+        keys = (self.session_name, *kept)
+        self.event("opened", sub=number, domain=address, stamp=epoch, keys=keys)
+
+    def _told_of(
+        self, it: Consumer, kind: str, one: tuple[DeliveredEnvelope, int], tries: int = 0, text: str = ""
+    ) -> None:
+        stream, domain, number = _name(*one)
+        self.event(
+            kind,
+            stream=stream,
+            domain=domain,
+            first=number,
+            sub=it.taking.number,
+            gap=tries,
+            text=text,
+            keys=(self.session_name,),
+            to=it.taking.address,
+        )
+
+    # --- settling -----------------------------------------------------------------------------------------
+
+    def _work_at(self, it: Consumer, some: Sequence[tuple[DeliveredEnvelope, int]], then_looks: bool) -> None:
+        """Settle each delivery, or leave it unsettled, as drawn from the habits of the consumer."""
+        if self.is_closed:
+            return
+        self.core.desk.now = self.net.now
+        words: dict[str, list[tuple[DeliveredEnvelope, int]]] = {}
+        for one in some:
+            words.setdefault(it.dice.choice(it.habits), []).append(one)
+        for word, ones in words.items():
+            self._say(it, word, ones)
+        if then_looks:
+            self._turn()
+
+    def _say(self, it: Consumer, word: str, ones: list[tuple[DeliveredEnvelope, int]]) -> None:
+        if word == ".":
+            it.silent += ones
+            return
+        fit = [one for one in ones if _can_say(it.taking, one)]
+        if not fit:
+            return
+        what, delay = SAYS[word], {"d": LATER, "e": LONGER}.get(word, 0)
+        of: dict[DeliveredEnvelope, list[int]] = {}
+        for lot, place in fit:
+            of.setdefault(lot, []).append(place)
+            self._told_of(it, "says", (lot, place), text=WORDS[what])
+        promise: Any = it.taking.settle_messages(what, list(of.items()), delay, "no" if word == "r" else "")
+        promise.then(lambda _, error: self._settled(it, word, fit, error))
+        if word == "e":
+            seconds = LONGER / 2000
+            self.net.after(seconds, partial(self._say_later, it, "a", fit))
+
+    def _say_later(self, it: Consumer, word: str, ones: list[tuple[DeliveredEnvelope, int]]) -> None:
+        if not self.is_closed:
+            self.core.desk.now = self.net.now
+            self._say(it, word, ones)
+            self._turn()
+
+    def _settled(
+        self, it: Consumer, word: str, ones: list[tuple[DeliveredEnvelope, int]], error: Any
+    ) -> None:
+        code = error.code if isinstance(error, MeshError) else "OK"
+        if code not in ("OK", "CLOSED"):
+            self.history.met(f"settled in vain: {code}")
+        if code == "OK":
+            for one in ones:
+                self._told_of(it, "settled", one, text=WORDS[SAYS[word]])
+        elif code not in ("CLOSED", "LEASE_OVER", "NO_QUEUE") and word != "e":
+            self.net.after(AGAIN, partial(self._say_later, it, word, ones))
+
+    # --- what the real client would not send
+    # --------------------------------------------------------------------
+
+    def say_stale(self, name: str) -> None:
+        """Ack deliveries of the epoch before this one."""
+        it = self.takers.get(name)
+        if it is not None and it.taking._epoch > 1 and self.is_up:
+            self.core.desk.now = self.net.now
+            self.history.met("an ack of another epoch")
+            self.say(c.Settle(it.taking.number, it.taking._epoch - 1, (1, 2)))
+
+    def claim(self, queue: str, other: bytes) -> None:
+        """Claim messages that another producer put and this client never received, then stop consuming."""
+        self.core.desk.now = self.net.now
+        number, address = self.core.subscriptions.next_number(), PUTS + queue
+        held = ((other, (1, 60)),)
+
+        def begin(request: int) -> c.Consume:
+            return c.Consume(request, number, address, 60, begun=0, held=held)
+
+        pending = self.core.calls.send(begin, lambda: self._claimed(number, address, other, pending.parts))
+        pending.refused = lambda _: None
+        self._turn()
+
+    def _claimed(self, number: int, address: str, other: bytes, parts: Any) -> None:
+        said, void = parts[-1][0], set[int]()
+        for first, last in zip(said["void"][::2], said["void"][1::2], strict=True):
+            void.update(range(first, last + 1))
+        self.history.met("something was claimed that nobody was given")
+        kept = [f"{other.hex()} {address} {n}" for n in range(1, 61) if n not in void]
+        self._opened(number, address, said["epoch"], kept)
+        self.core.calls.send(lambda request: c.Consume(request, number, address, 0, begun=60))
+
+    # --- asking -------------------------------------------------------------------------------------------
+
+    def ask_queue(self, verb: str, **arguments: Any) -> None:
+        """Call a verb of queues or durable subscriptions, such as `queue_declare`."""
+        self.ask(lambda request: c.Call(request, verb, arguments))
+
+    def ask_durable(self, name: str, pattern: str, domain: str) -> None:
+        """Create a durable subscription.
+
+        The later `durable` event means that all reachable nodes know the subscription.
+        """
+        query = "pattern" if any(letter in pattern for letter in "+#") else "exact", pattern, domain
+        self.ask_queue("durable", name=name, queries=[query])
+
+    def forget_node(self, name: str) -> None:
+        self.ask(lambda request: c.Call(request, "peer", {"rm": name}))
+
+    def concluded(self, call: Call, reply: c.Reply) -> None:
+        super().concluded(call, reply)
+        command = call.command
+        if not isinstance(command, c.Call) or not command.verb.startswith(("queue_", "durable")):
+            return
+        if command.verb == "queue_move":
+            self.history.met(f"moved by hand: {reply.code or 'OK'}")
+        elif command.verb == "queue_drain":
+            self.history.met(f"drain, {command.arguments['do']}: {reply.code or 'OK'}")
+        if command.verb == "durable" and not reply.code:
+            ((_, pattern, domain),) = command.arguments["queries"]
+            queue = PUTS + SUBS + command.arguments["name"]
+            self.event("durable", domain=queue, keys=(pattern,), text=domain)
+        if reply.code and command.verb in AGAIN_AND_AGAIN and reply.code not in ("NO_QUEUE", "QUEUE_IN_USE"):
+            again = partial(self.ask_queue, command.verb, **command.arguments)
+            self.net.after(AGAIN, lambda: None if self.is_closed else again())
+        elif command.verb == "queue_info" and not reply.code:
+            row: Any = reply.value
+            figures = ("ready", "out", "delayed", "bytes", "consumers")
+            text = " ".join(f"{name} {row[name]}" for name in figures)
+            self.event("queue info", domain=PUTS + row["name"], text=text)
+
+    def die(self) -> None:
+        self._forget_all()
+        super().die()
+
+    def close(self) -> None:
+        self._forget_all()
+        super().close()
+
+    def _forget_all(self) -> None:
+        self.takers.clear()
+        self._wanted.clear()
+
+
+def _can_say(taking: QueueConsumption, one: tuple[DeliveredEnvelope, int]) -> bool:
+    try:
+        taking.check(*one)
+    except MeshError:
+        return False
+    return True
+
+
+def _name(lot: DeliveredEnvelope, place: int) -> Name:
+    return lot.stream.hex(), lot.batch._envelope.to, lot.numbers()[place]

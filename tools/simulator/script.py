@@ -1,0 +1,53 @@
+"""The script of a scenario: everything is decided from the seed, so that a run can be repeated in part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tools.simulator.casts import Cast
+from tools.simulator.steps import Step
+from tools.simulator.world.weather import FAIR, Wire
+
+ENVELOPE = 3_000  # largest published envelope in bytes of credit
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A mesh, its faults, and its workload, in order of time."""
+
+    seed: int
+    profile: str
+    cast: Cast
+    seconds: float
+    wire: Wire
+    disk: tuple[float, float]
+    drifts: dict[str, float]
+    settings: dict[str, Any]
+    late: tuple[str, ...]  # nodes that a step starts
+    clients: dict[str, str]  # clients from the beginning: name -> node
+    steps: tuple[Step, ...] = field(default=())
+    is_keyed: bool = False
+    tells_states: bool = False  # whether nodes publish node states and shared rules
+    own: dict[str, dict[str, Any]] = field(default_factory=dict)  # settings of single nodes
+    far: Wire = FAIR  # between sites
+    has_descriptors: bool = False  # whether connections have descriptors with delayed events
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return self.cast.nodes
+
+
+def room_for(cast: Cast, window: int) -> int:
+    """Return the bytes that may be in flight to one reader: from each node, and from two more publishers."""
+    return (len(cast.nodes) + 2) * (window + ENVELOPE)
+
+
+def with_steps(script: Script, steps: tuple[Step, ...]) -> Script:
+    return replace(script, steps=steps)
+
+
+def within(script: Script, seconds: float) -> Script:
+    """Return the script without what comes after `seconds`."""
+    steps = tuple(step for step in script.steps if step.at < seconds)
+    return replace(script, seconds=min(script.seconds, seconds), steps=steps)
