@@ -6,7 +6,6 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.sites.gateway import Gateways
-from mesh.routing.log import stream_key
 from mesh.sites.accepting import Accepts
 from mesh.values import Hop
 from mesh.wire.commands import Answer, Behind, Outcome, Relay, Relayed
@@ -158,7 +157,7 @@ def test_of_a_gateway_that_is_gone_nothing_is_under_way_any_more() -> None:
     sites.hf.kill()
     sites.net.until(lambda: not links(sites.first) - 1 and not links(sites.second) - 1)
     assert not any(node.core.parts.through.figures()["site_passing_bytes"] for node in sites.middle)
-    assert not any(node.core.parts.through._lines[NET2] for node in sites.middle)
+    assert not any(node.core.parts.through._flights[NET2] for node in sites.middle)
 
 
 def test_what_is_put_off_for_one_site_holds_up_nothing_that_goes_to_another_one() -> None:
@@ -173,7 +172,7 @@ def test_what_overtook_something_that_was_lost_is_asked_for_again() -> None:
     sites = Middle()
     transit, source = sites.first.core.parts.transit, sites.second.uuid
     it = from_hf(sites, 2)
-    transit._lost[NET2, stream_key(it), (source, False)] = 1
+    transit._lost[NET2, (it.stream, it.domain), (source, False)] = 1
     refused: list[tuple[bytes, str]] = []
 
     def refuse(source: bytes, site: str, envelope: Envelope, state: str = "") -> None:
