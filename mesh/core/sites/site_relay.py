@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -47,7 +47,7 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.limits import STAYS
 from mesh.wire.replies import Depth
 
-STREAM = 16  # bytes
+STREAM = 16  # bytes of a key of stream and domain that are the stream
 KNOWN = 10_000  # topics whose sites are cached
 TOLD_AGAIN = 60.0  # s between two warnings about a site that defers
 TEXT = 300  # characters of another site's text
@@ -63,10 +63,8 @@ class Outbound:
     """The messages for one site, and the gateways that they use."""
 
     feed: SiteFeed
-    ways: dict[bytes, bytes] = field(default_factory=dict)  # stream -> gateway
     notes: dict[bytes, bytes] = field(default_factory=dict)  # notes of gateways, when last read
     unsent: dict[bytes, deque[PartlySent]] = field(default_factory=dict)  # by stream and domain
-    open: Counter[bytes] = field(default_factory=Counter)  # sent and unanswered, by stream
     pauses: StreamBackoff = field(default_factory=StreamBackoff)  # by stream and domain
     untold: int = 0  # dropped messages not yet reported to the site
     put_off_told: float = float("-inf")  # time of the last warning about deferral
@@ -271,10 +269,8 @@ class SiteRelay(Component):
         for key in {stream_key(given.envelope) for given in void}:
             if left := [given for given in out.unsent.pop(key, ()) if given.left]:
                 out.unsent[key] = deque(left)
-            if not out.feed.custody.has(key):
+            if key not in out.feed.custody.flight:
                 out.pauses.drop_stream(key)
-        for given in void:
-            self._is_done(out, given.envelope.stream)
         if out.feed.position != before:
             self._write_position(out.feed)
 
@@ -324,7 +320,6 @@ class SiteRelay(Component):
         out, key = self._outbound[feed.site], stream_key(given.envelope)
         if key not in out.pauses:
             out.unsent.setdefault(key, deque()).append(given)
-        out.open[given.envelope.stream] += 1
         self._is_due(feed.site)
 
     # --- gateways ---------------------------------------------------------------------------------------
@@ -345,12 +340,11 @@ class SiteRelay(Component):
     def _requeue_in_flight(self, out: Outbound, lost: Sequence[bytes]) -> None:
         """Resend the unanswered messages of streams that used the gateways in `lost`, unless deferred."""
         self._is_due(out.feed.site)
-        streams = {stream for stream, way in out.ways.items() if way in lost}
-        for stream in streams:
-            del out.ways[stream]
-        for key in out.feed.custody.streams() if streams else ():
-            if key[:STREAM] in streams and key not in out.pauses:
-                out.unsent[key] = deque(out.feed.custody.unanswered(key))
+        custody = out.feed.custody
+        for key in custody.flight.streams_by(lambda way: way in lost):
+            custody.flight.assign_route(key, None)
+            if key not in out.pauses:
+                out.unsent[key] = deque(custody.unanswered(key))
 
     def _is_due(self, site: str) -> None:
         self._due[site] = None
@@ -369,7 +363,9 @@ class SiteRelay(Component):
         unsent, out.unsent = out.unsent, {}
         void: list[PartlySent] = []
         for key, givens in unsent.items():
-            way = self._gateway_of(out, key[:STREAM])
+            if key not in out.feed.custody.flight:  # answered meanwhile
+                continue
+            way = self._gateway_of(out, key)
             leave = going.setdefault(way, [])
             for given in givens:
                 if out.feed.is_void(given):
@@ -382,13 +378,13 @@ class SiteRelay(Component):
                 self._ship(out.feed.site, uuid, envelopes)
         self._expire(out, void)
 
-    def _gateway_of(self, out: Outbound, stream: bytes) -> bytes:
-        way = out.ways.get(stream)
+    def _gateway_of(self, out: Outbound, key: bytes) -> bytes:
+        flight, relays = out.feed.custody.flight, self._desk.settings.relays
+        way = flight.route_of(key)
         if way is None:
-            relays = self._desk.settings.relays
-            way = gateway(stream, out.feed.site, out.notes.keys(), relays)
+            way = gateway(key[:STREAM], out.feed.site, out.notes.keys(), relays)
             assert way is not None  # checked by the caller
-            out.ways[stream] = way
+            flight.assign_route(key, way)
         return way
 
     def _as_it_leaves(self, out: Outbound, given: PartlySent) -> Iterator[Envelope]:
@@ -422,13 +418,11 @@ class SiteRelay(Component):
         if answer.state != "OK" and self._is_put_off(out, key, outcome):
             return
         before = feed.position
-        for given, parts in feed.apply_answer(outcome.stream, answer, self._desk.now):
-            for first, last in parts if answer.state != "OK" else ():
-                dead = replace(given.envelope, to=f"site/{feed.site}")
-                self._dead.publish_refused(dead, replace(answer, first=first, last=last))
-            if not given.left:
-                self._is_done(out, outcome.stream)
-        if feed.custody.has(key):
+        parts = feed.apply_answer(outcome.stream, answer, self._desk.now)
+        for given, first, last, _ in parts if answer.state != "OK" else ():
+            dead = replace(given.envelope, to=f"site/{feed.site}")
+            self._dead.publish_refused(dead, replace(answer, first=first, last=last))
+        if key in feed.custody.flight:
             out.pauses.went_on(key, self._desk.now)
             self._desk.wake(out.pauses.deadline())
         else:
@@ -439,7 +433,7 @@ class SiteRelay(Component):
     def _is_put_off(self, out: Outbound, key: bytes, outcome: Outcome) -> bool:
         """Defer the stream if the site may accept the refused messages later; return whether it does."""
         answer, now, site = outcome.answer, self._desk.now, out.feed.site
-        about = list(out.feed.custody.about(outcome.stream, answer))
+        about = out.feed.custody.about(outcome.stream, answer)
         if not about or not is_put_off(answer, about):
             return False
         self._desk.wake(out.pauses.defer_stream(key, now))
@@ -458,12 +452,6 @@ class SiteRelay(Component):
                 out.unsent[key] = deque(out.feed.custody.unanswered(key))
                 self._is_due(site)
             self._desk.wake(out.pauses.deadline())
-
-    def _is_done(self, out: Outbound, stream: bytes) -> None:
-        out.open[stream] -= 1
-        if not out.open[stream]:
-            del out.open[stream]
-            out.ways.pop(stream, None)
 
     def _write_position(self, feed: SiteFeed) -> None:
         self._disk.later("position", feed.key, position_key(feed, feed.position))
