@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from mesh.streams.ranges import Ranges
@@ -112,7 +114,9 @@ class InFlight(Generic[K, W, R]):
         `is_shared=False` if no number has two waiters: the search then ends with the last number.
         """
         waiters = self._open.get(stream)
-        if waiters is None or not 1 <= first <= last or route not in (None, self._routes.get(stream)):
+        if waiters is None or not 1 <= first <= last:
+            return []
+        if route is not None and route != self._routes[stream]:
             return []
         parts: list[AnsweredPart[W]] = []
         done: list[W] = []
@@ -121,33 +125,37 @@ class InFlight(Generic[K, W, R]):
             taken = numbers.remove(first, last) if is_final else numbers.common(first, last)
             if not taken:
                 continue
-            if self._sizes:
-                before = numbers.count() + (_count(taken) if is_final else 0)
-                parts += self._freed(stream, waiter, taken, before)
-            else:
-                parts += [(waiter, a, b, 0) for a, b in taken]
+            for a, b in taken:
+                parts.append((waiter, a, b, 0))
+                missing -= b - a + 1
             if not numbers:
                 done.append(waiter)
-            if not is_shared:
-                missing -= _count(taken)
-                if not missing:
-                    break
+            if not (missing or is_shared):
+                break
+        if self._sizes:
+            parts = [*self._freed(stream, parts, is_final)]
         for waiter in done:
-            self.drop(stream, waiter)
+            del waiters[waiter]
+        if not waiters:
+            del self._open[stream]
+            self._routes.pop(stream, None)
         return parts
 
     def _freed(
-        self, stream: K, waiter: W, taken: Sequence[tuple[int, int]], before: int
+        self, stream: K, parts: Sequence[AnsweredPart[W]], is_final: bool
     ) -> Iterator[AnsweredPart[W]]:
-        """Yield the parts with their share of the waiter's bytes, which were for `before` numbers."""
-        size = self._sizes.pop((stream, waiter), 0)
-        for first, last in taken:
-            count = last - first + 1
-            freed = size * count // before
-            size, before = size - freed, before - count
-            yield waiter, first, last, freed
-        if size:
-            self._sizes[stream, waiter] = size
+        """Yield the parts with the bytes that each frees: its share of those that its waiter has left."""
+        for waiter, found in groupby(parts, itemgetter(0)):
+            runs = [(first, last) for _, first, last, _ in found]
+            size, numbers = self._sizes.pop((stream, waiter), 0), self._open[stream][waiter]
+            share = numbers.count() + (sum(last - first + 1 for first, last in runs) if is_final else 0)
+            for first, last in runs:
+                count = last - first + 1
+                freed = size * count // share
+                size, share = size - freed, share - count
+                yield waiter, first, last, freed
+            if size:
+                self._sizes[stream, waiter] = size
 
     def covers(self, stream: K, waiter: W, first: int, last: int) -> bool:
         """Return whether all of these numbers are in flight for the waiter."""
@@ -187,7 +195,3 @@ class InFlight(Generic[K, W, R]):
         """Remove the waiters that `is_gone` selects from all streams, and return what they had in flight."""
         gone = [(stream, each) for stream, waiters in self._open.items() for each in waiters if is_gone(each)]
         return [self.drop(stream, waiter) for stream, waiter in gone]
-
-
-def _count(runs: Sequence[tuple[int, int]]) -> int:
-    return sum(last - first + 1 for first, last in runs)

@@ -133,6 +133,10 @@ class Ranges:
     def remove(self, first: int, last: int) -> list[tuple[int, int]]:
         """Remove first..last, and return the parts of it that were in the set, in order."""
         firsts, lasts = self._firsts, self._lasts
+        if firsts and first <= firsts[0] and lasts[-1] <= last:  # the usual case: all
+            taken = list(zip(firsts, lasts, strict=True))
+            self._firsts, self._lasts = [], []
+            return taken
         start, stop = bisect_left(lasts, first), bisect_right(firsts, last)
         if start >= stop:
             return []

@@ -139,7 +139,9 @@ class Groups(Component):
         for uuid, members in self._members.members(name).items() if not is_here else ():
             if uuid in self._peers:
                 nodes[self._peers[uuid].node.name] = members
-        return {node: members for node, members in nodes.items() if node not in in_vain}
+        for node in in_vain:
+            nodes.pop(node, None)
+        return nodes
 
     def _assign_members(self, group: Group, e: Envelope) -> None:
         if not e.flags & ERASED:
@@ -180,7 +182,10 @@ class Groups(Component):
         if not parts:
             self._desk.count("unasked")
             return
-        self._count_settled(uuid, sum(last - first + 1 for _, first, last, _ in parts))
+        n = 0
+        for _, first, last, _ in parts:
+            n += last - first + 1
+        self._count_settled(uuid, n)
         if a.state != "OK":
             self._reassign(uuid, parts)
 
