@@ -50,6 +50,7 @@ from mesh.core.services.listing import Listing
 from mesh.core.services.room import Services
 from mesh.core.sites.answering import Answering
 from mesh.core.sites.gateway import Gateways
+from mesh.core.sites.gateway_notes import GatewayNotes
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.gateway_routes import GatewayRoutes
 from mesh.core.sites.indirect_sites import IndirectSites
@@ -230,13 +231,14 @@ class Parts:
         transit = self.transit = GatewayRelay(desk, gateways, services.presence, n)
         pausing = Pausing(desk, disk, shared)
         marking = TransferMarks(desk, disk)
+        notes = GatewayNotes(desk, transit)
         relaying = self.relaying = SiteRelay(
             desk,
             disk,
             router,
             n,
-            services.presence,
             transit,
+            notes,
             dead,
             settling.on_released,
             paging,
@@ -256,12 +258,10 @@ class Parts:
             pausing.is_paused,
             marking.dropped_count,
         )
-        through = self.through = SitePassThrough(
-            desk, transit, services.presence, n, answering, pausing.why_paused
-        )
+        through = self.through = SitePassThrough(desk, transit, notes, n, answering, pausing.why_paused)
         beyond = IndirectSites(desk, gateways, transit, n, questions, pausing.is_paused)
         entering = self.entering = SiteIngress(desk, forwarder, answering, through)
-        exits = GatewayRoutes(desk, n, services.presence, transit)
+        exits = GatewayRoutes(desk, n, services.presence, transit, notes)
         letters = self.letters = SiteDirectMessages(desk, forwarder, n, transit, exits, pausing.why_paused)
         requests = self.requests = SiteRequests(
             desk, gateways, transit, exits, services.back, pausing.why_paused
@@ -289,8 +289,8 @@ class Parts:
                 authors, shared,
                 weights, ruling, rules, inheriting, standby, strata, trees, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
-                transit, pausing, marking, relaying, transferring, through, beyond, entering, conflicting,
-                exits, letters, requests, visitors,
+                transit, notes, pausing, marking, relaying, transferring, through, beyond, entering,
+                conflicting, exits, letters, requests, visitors,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence, strata),
                 self.reception, holdings, questions,
                 *(room(self) for room in rooms),

@@ -15,22 +15,18 @@ from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import refusal
-from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
-from mesh.core.presence.facts import ServersChanged
-from mesh.core.presence.presence import Presence
 from mesh.core.sites.answering import Answering, FromSite
 from mesh.core.sites.arrivals import NeighbourSite, unfit_to_pass
 from mesh.core.sites.batches import say_relay
 from mesh.core.sites.custody import WAITS
-from mesh.core.sites.facts import SITE, GateChanged, SiteAnswered
+from mesh.core.sites.facts import ExitsChanged, GateChanged, SiteAnswered
+from mesh.core.sites.gateway_notes import GatewayNotes
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.passing import GATEWAY, passing, turn_of
 from mesh.errors import LocalError, PublishRefused, TailBackFull
 from mesh.flow.inflight import InFlight, LostNumbers
 from mesh.remote_names import UNREACHABLE, WAY_LOST
-from mesh.sites.gateways import gateway
-from mesh.sites.stores import broken
 from mesh.sites.stream_backoff import FOR_NOW
 from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.commands import Answer, Outcome, Relay
@@ -62,19 +58,18 @@ class SitePassThrough(Component):
         self,
         desk: NodeContext,
         transit: GatewayRelay,
-        presence: Presence,
+        notes: GatewayNotes,
         neighbours: Neighbours,
         answering: Answering,
         why_paused: Callable[[str], str],
     ) -> None:
         self._desk = desk
         self._transit = transit
-        self._presence = presence
+        self._notes = notes
         self._neighbours = neighbours
         self._answering = answering
         self._why_paused = why_paused
         self._flights = defaultdict[str, InFlight[Stream, PassingWaiter, bytes]](InFlight)  # by site
-        self._notes: dict[str, dict[bytes, bytes]] = {}  # notes of our gateways, by site
         self._sizes = Counter[str]()  # bytes in transit, by neighbor
         self._untold: dict[str, int] = {}  # dropped messages not yet reported, by site
         self._turns = defaultdict[str, DeferredNumbers](lambda: DeferredNumbers(STREAMS))  # by neighbor
@@ -82,8 +77,7 @@ class SitePassThrough(Component):
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
             on_fact(SiteAnswered, lambda fact: self._on_outcomes(fact.site, fact.outcomes)),
-            on_fact(ServersChanged, self._servers_changed),
-            on_fact(LoggedOut, lambda fact: self._on_gateway_lost(fact.peer.node.uuid)),
+            on_fact(ExitsChanged, self._on_exits_changed),
             on_fact(GateChanged, self._gate_changed),
         )
 
@@ -94,7 +88,7 @@ class SitePassThrough(Component):
         s = self._desk.settings
         for site in s.ways if s.is_relay else ():  # keeps the gateways up to date
             if any(accepting.may_pass(site) for accepting in s.accepting.values()):
-                self._presence.notes((SITE, site))
+                self._notes.read(site)
 
     # --- to the third site ------------------------------------------------------------------------------
 
@@ -167,8 +161,8 @@ class SitePassThrough(Component):
     def _gateway_of(self, site: str, envelope: Envelope) -> bytes | None:
         way = self._flights[site].route_of((envelope.stream, envelope.domain))
         if way is None:
-            notes = self._notes[site] = self._transit.announced(site)
-            way = gateway(envelope.stream, site, notes.keys(), self._desk.settings.relays)
+            self._notes.read(site)
+            way = self._notes.choose(site, envelope.stream)
         return way
 
     def _note(self, site: str, waiter: PassingWaiter, envelope: Envelope) -> bytes:
@@ -212,19 +206,11 @@ class SitePassThrough(Component):
 
     # --- changes ----------------------------------------------------------------------------------------
 
-    def _servers_changed(self, fact: ServersChanged) -> None:
-        if fact.kind != SITE or fact.name not in self._notes:
-            return
-        before, now = self._notes[fact.name], self._transit.announced(fact.name)
-        self._notes[fact.name] = now
-        for uuid in broken(before, now):
-            self._on_gateway_lost(uuid, fact.name)
-
-    def _on_gateway_lost(self, uuid: bytes, site: str = "") -> None:
-        """Defer the messages in transit through a gateway to `site`, or to all sites if `site` is empty."""
-        for to in [site] if site else list(self._flights):
-            for lost in self._flights[to].drop_routes(lambda way: way == uuid):
-                self._put_off(to, lost)
+    def _on_exits_changed(self, fact: ExitsChanged) -> None:
+        """Defer the messages in transit to a site through gateways that lost them."""
+        flight = self._flights.get(fact.site, InFlight())
+        for lost in flight.drop_routes(lambda way: way in fact.lost):
+            self._put_off(fact.site, lost)
 
     def _put_off(self, site: str, lost: LostNumbers[Stream, PassingWaiter]) -> None:
         (stream, domain), waiter, numbers, size = lost

@@ -16,14 +16,12 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.context.seams import MessageSinks
 from mesh.core.delivery.router import Router
 from mesh.core.forwarding.deadletters import DeadLetters
-from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.presence.facts import ServersChanged
-from mesh.core.presence.presence import Presence
 from mesh.core.sites.batches import say_relay
 from mesh.core.sites.custody import WAITS, PartlySent, answer_key, is_put_off
-from mesh.core.sites.facts import SITE, PauseChanged, SiteAnswered
+from mesh.core.sites.facts import ExitsChanged, PauseChanged, SiteAnswered
+from mesh.core.sites.gateway_notes import GatewayNotes
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.passing import in_runs, leaving, may_leave
 from mesh.core.sites.sitefeed import SiteFeed, site_key
@@ -39,8 +37,6 @@ from mesh.routing.retained_value import RetainedValue
 from mesh.routing.sink import Targets
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.subscriptions import by_taker
-from mesh.sites.gateways import gateway
-from mesh.sites.stores import broken
 from mesh.sites.stream_backoff import StreamBackoff
 from mesh.wire.commands import Outcome, Relayed
 from mesh.wire.envelope import Envelope
@@ -60,10 +56,9 @@ TEXT = 300  # characters of another site's text
 
 @dataclass(slots=True)
 class Outbound:
-    """The messages for one site, and the gateways that they use."""
+    """The messages for one site."""
 
     feed: SiteFeed
-    notes: dict[bytes, bytes] = field(default_factory=dict)  # notes of gateways, when last read
     unsent: dict[bytes, deque[PartlySent]] = field(default_factory=dict)  # by stream and domain
     pauses: StreamBackoff = field(default_factory=StreamBackoff)  # by stream and domain
     untold: int = 0  # dropped messages not yet reported to the site
@@ -82,8 +77,8 @@ class SiteRelay(Component):
         disk: Disk,
         router: Router,
         neighbours: Neighbours,
-        presence: Presence,
         transit: GatewayRelay,
+        notes: GatewayNotes,
         dead: DeadLetters,
         released: Callable[[StoredEnvelope], None],
         paging: Paging,
@@ -94,8 +89,8 @@ class SiteRelay(Component):
         self._marking = marking
         self._disk = disk
         self._neighbours = neighbours
-        self._presence = presence
         self._transit = transit
+        self._notes = notes
         self._dead = dead
         self._router = router
         self._released = released
@@ -137,9 +132,8 @@ class SiteRelay(Component):
         return (
             on_fact(SettingsRead, lambda _: self._resettle()),
             on_fact(PauseChanged, lambda fact: self._is_due(fact.site)),
-            on_fact(ServersChanged, self._servers_changed),
+            on_fact(ExitsChanged, self._on_exits_changed),
             on_fact(SiteAnswered, lambda fact: self._on_outcomes(fact.site, fact.outcomes)),
-            on_fact(LoggedOut, lambda fact: self._on_gateway_lost(fact.peer.node.uuid)),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
@@ -155,7 +149,7 @@ class SiteRelay(Component):
 
     def has_way(self, site: str) -> bool:
         """Return whether a gateway of this site is linked with that site."""
-        return site in self._outbound and bool(self._outbound[site].notes)
+        return site in self._outbound and bool(self._notes.of(site))
 
     def is_through(self, site: str) -> bool:
         """Return whether everything that waited for the site has left; False for an unknown site."""
@@ -172,8 +166,7 @@ class SiteRelay(Component):
         The caller checks that a gateway is linked with the site.
         """
         if envelopes:
-            s, notes = self._desk.settings, self._outbound[site].notes
-            way = gateway(stream, site, notes.keys(), s.relays)
+            way = self._notes.choose(site, stream)
             assert way is not None  # the caller has checked for a route
             self._ship(site, way, envelopes)
 
@@ -233,7 +226,7 @@ class SiteRelay(Component):
             self._give_up(out.feed)
         for out in new:
             out.feed.position = self._router.shelf.next_position - 1
-            out.notes = self._transit.announced(out.feed.site)
+            self._notes.read(out.feed.site)
             self._write_position(out.feed)
 
     def _give_up(self, feed: SiteFeed) -> None:
@@ -250,7 +243,7 @@ class SiteRelay(Component):
 
     def on_second(self) -> None:
         for site, out in self._outbound.items():
-            self._presence.notes((SITE, site))  # keeps the gateways up to date
+            self._notes.read(site)  # keeps the gateways up to date
             self._expire(out, out.feed.drop_expired())
         self._expire_waiting()
 
@@ -324,20 +317,12 @@ class SiteRelay(Component):
 
     # --- gateways ---------------------------------------------------------------------------------------
 
-    def _servers_changed(self, fact: ServersChanged) -> None:
-        if fact.kind != SITE or fact.name not in self._outbound:
-            return
-        out, now = self._outbound[fact.name], self._transit.announced(fact.name)
-        gone, out.notes = broken(out.notes, now), now
-        self._marking.sees(fact.name, now.values())
-        self._requeue_in_flight(out, gone)
+    def _on_exits_changed(self, fact: ExitsChanged) -> None:
+        if (out := self._outbound.get(fact.site)) is not None:
+            self._marking.sees(fact.site, self._notes.of(fact.site).values())
+            self._requeue_in_flight(out, fact.lost)
 
-    def _on_gateway_lost(self, uuid: bytes) -> None:
-        for out in self._outbound.values():
-            if out.notes.pop(uuid, None) is not None:
-                self._requeue_in_flight(out, [uuid])
-
-    def _requeue_in_flight(self, out: Outbound, lost: Sequence[bytes]) -> None:
+    def _requeue_in_flight(self, out: Outbound, lost: Collection[bytes]) -> None:
         """Resend the unanswered messages of streams that used the gateways in `lost`, unless deferred."""
         self._is_due(out.feed.site)
         custody = out.feed.custody
@@ -357,7 +342,7 @@ class SiteRelay(Component):
                 self._send_unsent(self._outbound[site])
 
     def _send_unsent(self, out: Outbound) -> None:
-        if not out.notes or not out.unsent:
+        if not out.unsent or not self._notes.of(out.feed.site):
             return
         going: dict[bytes, list[Envelope]] = {}
         unsent, out.unsent = out.unsent, {}
@@ -379,10 +364,10 @@ class SiteRelay(Component):
         self._expire(out, void)
 
     def _gateway_of(self, out: Outbound, key: bytes) -> bytes:
-        flight, relays = out.feed.custody.flight, self._desk.settings.relays
+        flight = out.feed.custody.flight
         way = flight.route_of(key)
         if way is None:
-            way = gateway(key[:STREAM], out.feed.site, out.notes.keys(), relays)
+            way = self._notes.choose(out.feed.site, key[:STREAM])
             assert way is not None  # checked by the caller
             flight.assign_route(key, way)
         return way
