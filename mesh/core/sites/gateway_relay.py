@@ -25,6 +25,7 @@ from mesh.core.sites.facts import SITE, GateChanged, ReachChanged, SiteAnswered
 from mesh.core.sites.gateway import MOST, Gateways
 from mesh.core.sites.site_connection import SiteConnection
 from mesh.errors import RemoteError
+from mesh.flow.bounded import Bounded
 from mesh.flow.inflight import InFlight
 from mesh.hops import is_of
 from mesh.remote_names import UNREACHABLE, WAY_LOST
@@ -62,7 +63,7 @@ class GatewayRelay(Component):
         self._flights = defaultdict[str, InFlight[Stream, Asker, Conn]](InFlight)  # by site
         self._losses: dict[str, int] = {}
         # (site, stream, requester) -> the lowest number to be resent
-        self._lost: dict[tuple[str, Stream, Asker], int] = {}
+        self._lost = Bounded[tuple[str, Stream, Asker], int](MOST_LOST)
         self._early: dict[tuple[str, Stream, Asker], float] = {}  # time of the first early message
         self._ways = desk.settings.ways
         self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
@@ -260,11 +261,8 @@ class GatewayRelay(Component):
         conns = [*self._linked(gate, site).values()] if gate is not None else []
         for stream, asker, numbers, _ in self._flights[site].drop_routes(lambda conn: conn not in conns):
             key, number = (site, stream, asker), numbers.bottom()
-            self._lost[key] = min(number, self._lost.pop(key, number))
-        while len(self._lost) > MOST_LOST:
-            oldest = next(iter(self._lost))
-            self._early.pop(oldest, None)
-            del self._lost[oldest]
+            if oldest := self._lost.keep(key, min(number, self._lost.get(key, number))):
+                self._early.pop(oldest[0], None)
         if is_less:
             self._losses[site] = self._losses.get(site, 0) + 1
         self._presence.serve((SITE, site), len(conns), self.note(site) or b"")
@@ -272,7 +270,8 @@ class GatewayRelay(Component):
     def _logged_out(self, fact: LoggedOut) -> None:
         """Forget the requests of a node that logged out, as it resends them on another connection."""
         uuid = fact.peer.node.uuid
-        self._lost = {key: number for key, number in self._lost.items() if key[2][0] != uuid}
+        for key in [key for key in self._lost if key[2][0] == uuid]:
+            del self._lost[key]
         self._early = {key: since for key, since in self._early.items() if key in self._lost}
         for flight in self._flights.values():
             flight.drop_waiters(lambda asker: asker[0] == uuid)
