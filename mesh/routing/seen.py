@@ -5,9 +5,9 @@ Not only the highest number is kept: a master that replaces another may deliver 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 
-from mesh.flow.bounded import Bounded
 from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import Envelope
 
@@ -22,7 +22,7 @@ class Seen:
     """Numbers by stream and domain, within limits: forgotten numbers may be delivered twice."""
 
     def __init__(self) -> None:
-        self._lanes = Bounded[LaneKey, Ranges](STREAMS)
+        self._lanes: OrderedDict[LaneKey, Ranges] = OrderedDict()
 
     def is_new(self, e: Envelope, number: int) -> bool:
         """Return whether the number is new, and mark it as handed on."""
@@ -45,8 +45,13 @@ class Seen:
 
     def _ranges_of(self, e: Envelope) -> Ranges:
         lane = e.stream, e.domain
-        ranges = self._lanes.get(lane) or Ranges()
-        self._lanes.keep(lane, ranges)
+        ranges = self._lanes.get(lane)
+        if ranges is None:
+            ranges = self._lanes[lane] = Ranges()
+            if len(self._lanes) > STREAMS:
+                self._lanes.popitem(last=False)
+        else:
+            self._lanes.move_to_end(lane)
         return ranges
 
     def _add(self, ranges: Ranges, first: int, last: int) -> None:

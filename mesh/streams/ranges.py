@@ -37,7 +37,11 @@ class Ranges:
         if not 1 <= first <= last <= LARGEST_NUMBER:
             raise ValueError(f"{first}..{last} is not a range of numbers from 1 to {LARGEST_NUMBER}")
         firsts, lasts = self._firsts, self._lasts
-        beyond = first - lasts[-1] if lasts else 2
+        if not lasts:
+            firsts.append(first)
+            lasts.append(last)
+            return
+        beyond = first - lasts[-1]
         if beyond == 1:
             lasts[-1] = last
         elif beyond > 1:
