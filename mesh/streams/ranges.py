@@ -2,7 +2,7 @@
 
 import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import sub
 
 from mesh.errors import RemoteError
@@ -254,3 +254,10 @@ class Ranges:
                 raise RemoteError(
                     f"packed range {place}, {first}..{last} after {ends[place]}, is out of order."
                 )
+
+
+def numbers_within(numbers: Collection[int], first: int, last: int) -> list[int]:
+    """Return the elements from `first` to `last`, at a cost bounded by the smaller of both."""
+    if last - first < len(numbers):
+        return [n for n in range(first, last + 1) if n in numbers]
+    return [n for n in numbers if first <= n <= last]
