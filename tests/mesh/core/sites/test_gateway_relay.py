@@ -11,6 +11,7 @@ from mesh.mapping.rules import Rule
 from mesh.wire.envelope import Envelope
 from tests.mesh.core.sites.meshes import FIRST, Reader, gateway, links, member
 from tests.mesh.core.sites.test_site_relay import FROM_LON, STOCK, TO_NYC
+from tests.mesh.origins import silence
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
 
@@ -92,6 +93,17 @@ def test_no_more_losses_are_remembered_than_a_bound_and_none_of_who_left(
     assert 1 <= len(it.transit._lost) <= 2
     it.wren.kill()
     it.net.until(lambda: not it.transit._lost)
+
+
+def test_nothing_is_in_flight_for_a_node_that_logged_out() -> None:
+    it = Sites()
+    for node in (it.gull, it.grebe):
+        silence(node.core.parts)
+    it.publish(b"1")
+    it.net.until(lambda: it.heard.got)
+    assert it.transit._flights["NYC"]
+    it.wren.kill()
+    it.net.until(lambda: not it.transit._flights["NYC"])
 
 
 def test_what_was_held_back_for_something_that_went_by_another_gateway_is_asked_for_again(
