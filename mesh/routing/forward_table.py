@@ -146,6 +146,15 @@ class ForwardTable:
                 entry.may_be_there, entry.was_sent = entry.was_sent, True
                 yield entry
 
+    def record_gateway(self, entry: PendingForward, hop: str, gateway: bytes) -> None:
+        """Record by which gateway an entry in flight to another site has left."""
+        self._lines[hop][entry.track].flight[entry] = gateway
+
+    def gateways_of(self, stream: bytes, hop: str) -> Iterator[bytes]:
+        """Yield the gateways by which entries of the stream that are in flight to another site left."""
+        for line in self._lines.get(hop, {}).values():
+            yield from (way for entry, way in line.flight.items() if way and entry.envelope.stream == stream)
+
     def put_aside(self, entry: PendingForward, hop: str) -> None:
         """Defer an entry in flight that the node did not accept now."""
         line = self.line_of(entry, hop)

@@ -52,7 +52,8 @@ class HopQueue:
     # Removal from the front of a dict becomes ever slower, that of an OrderedDict does not.
     waiting: OrderedDict[PendingForward, None] = field(default_factory=OrderedDict)
     late: LateEntries | None = None  # entries that arrived behind newer ones, if any
-    flight: dict[PendingForward, None] = field(default_factory=dict)
+    # Value: the gateway by which the entry left, if the hop is another site.
+    flight: dict[PendingForward, bytes | None] = field(default_factory=dict)
     flight_bytes: int = 0
     aside: dict[PendingForward, None] = field(default_factory=dict)  # deferred: others may pass them
     # Totals over all entries, kept so that they need not be added up.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from msgspec import Struct
 
+from mesh.flow.bounded import Bounded
 from mesh.hops import is_foreign
 from mesh.operations import Delete, Op, Put
 from mesh.routing.retained import Retained
@@ -96,7 +97,7 @@ class Log:
         self.passed = 0  # last position handed on
         self.newest = 0  # timestamp of the newest restored value
         self._lanes: dict[bytes, dict[str, StreamLog]] = {}  # by stream, by domain
-        self._ended: OrderedDict[bytes, int] = OrderedDict()  # row of a topic: timestamp of its end
+        self._ended = Bounded[bytes, int](ENDED)  # row of a topic: timestamp of its end
         self._last_on_disk = RetainedValueRows(self.retained, shelf.later, here)
 
     def lane(self, stream: bytes, domain: str, now: float) -> StreamLog:
@@ -244,11 +245,10 @@ class Log:
         self._has_ended(end)
 
     def _has_ended(self, end: RetainedValue) -> None:
-        self._ended[end.store_key] = max(end.envelope.sent, self._ended.pop(end.store_key, 0))
-        if len(self._ended) > ENDED:
-            row, _ = self._ended.popitem(last=False)
-            if not self._last_on_disk.has(row):
-                self.shelf.later("retained", row, Delete("retained", row))
+        sent = max(end.envelope.sent, self._ended.get(end.store_key, 0))
+        oldest = self._ended.keep(end.store_key, sent)
+        if oldest is not None and not self._last_on_disk.has(row := oldest[0]):
+            self.shelf.later("retained", row, Delete("retained", row))
 
     def _evicted(self, gone: list[RetainedValue]) -> None:
         for evicted in gone:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
+from mesh.flow.bounded import Bounded
 from mesh.hops import is_foreign
 from mesh.routing.seen import Seen
 from mesh.routing.stored_envelope import StoredEnvelope
@@ -38,7 +38,7 @@ class Merging:
         self._me = me
         self._masters, self._is_backed = masters, is_backed
         self._seen = Seen()
-        self._highest: OrderedDict[MergedStream, int] = OrderedDict()  # highest number handed on
+        self._highest = Bounded[MergedStream, int](STREAMS)  # highest number handed on
         # By stream: stored envelopes needed here, each with its duplicates.
         self._open: dict[tuple[bytes, str], dict[StoredEnvelope, list[StoredEnvelope]]] = {}
 
@@ -132,10 +132,7 @@ class Merging:
 
     def _raise(self, stream: MergedStream | None, number: int) -> None:
         if stream is not None:
-            self._highest[stream] = max(number, self._highest.get(stream, 0))
-            self._highest.move_to_end(stream)
-            while len(self._highest) > STREAMS:
-                self._highest.popitem(last=False)
+            self._highest.keep(stream, max(number, self._highest.get(stream, 0)))
 
 
 def _lane(parcel: StoredEnvelope) -> tuple[bytes, str]:

@@ -10,6 +10,7 @@ import ipaddress
 from collections import deque
 from dataclasses import dataclass
 
+from mesh.flow.bounded import Bounded
 from mesh.security.keys import KEY_BYTES, z85
 
 DOMAIN = b"heronry"  # of ROUTERs
@@ -41,8 +42,8 @@ class ZapGate:
 
     def __init__(self) -> None:
         self._pending: dict[str, float] = {}  # since when, oldest first
-        self._proven: dict[str, None] = {}  # oldest first
-        self._came: dict[str, deque[float]] = {}  # times of the newest keys of each address
+        self._proven = Bounded[str, None](PROVEN)
+        self._came = Bounded[str, deque[float]](ADDRESSES)  # times of the newest keys of each address
 
     def decide(self, request: list[bytes], now: float) -> ZapVerdict:
         """Return the verdict on a request: version, id, domain, address, identity, mechanism, credentials."""
@@ -53,10 +54,7 @@ class ZapGate:
 
     def proven(self, user: str) -> None:
         self._pending.pop(user, None)
-        self._proven.pop(user, None)
-        self._proven[user] = None
-        if len(self._proven) > PROVEN:
-            del self._proven[next(iter(self._proven))]
+        self._proven.keep(user, None)
 
     def _decide(self, request: list[bytes], now: float) -> ZapVerdict:
         if len(request) != 7:
@@ -80,10 +78,8 @@ class ZapGate:
             if now - since < PATIENCE:
                 break
             del self._pending[known]
-        came = self._came.pop(address, deque(maxlen=NEW_A_SECOND))
-        self._came[address] = came
-        if len(self._came) > ADDRESSES:
-            del self._came[next(iter(self._came))]
+        came = self._came.get(address, deque(maxlen=NEW_A_SECOND))
+        self._came.keep(address, came)
         if len(came) == NEW_A_SECOND and now - came[0] < 1.0:
             return f"more than {NEW_A_SECOND} new keys a second from that address"
         if user not in self._pending and len(self._pending) >= PENDING:

@@ -2,7 +2,7 @@
 
 import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import sub
 
 from mesh.errors import RemoteError
@@ -37,7 +37,11 @@ class Ranges:
         if not 1 <= first <= last <= LARGEST_NUMBER:
             raise ValueError(f"{first}..{last} is not a range of numbers from 1 to {LARGEST_NUMBER}")
         firsts, lasts = self._firsts, self._lasts
-        beyond = first - lasts[-1] if lasts else 2
+        if not lasts:
+            firsts.append(first)
+            lasts.append(last)
+            return
+        beyond = first - lasts[-1]
         if beyond == 1:
             lasts[-1] = last
         elif beyond > 1:
@@ -133,6 +137,10 @@ class Ranges:
     def remove(self, first: int, last: int) -> list[tuple[int, int]]:
         """Remove first..last, and return the parts of it that were in the set, in order."""
         firsts, lasts = self._firsts, self._lasts
+        if firsts and first <= firsts[0] and lasts[-1] <= last:  # the usual case: all
+            taken = list(zip(firsts, lasts, strict=True))
+            self._firsts, self._lasts = [], []
+            return taken
         start, stop = bisect_left(lasts, first), bisect_right(firsts, last)
         if start >= stop:
             return []
@@ -246,3 +254,10 @@ class Ranges:
                 raise RemoteError(
                     f"packed range {place}, {first}..{last} after {ends[place]}, is out of order."
                 )
+
+
+def numbers_within(numbers: Collection[int], first: int, last: int) -> list[int]:
+    """Return the elements from `first` to `last`, at a cost bounded by the smaller of both."""
+    if last - first < len(numbers):
+        return [n for n in range(first, last + 1) if n in numbers]
+    return [n for n in numbers if first <= n <= last]

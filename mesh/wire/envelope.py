@@ -100,9 +100,12 @@ class Envelope(Struct, frozen=True, dict=True):
 
     def ranges(self) -> list[tuple[int, int]]:
         """Return the sequence numbers as (first, last) pairs."""
-        if not self.numbers:
+        numbers = self.numbers
+        if not numbers:
             return [(self.first, self.last)]
-        return list(zip(self.numbers[::2], self.numbers[1::2], strict=True))
+        if len(numbers) == 2:
+            return [(numbers[0], numbers[1])]
+        return list(zip(numbers[::2], numbers[1::2], strict=True))
 
     def slice(self, i: int) -> tuple[int, int]:
         """Return the range of message `i` in the body: (start, end)."""
@@ -248,6 +251,9 @@ class Envelope(Struct, frozen=True, dict=True):
 
 
 def as_ranges(numbers: Sequence[int]) -> tuple[int, ...]:
+    """Return the first and last number of each range of increasing numbers."""
+    if numbers[-1] - numbers[0] < len(numbers):  # the usual case: one range
+        return numbers[0], numbers[-1]
     breaks = [(last, first) for last, first in pairwise(numbers) if first != last + 1]
     return (numbers[0], *chain.from_iterable(breaks), numbers[-1])
 

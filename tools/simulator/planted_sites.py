@@ -94,7 +94,7 @@ def lost_unheard() -> list[Patch]:
 
 def lost_in_the_middle() -> list[Patch]:
     """Do not report messages that were lost beyond a site in between."""
-    return [(SitePassThrough, "_on_gateway_lost", lambda self, uuid, site="": None)]
+    return [(SitePassThrough, "_on_exits_changed", lambda self, fact: None)]
 
 
 def waits_for_ever() -> list[Patch]:

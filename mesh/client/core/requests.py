@@ -16,6 +16,7 @@ from mesh.client.message import Batch, Message
 from mesh.errors import HandlerLost, MeshError, MeshTimeout
 from mesh.names import SENDS
 from mesh.printable import typed
+from mesh.streams.ranges import numbers_within
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import REPLY, Envelope
 from mesh.wire.properties import LONGEST_CODE
@@ -147,11 +148,11 @@ class Requests:
         """
         if answer.state == "OK":
             if self._counting:
-                for number in self._within(answer):
+                for number in numbers_within(self._open, answer.first, answer.last):
                     if self._open[number].on_answer(answer):
                         self.drop_request(number)
         elif answer.state != "FORWARD_WARNING":
-            self._refuse(self._within(answer), answer)
+            self._refuse(numbers_within(self._open, answer.first, answer.last), answer)
 
     def fail_lost(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -161,12 +162,6 @@ class Requests:
 
     def numbers(self) -> list[int]:
         return list(self._open)
-
-    def _within(self, answer: Answer) -> list[int]:
-        first, last = answer.first, answer.last
-        if last - first < len(self._open):
-            return [n for n in range(first, last + 1) if n in self._open]
-        return [n for n in self._open if first <= n <= last]
 
     def _refuse(self, numbers: Iterable[int], answer: Answer) -> None:
         for number in numbers:

@@ -13,6 +13,7 @@ from math import inf
 
 from mesh.client.core.builder import Builder
 from mesh.client.core.client_context import Alarm, ClientContext
+from mesh.client.core.delivered_envelope import as_ranges
 from mesh.client.core.node_connection import NodeConnection
 from mesh.client.message import Batch, Message
 from mesh.errors import MeshError, RemoteError
@@ -260,7 +261,7 @@ class ClientServing:
         if self._epoch is None:
             return
         number, epoch = self.number, self._epoch.number
-        done, self._done = _as_ranges(self._done), []
+        done, self._done = as_ranges(self._done), []
         replies, self._replies = self._replies, []
         while replies:
             builder = Builder(SENDS, REPLY, "", 1)
@@ -275,13 +276,3 @@ class ClientServing:
             done = ()
         if done:
             self._line.send(Settle(number, epoch, done))
-
-
-def _as_ranges(counts: list[int]) -> tuple[int, ...]:
-    ranges: list[int] = []
-    for count in sorted(counts):
-        if ranges and ranges[-1] == count - 1:
-            ranges[-1] = count
-        else:
-            ranges += (count, count)
-    return tuple(ranges)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from mesh.client.core.intake import Intake
 from mesh.client.message import Batch, Message
 from mesh.errors import Closed, MeshError
+from mesh.flow.bounded import Bounded
 from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import RETRACTED, Envelope
 
@@ -22,7 +23,7 @@ class GivenBefore:
     """The messages delivered so far, within bounds. Forgotten messages may be delivered twice."""
 
     def __init__(self) -> None:
-        self._streams: OrderedDict[StreamName, Ranges] = OrderedDict()
+        self._streams = Bounded[StreamName, Ranges](STREAMS)
 
     def news(self, batch: Batch) -> Batch | None:
         """Return the new messages of a batch, and record them; None if all are repeats."""
@@ -42,10 +43,8 @@ class GivenBefore:
         return Batch(e, fresh, batch.gap) if fresh else None
 
     def _ranges_of(self, stream: StreamName) -> Ranges:
-        ranges = self._streams.pop(stream, None) or Ranges()
-        self._streams[stream] = ranges
-        if len(self._streams) > STREAMS:
-            self._streams.popitem(last=False)
+        ranges = self._streams.get(stream) or Ranges()
+        self._streams.keep(stream, ranges)
         return ranges
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 
+from mesh.flow.bounded import Bounded
 from mesh.streams.ranges import Ranges
 from mesh.streams.seen import SeenMessages
 from mesh.wire.envelope import RETRACTED, Envelope
@@ -22,7 +22,7 @@ class Unconfirmed:
     """
 
     def __init__(self) -> None:
-        self._streams: OrderedDict[tuple[bytes, str], Ranges] = OrderedDict()
+        self._streams = Bounded[tuple[bytes, str], Ranges](STREAMS)
 
     def select_new(self, e: Envelope, indices: Indices, seen: SeenMessages) -> Indices:
         """Return the messages to deliver now: new provisional ones, and retractions of delivered ones."""
@@ -30,16 +30,14 @@ class Unconfirmed:
         if e.flags & RETRACTED:
             known = self._streams.get(stream, Ranges())
             return _kept(e, indices, lambda number: bool(known.remove(number, number)))
-        ranges = self._streams.pop(stream, None) or Ranges()
-        self._streams[stream] = ranges
+        ranges = self._streams.get(stream) or Ranges()
+        self._streams.keep(stream, ranges)
         top = seen.top(stream)  # older messages come from the master
         news = _kept(e, indices, lambda number: number > top and number not in ranges)
         for number in e.number_list(range(e.count) if news is None else news):
             ranges.add(number, number)
         while len(ranges) > RANGES:
             ranges.drop_lowest()
-        if len(self._streams) > STREAMS:
-            self._streams.popitem(last=False)
         return news
 
     def without(self, e: Envelope, indices: Indices) -> Indices:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -18,6 +17,7 @@ from mesh.core.routes.nodes import Nodes
 from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.states.cameby import is_way
 from mesh.errors import LocalError, MasterAway
+from mesh.flow.bounded import Bounded
 from mesh.mapping.decision import Use
 from mesh.patterns import SYSTEM
 from mesh.reserved import OF_USERS, check_free, reserved
@@ -108,7 +108,7 @@ class Erasing:
         self._nodes = nodes
         self._judge = judge
         # (stream, number, key) of a local erasure -> its domain and its requester
-        self._done: OrderedDict[tuple[bytes, int, str], tuple[str, str]] = OrderedDict()
+        self._done = Bounded[tuple[bytes, int, str], tuple[str, str]](REMEMBERED)
         self._going: dict[Erasure, list[OnErased]] = {}  # being written, with the waiting callbacks
 
     def erase(
@@ -266,9 +266,8 @@ class Erasing:
         )  # fmt: skip
 
     def _remember(self, erasure: Erasure) -> None:
-        self._done[erasure.stream, erasure.number, erasure.key] = erasure.domain, erasure.sender
-        while len(self._done) > REMEMBERED:
-            self._done.popitem(last=False)
+        key = erasure.stream, erasure.number, erasure.key
+        self._done.keep(key, (erasure.domain, erasure.sender))
 
 
 def _why(away: list[str]) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import NamedTuple
 
+from mesh.flow.bounded import Bounded
 from mesh.printable import harmless
 
 KEPT = 256  # clients, the last ones
@@ -24,15 +24,12 @@ class RefusedClients:
     """The refusals, by the unproven names that clients gave."""
 
     def __init__(self) -> None:
-        self._last: OrderedDict[str, TurnedAway] = OrderedDict()
+        self._last = Bounded[str, TurnedAway](KEPT)
         self._stranger: TurnedAway | None = None
 
     def add(self, name: str, code: str, reason: str, now: float) -> None:
         name = harmless(name[:LONGEST])
-        self._last[name] = TurnedAway(code, harmless(reason[: 4 * LONGEST]), now)
-        self._last.move_to_end(name)
-        if len(self._last) > KEPT:
-            self._last.popitem(last=False)
+        self._last.keep(name, TurnedAway(code, harmless(reason[: 4 * LONGEST]), now))
 
     def add_stranger(self, reason: str, now: float) -> None:
         """Record a connection that ended before it gave a name: too many, or wrong keys."""

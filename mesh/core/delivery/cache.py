@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
+from mesh.flow.bounded import Bounded
 from mesh.routing.retained import Retained
 from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, Envelope
@@ -20,7 +19,7 @@ class Cache:
         # Queries that were answered since the cache was emptied. For these it has the latest values, whatever
         # the clocks of publishers; for other topics it may lack newer ones.
         self._known: set[Query] = set()
-        self._domains: OrderedDict[str, str] = OrderedDict()  # key -> domain of published messages
+        self._domains = Bounded[str, str](KNOWN)  # key -> domain of published messages
 
     def store_value(self, envelope: Envelope) -> None:
         """Store a value of another master's topic, or erase the topic."""
@@ -56,10 +55,7 @@ class Cache:
     def went(self, envelope: Envelope) -> None:
         """Remember the domains of messages that a local client published for other masters."""
         for key in envelope.keys:
-            self._domains[key] = envelope.domain
-            self._domains.move_to_end(key)
-        while len(self._domains) > KNOWN:
-            self._domains.popitem(last=False)
+            self._domains.keep(key, envelope.domain)
 
     def domains_of(self, key: str) -> list[str]:
         """Return the domains of other masters in which this node has seen the topic."""

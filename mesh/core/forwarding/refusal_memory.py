@@ -3,12 +3,12 @@
 A message that was accepted only the second time would follow later messages of its publisher.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
 from mesh.errors import PublishRefused
+from mesh.flow.bounded import Bounded
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
@@ -28,7 +28,7 @@ class RefusalMemory:
     def __init__(self, node: str, given_up: Callable[[Envelope], Ranges | None]) -> None:
         self._node = node
         self._given_up = given_up
-        self._said: OrderedDict[tuple[bytes, str], dict[int, Answer]] = OrderedDict()
+        self._said = Bounded[tuple[bytes, str], dict[int, Answer]](MOST)
 
     def remember(self, stream: bytes, refusal: Answer) -> None:
         """Remember a refusal, as its answer may be lost.
@@ -37,15 +37,13 @@ class RefusalMemory:
         the stream without a new refusal for the longest time.
         """
         key = (stream, refusal.domain)
-        said = self._said.setdefault(key, {})
-        self._said.move_to_end(key)
+        said = self._said.get(key, {})
+        self._said.keep(key, said)
         known = said.get(refusal.first)
         if known is None or known.last < refusal.last:  # a repeated one may be shorter
             said[refusal.first] = refusal
         if len(said) > EACH:
             del said[min(said)]
-        if len(self._said) > MOST:
-            self._said.popitem(last=False)
 
     def refusal_of(self, stream: bytes, domain: str, number: int) -> Answer | None:
         """Return the refusal of one message, or `None` if none is remembered."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 from mesh.balancers.answers import AnswerRecords
@@ -11,6 +10,7 @@ from mesh.balancers.sent import SentCounts
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.routes.strategies import Strategies
+from mesh.flow.bounded import Bounded
 from mesh.wire.metadata import NONE, heard
 
 # Law: messages that belong together (a publisher's stream, a subscription) stay with the chosen node while it
@@ -49,7 +49,7 @@ class Balancing:
         self._peer = peer
         self._sent = SentCounts(desk.settings.state)
         self._answers = AnswerRecords()
-        self._chosen: OrderedDict[Hashable, str] = OrderedDict()
+        self._chosen = Bounded[Hashable, str](KEPT)
         self._swept = 0.0
         self._state_of = state_of
         self._weight_of = weight_of
@@ -68,10 +68,8 @@ class Balancing:
             return self._pick(nodes, domain)
         chosen = self._chosen.get(of)
         if chosen is None or chosen not in nodes:
-            chosen = self._chosen[of] = self._pick(nodes, domain)
-        self._chosen.move_to_end(of)
-        while len(self._chosen) > KEPT:
-            self._chosen.popitem(last=False)
+            chosen = self._pick(nodes, domain)
+        self._chosen.keep(of, chosen)
         return chosen
 
     def _pick(self, nodes: Sequence[str], domain: str) -> str:

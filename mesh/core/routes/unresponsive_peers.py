@@ -6,11 +6,11 @@ now and then; otherwise the first question after a quiet time would not wait for
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.settings import CONFIRM
+from mesh.flow.bounded import Bounded
 from mesh.wire.commands import Introduction
 
 SHORT = 0.25  # s that a question waits for slow nodes
@@ -34,7 +34,7 @@ class UnresponsivePeers:
         self._slow: dict[bytes, float] = {}  # time of the next trial
         self._told: dict[bytes, float] = {}
         self._versions: dict[bytes, tuple[int, float]] = {}  # of interest, with the time of sending
-        self._trials: OrderedDict[tuple[bytes, int], float] = OrderedDict()  # (node, question) -> deadline
+        self._trials = Bounded[tuple[bytes, int], float](TRIALS)  # (node, question) -> deadline
         self._again: dict[bytes, float] = {}  # nodes asked again, and the end of the pause
         self._who = who
         self._ask = ask
@@ -80,9 +80,7 @@ class UnresponsivePeers:
 
     def tries(self, uuid: bytes, request: int, until: float) -> None:
         """Record a question whose answer is no longer awaited."""
-        self._trials[uuid, request] = until
-        if len(self._trials) > TRIALS:
-            self._trials.popitem(last=False)
+        self._trials.keep((uuid, request), until)
 
     def review(self) -> None:
         """Ask the nodes whose probe is due."""

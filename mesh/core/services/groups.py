@@ -6,9 +6,12 @@ disconnected are lost, as for any subscriber. A message without a member that ac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
+from itertools import groupby
 from math import inf
+from operator import itemgetter
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mesh.core.context.component import Component
@@ -23,6 +26,7 @@ from mesh.core.services.dealing import dealt
 from mesh.core.services.request_batch import RequestBatch
 from mesh.core.services.serving import ServedAddresses
 from mesh.core.services.strategies import NodeStrategies
+from mesh.flow.inflight import AnsweredPart, InFlight
 from mesh.names import check_group
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.requester import CLIENT
@@ -32,6 +36,7 @@ from mesh.wire.envelope import ERASED, LOCAL_ONLY, Envelope
 
 TRIES = 3  # further nodes tried per message
 OPEN = 100_000  # open messages; the oldest are given up
+NodeStream = tuple[bytes, bytes, str]  # uuid of a node, stream and domain
 
 
 class Group:
@@ -70,6 +75,14 @@ class Group:
         return False
 
 
+class GroupAttempt(Struct, eq=False):
+    """Messages of a group that were sent to a node, and the number of nodes that refused them before."""
+
+    envelope: Envelope
+    group: Group
+    tries: int
+
+
 class Groups(Component):
     """The groups with members at any node."""
 
@@ -91,9 +104,8 @@ class Groups(Component):
         self._departing = departing
         self._strategies = strategies
         self._groups: dict[str, Group] = {}
-        # (uuid, stream, domain) -> number -> (envelope, group, attempts), for messages without an answer
-        self._open: dict[tuple[bytes, bytes, str], dict[int, tuple[Envelope, Group, int]]] = {}
-        self._count = 0
+        self._flight = InFlight[NodeStream, GroupAttempt, None]()
+        self._count = 0  # messages in flight
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -127,7 +139,9 @@ class Groups(Component):
         for uuid, members in self._members.members(name).items() if not is_here else ():
             if uuid in self._peers:
                 nodes[self._peers[uuid].node.name] = members
-        return {node: members for node, members in nodes.items() if node not in in_vain}
+        for node in in_vain:
+            nodes.pop(node, None)
+        return nodes
 
     def _assign_members(self, group: Group, e: Envelope) -> None:
         if not e.flags & ERASED:
@@ -150,14 +164,12 @@ class Groups(Component):
             if peer is None:
                 return
             uuid = peer.node.uuid
-        numbers = sent.number_list(range(sent.count))
-        self._open.setdefault((uuid, e.stream, e.domain), {}).update(
-            dict.fromkeys(numbers, (sent, group, tries))
-        )
-        self._count += len(numbers)
-        self._strategies.sent_to(node, len(numbers))
+        attempt = GroupAttempt(sent, group, tries)
+        self._flight.record_kept((uuid, e.stream, e.domain), attempt, sent.ranges())
+        self._count += sent.count
+        self._strategies.sent_to(node, sent.count)
         while self._count > OPEN:
-            self._settled(next(iter(self._open)))
+            self._give_up(next(iter(self._flight)))
         if uuid == self._desk.me.uuid:
             self._serving.accept(CLIENT, sent, 0)
         else:
@@ -166,38 +178,33 @@ class Groups(Component):
     def outcome(self, uuid: bytes, stream: bytes, a: Answer) -> None:
         """Apply the answer of a node to messages of a stream; refused messages go to another node."""
         key = (uuid, stream, a.domain)
-        waiting = self._open.get(key)
-        if not waiting:
+        parts = self._flight.apply_answer(key, a.first, a.last, is_shared=False)
+        if not parts:
             self._desk.count("unasked")
             return
-        numbers = [n for n in waiting if a.first <= n <= a.last]
-        again: dict[int, tuple[Envelope, Group, int]] = {n: waiting.pop(n) for n in numbers}
-        self._count_settled(uuid, len(again))
-        if not waiting:
-            del self._open[key]
+        n = 0
+        for _, first, last, _ in parts:
+            n += last - first + 1
+        self._count_settled(uuid, n)
         if a.state != "OK":
-            self._reassign(uuid, again)
-        elif not again:
-            self._desk.count("unasked")
+            self._reassign(uuid, parts)
 
-    def _reassign(self, uuid: bytes, what: Mapping[int, tuple[Envelope, Group, int]]) -> None:
+    def _reassign(self, uuid: bytes, parts: Sequence[AnsweredPart[GroupAttempt]]) -> None:
         """Choose another node for messages that no member there accepted."""
-        by_envelope: dict[int, list[int]] = {}
-        for n, (e, _, _) in what.items():
-            by_envelope.setdefault(id(e), []).append(n)
         node = self._name(uuid)
-        for numbers in by_envelope.values():
-            e, group, tries = what[numbers[0]]
-            places = [i for i, n in enumerate(e.number_list(range(e.count))) if n in what]
-            self._choose(group, e.cut(places), tries + 1, (node,))
+        for attempt, refused in groupby(parts, itemgetter(0)):
+            numbers = {n for _, first, last, _ in refused for n in range(first, last + 1)}
+            e = attempt.envelope
+            places = [i for i, n in enumerate(e.number_list(range(e.count))) if n in numbers]
+            self._choose(attempt.group, e.cut(places), attempt.tries + 1, (node,))
 
     def _on_node_lost(self, uuid: bytes) -> None:
         """Give up the messages at a lost node, as members may have received them."""
-        for key in [key for key in self._open if key[0] == uuid]:
-            self._desk.count("group_dropped", self._settled(key))
+        for key in [key for key in self._flight if key[0] == uuid]:
+            self._desk.count("group_dropped", self._give_up(key))
 
-    def _settled(self, key: tuple[bytes, bytes, str]) -> int:
-        n = len(self._open.pop(key))
+    def _give_up(self, key: NodeStream) -> int:
+        n = sum(lost.numbers.count() for lost in self._flight.drop_stream(key))
         self._count_settled(key[0], n)
         return n
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
@@ -17,6 +17,7 @@ from mesh.hops import site_of
 from mesh.names import SENDS
 from mesh.services.replies import refusal
 from mesh.services.sent_requests import EnvelopeWay, SentRequests
+from mesh.streams.ranges import numbers_within
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope, runs
 
@@ -76,7 +77,7 @@ class RequestOutcomes:
         memory = self.streams.get(stream)
         found: dict[EnvelopeWay, list[int]] = {}
         if memory is not None:
-            for n in _within(memory.unanswered, a.first, a.last):
+            for n in numbers_within(memory.unanswered, a.first, a.last):
                 way = memory.unanswered[n]
                 if way is not None and way.nodes.get(uuid, 0) is None:
                     found.setdefault(way, []).append(n)
@@ -92,7 +93,7 @@ class RequestOutcomes:
     def _given_back(self, memory: SentRequests, uuid: bytes, a: Answer) -> None:
         """Handle requests that a consumer returned unstarted and that no other consumer there accepted."""
         found: dict[EnvelopeWay, list[int]] = {}
-        for n in _within(memory.asked, a.first, a.last):
+        for n in numbers_within(memory.asked, a.first, a.last):
             way = memory.asked[n]
             if uuid in way.nodes and not way.is_for_all:
                 found.setdefault(way, []).append(n)
@@ -369,10 +370,3 @@ def _has_others(way: EnvelopeWay) -> bool:
     A message for another site is not tried again, as that site chooses between its own nodes.
     """
     return way.tries < TRIES and not site_of(way.to)
-
-
-def _within(numbers: Collection[int], first: int, last: int) -> Iterator[int]:
-    """Iterate over the numbers in the range, at a cost bounded by the smaller of both."""
-    if last - first >= len(numbers):
-        return iter([n for n in numbers if first <= n <= last])
-    return (n for n in range(first, last + 1) if n in numbers)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from mesh.flow.inflight import AnsweredPart, InFlight
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.log import stream_key
 from mesh.routing.stored_envelope import StoredEnvelope
@@ -27,7 +28,7 @@ class PartlySent(Struct, eq=False):
 
     parcel: StoredEnvelope
     envelope: Envelope
-    left: Ranges
+    left: Ranges = field(default_factory=Ranges)
     was_sent: bool = False  # to a gateway: may have arrived
 
 
@@ -35,13 +36,8 @@ class Custody:
     """The unanswered messages for one site at one master here."""
 
     def __init__(self) -> None:
+        self.flight = InFlight[bytes, PartlySent, bytes]()  # by stream and domain; the routes are gateways
         self._promises = Promises()
-        self._given: dict[bytes, dict[int, PartlySent]] = {}  # stream and domain -> in order
-        self._count = 0
-
-    def __len__(self) -> int:
-        """Return the number of slices that were passed to `send` and have no final answer."""
-        return sum(map(len, self._given.values()))
 
     def offer(self, portion: EnvelopeSlice) -> None:
         """Promise the messages of a slice to the site."""
@@ -56,33 +52,19 @@ class Custody:
 
     def send(self, portion: EnvelopeSlice) -> PartlySent:
         """Record that a slice may leave, and return the record of its unanswered numbers."""
-        envelope, left = _wanted(portion), Ranges()
-        left.add_all(envelope.ranges())
-        self._count += 1
-        given = PartlySent(portion.parcel, envelope, left)
-        self._given.setdefault(stream_key(envelope), {})[self._count] = given
+        given = PartlySent(portion.parcel, _wanted(portion))
+        given.left = self.flight.record_kept(stream_key(given.envelope), given, given.envelope.ranges())
         return given
 
     def withdraw(self, given: PartlySent) -> None:
         """Drop a slice that was never sent and will not be, with its promise."""
-        key = stream_key(given.envelope)
-        row = self._given[key]
-        del row[next(number for number, each in row.items() if each is given)]
-        if not row:
-            del self._given[key]
+        self.flight.drop(stream_key(given.envelope), given)
         given.left = Ranges()
         self.drop(given.envelope)
-
-    def streams(self) -> Iterable[bytes]:
-        """Return the keys, made of stream and domain, that have unanswered slices."""
-        return self._given.keys()
 
     def is_open(self, key: bytes, number: int) -> bool:
         """Return whether the message is promised and has no final answer."""
         return self._promises.is_open(key, number)
-
-    def has(self, key: bytes) -> bool:
-        return key in self._given
 
     def unanswered(self, key: bytes) -> list[PartlySent]:
         """Return the unanswered slices of a stream in a domain in the publisher's order.
@@ -90,7 +72,7 @@ class Custody:
         After a crash they may have been sent in another order, and the other site holds back messages that
         follow a deferred one.
         """
-        return sorted(self._given.get(key, {}).values(), key=lambda given: given.envelope.first)
+        return sorted(self.flight.waiters(key), key=lambda given: given.envelope.first)
 
     def low(self, envelope: Envelope, publishers: int) -> int:
         """Return the number below which this master sends the site nothing more of the stream.
@@ -99,36 +81,22 @@ class Custody:
         """
         return self._promises.low(stream_key(envelope), publishers)
 
-    def answered(self, stream: bytes, answer: Answer) -> Iterator[tuple[PartlySent, list[tuple[int, int]]]]:
-        """Settle the numbers of a final answer, and yield the slices concerned with those numbers.
+    def answered(self, stream: bytes, answer: Answer) -> list[AnsweredPart[PartlySent]]:
+        """Settle the numbers of a final answer, and return them with the slices concerned.
 
-        A FORWARD_WARNING and unexpected answers change nothing. Each slice is settled when the caller asks
-        for it.
+        A FORWARD_WARNING and unexpected answers change nothing.
         """
+        if answer.state == WAITS:
+            return []
         key = answer_key(stream, answer)
-        given = self._given.get(key)
-        if given is None or answer.state == WAITS or not 1 <= answer.first <= answer.last:
-            return
-        open_numbers = answer.last - answer.first + 1
-        for number, each in list(given.items()):
-            taken = each.left.remove(answer.first, answer.last)
-            for first, last in taken:
-                self._promises.close(key, first, last)
-                open_numbers -= last - first + 1
-            if not each.left:
-                del given[number]
-                if not given:
-                    del self._given[key]
-            if taken:
-                yield each, taken
-            if not open_numbers:
-                break
+        parts = self.flight.apply_answer(key, answer.first, answer.last, is_shared=False)
+        for _, first, last, _ in parts:
+            self._promises.close(key, first, last)
+        return parts
 
-    def about(self, stream: bytes, answer: Answer) -> Iterator[PartlySent]:
-        """Yield the unanswered slices that an answer concerns."""
-        for given in self._given.get(answer_key(stream, answer), {}).values():
-            if 1 <= answer.first <= answer.last and given.left.overlaps(answer.first, answer.last):
-                yield given
+    def about(self, stream: bytes, answer: Answer) -> list[PartlySent]:
+        """Return the unanswered slices that an answer concerns."""
+        return self.flight.overlapping(answer_key(stream, answer), answer.first, answer.last)
 
 
 def is_put_off(answer: Answer, about: Iterable[PartlySent]) -> bool:

@@ -6,8 +6,10 @@ one, when a connection is lost. The gateway remembers the requester, so that it 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
@@ -17,16 +19,16 @@ from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.presence import Presence
-from mesh.core.sites.asked import AskedNumbers
 from mesh.core.sites.batches import say_relay, say_relayed
-from mesh.core.sites.custody import answer_key
+from mesh.core.sites.custody import WAITS
 from mesh.core.sites.facts import SITE, GateChanged, ReachChanged, SiteAnswered
 from mesh.core.sites.gateway import MOST, Gateways
 from mesh.core.sites.site_connection import SiteConnection
 from mesh.errors import RemoteError
+from mesh.flow.bounded import Bounded
+from mesh.flow.inflight import InFlight
 from mesh.hops import is_of
 from mesh.remote_names import UNREACHABLE, WAY_LOST
-from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
 from mesh.sites.stores import note
 from mesh.sites.wire import Relay, Relayed
@@ -45,14 +47,7 @@ from mesh.wire.limits import CHAINS, LETTERS
 MOST_LOST = 10_000  # streams with losses that are remembered
 KNOWN_BY = 3.0  # s until a sender has noticed a loss
 Asker = tuple[bytes, bool]  # uuid of the requester; whether for direct messages
-
-
-@dataclass(slots=True)
-class TransitStream:
-    """A stream in a domain, on one connection, with the unanswered numbers of each requester."""
-
-    conn: Conn
-    asked: AskedNumbers[Asker] = field(default_factory=AskedNumbers)
+Stream = tuple[bytes, str]  # stream and domain
 
 
 class GatewayRelay(Component):
@@ -66,11 +61,11 @@ class GatewayRelay(Component):
         self._gateways = gateways
         self._presence = presence
         self._neighbours = neighbours
-        self._lines: dict[str, dict[bytes, TransitStream]] = {}
+        self._flights = defaultdict[str, InFlight[Stream, Asker, Conn]](InFlight)  # by site
         self._losses: dict[str, int] = {}
-        # (site, stream and domain, requester) -> the lowest number to be resent
-        self._lost: dict[tuple[str, bytes, Asker], int] = {}
-        self._early: dict[tuple[str, bytes, Asker], float] = {}  # time of the first early message
+        # (site, stream, requester) -> the lowest number to be resent
+        self._lost = Bounded[tuple[str, Stream, Asker], int](MOST_LOST)
+        self._early: dict[tuple[str, Stream, Asker], float] = {}  # time of the first early message
         self._ways = desk.settings.ways
         self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
 
@@ -144,6 +139,7 @@ class GatewayRelay(Component):
         supports, are refused. Envelopes that follow a lost one are also dropped or refused.
         """
         gate = self._gate(site)
+        flight = self._flights[site] if gate is not None else InFlight()
         going: dict[Conn, list[Envelope]] = {}
         for envelope in envelopes:
             asker = source, bool(envelope.to)
@@ -153,11 +149,12 @@ class GatewayRelay(Component):
                 if envelope.to or not self._is_ours(envelope):
                     self._refuse(source, site, envelope, WAY_LOST if envelope.to else UNREACHABLE)
                 continue
-            line = self._line(gate, site, envelope) if gate is not None else None
-            is_older = line is not None and envelope.to != "" and LETTERS not in line.conn.speaks
-            if line is not None and not is_older:
-                line.asked.add(asker, envelope.first, envelope.last)
-                going.setdefault(line.conn, []).append(envelope)
+            stream = envelope.stream, envelope.domain
+            conn = flight.route_of(stream) or self._choose_conn(gate, site, envelope)
+            is_older = conn is not None and envelope.to != "" and LETTERS not in conn.speaks
+            if conn is not None and not is_older:
+                flight.record_sent(stream, conn, asker, envelope.first, envelope.last)
+                going.setdefault(conn, []).append(envelope)
                 for watch in self._watchers:
                     watch(envelope)
             elif is_older or not self._is_ours(envelope):
@@ -172,7 +169,7 @@ class GatewayRelay(Component):
         Otherwise the loss is forgotten, as the envelope resends the lost messages, or does not depend on
         them.
         """
-        key = site, stream_key(envelope), asker
+        key = site, (envelope.stream, envelope.domain), asker
         number = self._lost.get(key)
         if number is None:
             return False
@@ -194,17 +191,13 @@ class GatewayRelay(Component):
             self._review(site, True)
         self._desk.wake(min(self._early.values(), default=self._desk.alarm) + KNOWN_BY)
 
-    def _line(self, gate: SiteConnection, site: str, envelope: Envelope) -> TransitStream | None:
-        lines, key = self._lines.setdefault(site, {}), stream_key(envelope)
-        line = lines.get(key)
-        if line is None:
-            linked = self._linked(gate, site, self._is_ours(envelope))
-            able = [uuid for uuid, conn in linked.items() if not envelope.to or LETTERS in conn.speaks]
-            uuid = gateway(envelope.stream, gate.name, able or linked, MOST)
-            if uuid is None:
-                return None
-            line = lines[key] = TransitStream(linked[uuid])
-        return line
+    def _choose_conn(self, gate: SiteConnection | None, site: str, envelope: Envelope) -> Conn | None:
+        if gate is None:
+            return None
+        linked = self._linked(gate, site, self._is_ours(envelope))
+        able = [uuid for uuid, conn in linked.items() if not envelope.to or LETTERS in conn.speaks]
+        uuid = gateway(envelope.stream, gate.name, able or linked, MOST)
+        return linked[uuid] if uuid is not None else None
 
     def _is_ours(self, envelope: Envelope) -> bool:
         return is_of(self._desk.settings.site, envelope.sender)
@@ -227,16 +220,14 @@ class GatewayRelay(Component):
     # --- answers of the site ----------------------------------------------------------------------------
 
     def _on_relayed(self, conn: Conn, gate: SiteConnection, command: Relayed, _: list[Envelope]) -> None:
-        lines = self._lines.get(command.site, {})
+        flight = self._flights.get(command.site)
+        if flight is None:
+            return
         for outcome in command.outcomes:
-            key = answer_key(outcome.stream, outcome.answer)
-            line = lines.get(key)
-            if line is None or line.conn is not conn:
-                continue
-            for part in line.asked.answered(outcome.answer):
-                self._back(part.who[0], command.site, Outcome(outcome.stream, part.answer))
-            if not line.asked:
-                del lines[key]
+            stream, a = outcome.stream, outcome.answer
+            key, is_final = (stream, a.domain), a.state != WAITS
+            for asker, first, last, _freed in flight.apply_answer(key, a.first, a.last, is_final, conn):
+                self._back(asker[0], command.site, Outcome(stream, replace(a, first=first, last=last)))
 
     def _back(self, source: bytes, site: str, outcome: Outcome) -> None:
         self._answers.setdefault((source, site), []).append(outcome)
@@ -267,16 +258,12 @@ class GatewayRelay(Component):
 
         `is_less` means that messages in transit may be lost.
         """
-        gate, lines = self._gate(site), self._lines.get(site, {})
+        gate = self._gate(site)
         conns = [*self._linked(gate, site).values()] if gate is not None else []
-        for key in [key for key, line in lines.items() if line.conn not in conns]:
-            for asker in (asked := lines.pop(key).asked).all():
-                number = asked.drop(asker)[0].bottom()
-                self._lost[site, key, asker] = min(number, self._lost.pop((site, key, asker), number))
-        while len(self._lost) > MOST_LOST:
-            oldest = next(iter(self._lost))
-            self._early.pop(oldest, None)
-            del self._lost[oldest]
+        for stream, asker, numbers, _ in self._flights[site].drop_routes(lambda conn: conn not in conns):
+            key, number = (site, stream, asker), numbers.bottom()
+            if oldest := self._lost.keep(key, min(number, self._lost.get(key, number))):
+                self._early.pop(oldest[0], None)
         if is_less:
             self._losses[site] = self._losses.get(site, 0) + 1
         self._presence.serve((SITE, site), len(conns), self.note(site) or b"")
@@ -284,12 +271,8 @@ class GatewayRelay(Component):
     def _logged_out(self, fact: LoggedOut) -> None:
         """Forget the requests of a node that logged out, as it resends them on another connection."""
         uuid = fact.peer.node.uuid
-        self._lost = {key: number for key, number in self._lost.items() if key[2][0] != uuid}
+        for key in [key for key in self._lost if key[2][0] == uuid]:
+            del self._lost[key]
         self._early = {key: since for key, since in self._early.items() if key in self._lost}
-        for lines in self._lines.values():
-            for key, line in list(lines.items()):
-                for asker in line.asked.all():
-                    if asker[0] == uuid:
-                        line.asked.drop(asker)
-                if not line.asked:
-                    del lines[key]
+        for flight in self._flights.values():
+            flight.drop_waiters(lambda asker: asker[0] == uuid)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 from mesh.core.context.component import Component
-from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
-from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
-from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
-from mesh.core.sites.facts import SITE, ExitsChanged
+from mesh.core.sites.facts import SITE
+from mesh.core.sites.gateway_notes import GatewayNotes
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.reasons.near import near
 from mesh.remote_names import UNKNOWN
-from mesh.sites.stores import broken
 from mesh.wire.limits import LETTERS
 
 FRESH = 30.0  # s after which the gateways are looked up again
@@ -28,20 +25,19 @@ class GatewayRoutes(Component):
     """The gateways of this site to other sites, as far as they were looked up."""
 
     def __init__(
-        self, desk: NodeContext, neighbours: Neighbours, presence: Presence, transit: GatewayRelay
+        self,
+        desk: NodeContext,
+        neighbours: Neighbours,
+        presence: Presence,
+        transit: GatewayRelay,
+        notes: GatewayNotes,
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._presence = presence
         self._transit = transit
         self._used: dict[str, float] = {}  # time of the last use, by known site
-        self._notes: dict[str, Mapping[bytes, bytes]] = {}  # notes of gateways, by site, when last read
-
-    def fact_handlers(self) -> Sequence[Hearing]:
-        return (
-            on_fact(ServersChanged, self._servers_changed),
-            on_fact(LoggedOut, lambda fact: self._logged_out(fact.peer.node.uuid)),
-        )
+        self._notes = notes
 
     def why_unknown(self, site: str) -> str:
         """Return why the site is unknown, with the sites that the settings name, or "" if it is known."""
@@ -83,7 +79,7 @@ class GatewayRoutes(Component):
 
         def heard() -> None:
             self._used[site] = self._desk.now
-            self._notes[site] = self._transit.announced(site)
+            self._notes.read(site)
             then()
 
         if site not in self._desk.settings.ways or self.is_known(site):
@@ -93,27 +89,14 @@ class GatewayRoutes(Component):
 
     def able(self, site: str) -> list[bytes]:
         """Return the uuids of the gateways to the site that can accept a direct message now."""
-        return [uuid for uuid in self._notes.get(site, ()) if self._is_able(uuid)]
+        return [uuid for uuid in self._notes.of(site) if self._is_able(uuid)]
 
     def has(self, site: str, uuid: bytes) -> bool:
         """Return whether that node is a gateway to the site, as of the last lookup."""
-        return uuid in self._notes.get(site, ())
+        return uuid in self._notes.of(site)
 
     def _is_able(self, uuid: bytes) -> bool:
         if uuid == self._desk.me.uuid:
             return True
         peer = self._neighbours.peers.get(uuid)
         return peer is not None and peer.data is not None and LETTERS in peer.data.speaks
-
-    def _servers_changed(self, fact: ServersChanged) -> None:
-        if fact.kind == SITE and fact.name in self._notes:
-            self._on_gateways_changed(fact.name, self._transit.announced(fact.name))
-
-    def _logged_out(self, uuid: bytes) -> None:
-        for site, notes in list(self._notes.items()):
-            if uuid in notes:
-                self._on_gateways_changed(site, {each: note for each, note in notes.items() if each != uuid})
-
-    def _on_gateways_changed(self, site: str, now: Mapping[bytes, bytes]) -> None:
-        before, self._notes[site] = self._notes[site], now
-        self._desk.publish_fact(ExitsChanged(site, frozenset(broken(before, now))))

@@ -32,6 +32,7 @@ from mesh.names import OTHERS, SENDS, SessionName
 from mesh.remote_names import UNREACHABLE
 from mesh.routing.requester import Requester
 from mesh.sites.gateways import gateway
+from mesh.streams.ranges import numbers_within
 from mesh.wire.commands import Answer, Respond, Sent
 from mesh.wire.envelope import EVERY, REPLY, REQUEST, Envelope, runs
 from mesh.wire.envelope_batches import TimedEnvelopes, batches, sends
@@ -179,13 +180,9 @@ class SiteRequests(Component):
         for outcome in command.outcomes:
             a = outcome.answer
             if a.domain == SENDS:
-                self._forward_answer(outcome.stream, self._within(outcome.stream, conn, a), a)
-
-    def _within(self, stream: bytes, conn: Conn, a: Answer) -> list[int]:
-        trips = self._open.get(stream, {})
-        if a.last - a.first < len(trips):
-            return [n for n in range(a.first, a.last + 1) if n in trips and trips[n].conn is conn]
-        return [n for n, trip in trips.items() if a.first <= n <= a.last and trip.conn is conn]
+                trips = self._open.get(outcome.stream, {})
+                numbers = [n for n in numbers_within(trips, a.first, a.last) if trips[n].conn is conn]
+                self._forward_answer(outcome.stream, numbers, a)
 
     def _forward_answer(self, stream: bytes, numbers: Iterable[int], a: Answer) -> None:
         """Pass an answer on to the senders; accepted requests stay open for their replies."""

@@ -6,6 +6,7 @@ from mesh.core.feature import FeatureParts
 from mesh.core.parts import Parts
 from mesh.core.sites.answering import Answering
 from mesh.core.sites.gateway import Gateways
+from mesh.core.sites.gateway_notes import GatewayNotes
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.gateway_routes import GatewayRoutes
 from mesh.core.sites.indirect_sites import IndirectSites
@@ -35,13 +36,14 @@ class SiteParts(FeatureParts):
         transit = self.transit = GatewayRelay(desk, gateways, presence, n)
         pausing = Pausing(desk, disk, k.shared)
         marking = TransferMarks(desk, disk)
+        notes = GatewayNotes(desk, transit)
         relaying = self.relaying = SiteRelay(
             desk,
             disk,
             router,
             n,
-            presence,
             transit,
+            notes,
             k.dead,
             k.settling.on_released,
             k.paging,
@@ -61,16 +63,17 @@ class SiteParts(FeatureParts):
             pausing.is_paused,
             marking.dropped_count,
         )
-        through = self.through = SitePassThrough(desk, transit, presence, n, answering, pausing.why_paused)
+        through = self.through = SitePassThrough(desk, transit, notes, n, answering, pausing.why_paused)
         beyond = IndirectSites(desk, gateways, transit, n, k.questions, pausing.is_paused)
         entering = self.entering = SiteIngress(desk, k.forwarder, answering, through)
-        exits = GatewayRoutes(desk, n, presence, transit)
+        exits = GatewayRoutes(desk, n, presence, transit, notes)
         letters = self.letters = SiteDirectMessages(desk, k.forwarder, n, transit, exits, pausing.why_paused)
         requests = self.requests = SiteRequests(desk, gateways, transit, exits, k.back, pausing.why_paused)
         super().__init__(
             gateways,
             sites,
             transit,
+            notes,
             pausing,
             marking,
             relaying,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from hashlib import blake2b
-from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -15,13 +13,13 @@ from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.lostvalue import LostValue, letter_of
 from mesh.core.sites.site_relay import SiteRelay
 from mesh.core.sites.transfer_marks import TransferMarks
+from mesh.flow.bounded import Bounded
 from mesh.hops import is_of
 from mesh.patterns import SYSTEM
 from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.sites.conflicts import conflict_key
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
 
-T = TypeVar("T")
 KNOWN = 10_000  # topics whose values of other sites are remembered
 A_SECOND, AT_ONCE = 50.0, 200.0  # values kept per second, and in a burst
 TOLD_AGAIN = 60.0  # s until the next warning
@@ -57,12 +55,12 @@ class SiteConflicts(Component):
         self._stream = blake2b(own, key=desk.settings.secret[:64], digest_size=16).digest()
         self._number = 0
         # (site, key, domain) -> timestamp of the value that was known when another site replaced it
-        self._stood: OrderedDict[tuple[str, str, str], int] = OrderedDict()
+        self._stood = Bounded[tuple[str, str, str], int](KNOWN)
         self._since = 0  # older values may be forgotten
         # For topics without a master: the values that left through this node, without contents, and when
         # values of other sites last arrived.
-        self._left: OrderedDict[tuple[str, str], RetainedValue] = OrderedDict()
-        self._arrived: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._left = Bounded[tuple[str, str], RetainedValue](KNOWN)
+        self._arrived = Bounded[tuple[str, str], int](KNOWN)
         self._lost: list[LostValue] = []
         self._room = AT_ONCE
         self._filled = 0.0
@@ -99,7 +97,7 @@ class SiteConflicts(Component):
             topic = value.key, envelope.domain
             before = self._left.get(topic)
             if before is None or value.is_newer_than(before, self._here):
-                _remember(self._left, topic, value)
+                self._left.keep(topic, value)
             stood = self._router.log.retained.get(*topic)
             # The publisher's node did not know the value that has arrived since.
             if stood is not None and value.envelope.sent < self._arrived.get(topic, 0):
@@ -115,7 +113,7 @@ class SiteConflicts(Component):
         self._desk.heard_stamp(at)
         for value in last_values(envelope):
             topic = value.key, envelope.domain
-            _remember(self._arrived, topic, at)
+            self._arrived.keep(topic, at)
             if left := self._left.get(topic):
                 self._differ(value, left)
 
@@ -142,9 +140,9 @@ class SiteConflicts(Component):
 
     def _knows(self, value: RetainedValue) -> None:
         topic = self._topic(value)
-        self._stood[topic] = max(value.envelope.sent, self._stood.pop(topic, 0))
-        if len(self._stood) > KNOWN:
-            self._since = max(self._since, self._stood.popitem(last=False)[1])
+        oldest = self._stood.keep(topic, max(value.envelope.sent, self._stood.get(topic, 0)))
+        if oldest is not None:
+            self._since = max(self._since, oldest[1])
 
     def _topic(self, value: RetainedValue) -> tuple[str, str, str]:
         return value.site(self._here), value.key, value.envelope.domain
@@ -198,11 +196,3 @@ class SiteConflicts(Component):
 def _outline(envelope: Envelope) -> Envelope:
     """Return the envelope without contents and route, to save memory."""
     return replace(envelope, sizes=0, body=b"", props=0, route=(), xml="")
-
-
-def _remember(table: OrderedDict[tuple[str, str], T], topic: tuple[str, str], what: T) -> None:
-    """Remember the entry as the newest of at most KNOWN."""
-    table.pop(topic, None)
-    table[topic] = what
-    if len(table) > KNOWN:
-        table.popitem(last=False)

@@ -6,7 +6,7 @@ the other site has sent the final answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -65,7 +65,6 @@ class SiteDirectMessages(Component):
         self._sites = desk.settings.ways
         self._asking: set[str] = set()
         self._trials = RetryProbes[Sending]()
-        self._ways: dict[str, dict[bytes, bytes]] = {}  # site -> stream -> gateway in use
 
     def features(self) -> Sequence[str]:
         return (LETTERS,)
@@ -145,8 +144,7 @@ class SiteDirectMessages(Component):
     def on_second(self) -> None:
         """Keep the gateways of sites with waiting messages up to date.
 
-        Also replace retried messages that have ended without an answer, and forget the gateways of streams of
-        which nothing is in transit.
+        Also replace retried messages that have ended without an answer.
         """
         for sending, serial in self._trials.tried():
             if self._forwarder.onward.entry(serial) is None:  # for example expired, so never answered
@@ -154,21 +152,10 @@ class SiteDirectMessages(Component):
         for hop in self._forwarder.onward.hops():
             if hop.startswith(WAY):
                 self._exits.is_known(hop.removeprefix(WAY))
-        for site, ways in self._ways.items():
-            flying = set(self._flying(way_to(site)))
-            for stream in [stream for stream in ways if stream not in flying]:
-                del ways[stream]
-
-    def _flying(self, hop: str) -> Iterator[bytes]:
-        for line in self._forwarder.onward.lines(hop):
-            yield from (entry.envelope.stream for entry in line.flight)
 
     # --- gateways ---------------------------------------------------------------------------------------
 
     def _on_exits_changed(self, site: str, lost: frozenset[bytes]) -> None:
-        ways = self._ways.get(site, {})
-        for stream in [stream for stream, way in ways.items() if way in lost]:
-            del ways[stream]
         if lost:
             self._forwarder.on_route_lost(way_to(site))
         else:
@@ -180,9 +167,14 @@ class SiteDirectMessages(Component):
         able = self._exits.able(site)
         if not able or self._why_paused(site):
             return
+        ways: dict[bytes, bytes] = {}  # by stream
         going: dict[bytes, list[Envelope]] = {}
         for entry in onward.next_to_send(hop, self._forwarder.rulings.may_leave, self._is_held(hop)):
-            way, low = self._gateway_of(site, entry.envelope.stream, able), onward.lowest(entry.key)
+            stream, low = entry.envelope.stream, onward.lowest(entry.key)
+            if stream not in ways:
+                ways[stream] = self._gateway_of(site, stream, able)
+            way = ways[stream]
+            onward.record_gateway(entry, hop, way)
             for first, last in entry.lacking[hop]:
                 part = entry.envelope.part(first, last)
                 left = leaving(part, self._desk.settings.site, min(part.low, low))
@@ -195,12 +187,11 @@ class SiteDirectMessages(Component):
                 say_relay(self._desk, self._neighbours.peers[way].data, site, envelopes)
 
     def _gateway_of(self, site: str, stream: bytes, able: Sequence[bytes]) -> bytes:
-        ways = self._ways.setdefault(site, {})
-        if ways.get(stream) not in able:
-            way = gateway(stream, site, able, self._desk.settings.relays)
-            assert way is not None  # checked by the caller
-            ways[stream] = way
-        return ways[stream]
+        used = self._forwarder.onward.gateways_of(stream, way_to(site))
+        way = next((way for way in used if way in able), None)
+        way = way or gateway(stream, site, able, self._desk.settings.relays)
+        assert way is not None  # checked by the caller
+        return way
 
     # --- answers ----------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -16,28 +15,25 @@ from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import refusal
-from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
-from mesh.core.presence.facts import ServersChanged
-from mesh.core.presence.presence import Presence
 from mesh.core.sites.answering import Answering, FromSite
 from mesh.core.sites.arrivals import NeighbourSite, unfit_to_pass
-from mesh.core.sites.asked import AskedNumbers
 from mesh.core.sites.batches import say_relay
-from mesh.core.sites.custody import answer_key
-from mesh.core.sites.facts import SITE, GateChanged, SiteAnswered
+from mesh.core.sites.custody import WAITS
+from mesh.core.sites.facts import ExitsChanged, GateChanged, SiteAnswered
+from mesh.core.sites.gateway_notes import GatewayNotes
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.passing import GATEWAY, passing, turn_of
 from mesh.errors import LocalError, PublishRefused, TailBackFull
+from mesh.flow.inflight import InFlight, LostNumbers
 from mesh.remote_names import UNREACHABLE, WAY_LOST
-from mesh.routing.log import stream_key
-from mesh.sites.gateways import gateway
-from mesh.sites.stores import broken
 from mesh.sites.stream_backoff import FOR_NOW
 from mesh.sites.wire import Relay
 from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.commands import Answer, Outcome
 from mesh.wire.envelope import Envelope
+
+Stream = tuple[bytes, str]  # stream and domain
 
 EACH = 512  # overhead of an envelope, bytes
 STREAMS = 4096  # streams with deferred messages that are remembered
@@ -56,16 +52,6 @@ class PassingWaiter(NamedTuple):
     is_letter: bool
 
 
-@dataclass(slots=True)
-class PassingLine:
-    """A stream in a domain, in transit through one gateway."""
-
-    way: bytes
-    stream: bytes
-    domain: str
-    asked: AskedNumbers[PassingWaiter] = field(default_factory=AskedNumbers)
-
-
 class SitePassThrough(Component):
     """Component that passes messages through to third sites."""
 
@@ -73,19 +59,18 @@ class SitePassThrough(Component):
         self,
         desk: NodeContext,
         transit: GatewayRelay,
-        presence: Presence,
+        notes: GatewayNotes,
         neighbours: Neighbours,
         answering: Answering,
         why_paused: Callable[[str], str],
     ) -> None:
         self._desk = desk
         self._transit = transit
-        self._presence = presence
+        self._notes = notes
         self._neighbours = neighbours
         self._answering = answering
         self._why_paused = why_paused
-        self._lines: dict[str, dict[bytes, PassingLine]] = {}
-        self._notes: dict[str, dict[bytes, bytes]] = {}  # notes of our gateways, by site
+        self._flights = defaultdict[str, InFlight[Stream, PassingWaiter, bytes]](InFlight)  # by site
         self._sizes = Counter[str]()  # bytes in transit, by neighbor
         self._untold: dict[str, int] = {}  # dropped messages not yet reported, by site
         self._turns = defaultdict[str, DeferredNumbers](lambda: DeferredNumbers(STREAMS))  # by neighbor
@@ -93,8 +78,7 @@ class SitePassThrough(Component):
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
             on_fact(SiteAnswered, lambda fact: self._on_outcomes(fact.site, fact.outcomes)),
-            on_fact(ServersChanged, self._servers_changed),
-            on_fact(LoggedOut, lambda fact: self._on_gateway_lost(fact.peer.node.uuid)),
+            on_fact(ExitsChanged, self._on_exits_changed),
             on_fact(GateChanged, self._gate_changed),
         )
 
@@ -105,7 +89,7 @@ class SitePassThrough(Component):
         s = self._desk.settings
         for site in s.ways if s.is_relay else ():  # keeps the gateways up to date
             if any(accepting.may_pass(site) for accepting in s.accepting.values()):
-                self._presence.notes((SITE, site))
+                self._notes.read(site)
 
     # --- to the third site ------------------------------------------------------------------------------
 
@@ -171,28 +155,24 @@ class SitePassThrough(Component):
             under_way > 0 and under_way + len(envelope.body) + EACH > self._desk.settings.tailback_bytes // 2
         )
 
-    def _is_under_way(self, site: str, waiter: PassingWaiter, envelope: Envelope) -> bool:
-        line = self._lines.get(site, {}).get(stream_key(envelope))
-        return line is not None and line.asked.has(waiter, envelope.first, envelope.last)
+    def _is_under_way(self, site: str, waiter: PassingWaiter, e: Envelope) -> bool:
+        flight = self._flights.get(site)  # no entry is made: the site may be unknown
+        return flight is not None and flight.covers((e.stream, e.domain), waiter, e.first, e.last)
 
     def _gateway_of(self, site: str, envelope: Envelope) -> bytes | None:
-        s, line = self._desk.settings, self._lines.get(site, {}).get(stream_key(envelope))
-        if line is not None:
-            return line.way
-        notes = self._notes[site] = self._transit.announced(site)
-        return gateway(envelope.stream, site, notes.keys(), s.relays)
+        way = self._flights[site].route_of((envelope.stream, envelope.domain))
+        if way is None:
+            self._notes.read(site)
+            way = self._notes.choose(site, envelope.stream)
+        return way
 
     def _note(self, site: str, waiter: PassingWaiter, envelope: Envelope) -> bytes:
         """Record that `waiter` expects an answer, and return the gateway that the stream uses."""
-        lines, key, size = self._lines.setdefault(site, {}), stream_key(envelope), len(envelope.body) + EACH
-        line = lines.get(key)
-        if line is None:
-            way = self._gateway_of(site, envelope)
-            assert way is not None  # else it would have been refused
-            line = lines[key] = PassingLine(way, envelope.stream, envelope.domain)
-        line.asked.add(waiter, envelope.first, envelope.last, size)
+        e, size, way = envelope, len(envelope.body) + EACH, self._gateway_of(site, envelope)
+        assert way is not None  # else it would have been refused
+        self._flights[site].record_sent((e.stream, e.domain), way, waiter, e.first, e.last, size)
         self._sizes[waiter.origin.site] += size
-        return line.way
+        return way
 
     def _ship(self, command: Relay, going: dict[bytes, list[Envelope]]) -> None:
         dropped = command.dropped + self._untold.pop(command.site, 0)
@@ -208,17 +188,16 @@ class SitePassThrough(Component):
     # --- answers of the third site ----------------------------------------------------------------------
 
     def _on_outcomes(self, site: str, outcomes: Sequence[Outcome]) -> None:
-        lines = self._lines.get(site, {})
-        for outcome in outcomes if lines else ():
-            key = answer_key(outcome.stream, outcome.answer)
-            line = lines.get(key)
-            if line is None:
-                continue
-            for part in line.asked.answered(outcome.answer):
-                self._free(part.who, part.freed)
-                self._answering.send_answer(part.who.origin, outcome.stream, part.answer, site)
-            if not line.asked:
-                del lines[key]
+        flight = self._flights.get(site)
+        if flight is None:
+            return
+        for outcome in outcomes:
+            stream, a = outcome.stream, outcome.answer
+            key, is_final = (stream, a.domain), a.state != WAITS
+            for waiter, first, last, freed in flight.apply_answer(key, a.first, a.last, is_final):
+                self._free(waiter, freed)
+                part = replace(a, first=first, last=last)
+                self._answering.send_answer(waiter.origin, stream, part, site)
 
     def _free(self, waiter: PassingWaiter, size: int) -> None:
         name = waiter.origin.site
@@ -228,38 +207,24 @@ class SitePassThrough(Component):
 
     # --- changes ----------------------------------------------------------------------------------------
 
-    def _servers_changed(self, fact: ServersChanged) -> None:
-        if fact.kind != SITE or fact.name not in self._notes:
-            return
-        before, now = self._notes[fact.name], self._transit.announced(fact.name)
-        self._notes[fact.name] = now
-        for uuid in broken(before, now):
-            self._on_gateway_lost(uuid, fact.name)
+    def _on_exits_changed(self, fact: ExitsChanged) -> None:
+        """Defer the messages in transit to a site through gateways that lost them."""
+        flight = self._flights.get(fact.site, InFlight())
+        for lost in flight.drop_routes(lambda way: way in fact.lost):
+            self._put_off(fact.site, lost)
 
-    def _on_gateway_lost(self, uuid: bytes, site: str = "") -> None:
-        """Defer the messages in transit through a gateway to `site`, or to all sites if `site` is empty."""
-        for to in [site] if site else list(self._lines):
-            lines = self._lines.get(to, {})
-            for key in [key for key, line in lines.items() if line.way == uuid]:
-                self._put_off(to, lines.pop(key))
-
-    def _put_off(self, site: str, line: PassingLine) -> None:
+    def _put_off(self, site: str, lost: LostNumbers[Stream, PassingWaiter]) -> None:
+        (stream, domain), waiter, numbers, size = lost
+        self._free(waiter, size)
+        self._turns[waiter.origin.site].defer(waiter.who, numbers.bottom(), self._desk.now)
         text = f"The message was lost in transit through {self._desk.settings.site}."
-        for waiter in line.asked.all():
-            numbers, freed = line.asked.drop(waiter)
-            self._free(waiter, freed)
-            self._turns[waiter.origin.site].defer(waiter.who, numbers.bottom(), self._desk.now)
-            for first, last in numbers:
-                state = WAY_LOST if waiter.is_letter else UNREACHABLE
-                answer = Answer(line.domain, first, last, state=state, text=text)
-                self._answering.send_answer(waiter.origin, line.stream, answer, site)
+        for first, last in numbers:
+            state = WAY_LOST if waiter.is_letter else UNREACHABLE
+            answer = Answer(domain, first, last, state=state, text=text)
+            self._answering.send_answer(waiter.origin, stream, answer, site)
 
     def _gate_changed(self, fact: GateChanged) -> None:
         """Forget disconnected waiters, as their masters resend through other gateways."""
-        for lines in self._lines.values() if fact.is_less else ():
-            for key, line in list(lines.items()):
-                for waiter in line.asked.all():
-                    if not waiter.origin.is_there():
-                        self._free(waiter, line.asked.drop(waiter)[1])
-                if not line.asked:
-                    del lines[key]
+        for flight in self._flights.values() if fact.is_less else ():
+            for lost in flight.drop_waiters(lambda waiter: not waiter.origin.is_there()):
+                self._free(lost.waiter, lost.size)

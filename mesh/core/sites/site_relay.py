@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -16,14 +16,12 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.context.seams import MessageSinks
 from mesh.core.delivery.router import Router
 from mesh.core.forwarding.deadletters import DeadLetters
-from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.presence.facts import ServersChanged
-from mesh.core.presence.presence import Presence
 from mesh.core.sites.batches import say_relay
 from mesh.core.sites.custody import WAITS, PartlySent, answer_key, is_put_off
-from mesh.core.sites.facts import SITE, PauseChanged, SiteAnswered
+from mesh.core.sites.facts import ExitsChanged, PauseChanged, SiteAnswered
+from mesh.core.sites.gateway_notes import GatewayNotes
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.passing import in_runs, leaving, may_leave
 from mesh.core.sites.sitefeed import SiteFeed, site_key
@@ -39,8 +37,6 @@ from mesh.routing.retained_value import RetainedValue
 from mesh.routing.sink import Targets
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.subscriptions import by_taker
-from mesh.sites.gateways import gateway
-from mesh.sites.stores import broken
 from mesh.sites.stream_backoff import StreamBackoff
 from mesh.sites.wire import Relayed
 from mesh.snapshots.waiting import Waiting
@@ -49,7 +45,7 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.limits import STAYS
 from mesh.wire.replies import Depth
 
-STREAM = 16  # bytes
+STREAM = 16  # bytes of a key of stream and domain that are the stream
 KNOWN = 10_000  # topics whose sites are cached
 TOLD_AGAIN = 60.0  # s between two warnings about a site that defers
 TEXT = 300  # characters of another site's text
@@ -62,13 +58,10 @@ TEXT = 300  # characters of another site's text
 
 @dataclass(slots=True)
 class Outbound:
-    """The messages for one site, and the gateways that they use."""
+    """The messages for one site."""
 
     feed: SiteFeed
-    ways: dict[bytes, bytes] = field(default_factory=dict)  # stream -> gateway
-    notes: dict[bytes, bytes] = field(default_factory=dict)  # notes of gateways, when last read
     unsent: dict[bytes, deque[PartlySent]] = field(default_factory=dict)  # by stream and domain
-    open: Counter[bytes] = field(default_factory=Counter)  # sent and unanswered, by stream
     pauses: StreamBackoff = field(default_factory=StreamBackoff)  # by stream and domain
     untold: int = 0  # dropped messages not yet reported to the site
     put_off_told: float = float("-inf")  # time of the last warning about deferral
@@ -86,8 +79,8 @@ class SiteRelay(Component):
         disk: Disk,
         router: Router,
         neighbours: Neighbours,
-        presence: Presence,
         transit: GatewayRelay,
+        notes: GatewayNotes,
         dead: DeadLetters,
         released: Callable[[StoredEnvelope], None],
         paging: Paging,
@@ -98,8 +91,8 @@ class SiteRelay(Component):
         self._marking = marking
         self._disk = disk
         self._neighbours = neighbours
-        self._presence = presence
         self._transit = transit
+        self._notes = notes
         self._dead = dead
         self._router = router
         self._released = released
@@ -141,9 +134,8 @@ class SiteRelay(Component):
         return (
             on_fact(SettingsRead, lambda _: self._resettle()),
             on_fact(PauseChanged, lambda fact: self._is_due(fact.site)),
-            on_fact(ServersChanged, self._servers_changed),
+            on_fact(ExitsChanged, self._on_exits_changed),
             on_fact(SiteAnswered, lambda fact: self._on_outcomes(fact.site, fact.outcomes)),
-            on_fact(LoggedOut, lambda fact: self._on_gateway_lost(fact.peer.node.uuid)),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
@@ -159,7 +151,7 @@ class SiteRelay(Component):
 
     def has_way(self, site: str) -> bool:
         """Return whether a gateway of this site is linked with that site."""
-        return site in self._outbound and bool(self._outbound[site].notes)
+        return site in self._outbound and bool(self._notes.of(site))
 
     def is_through(self, site: str) -> bool:
         """Return whether everything that waited for the site has left; False for an unknown site."""
@@ -176,8 +168,7 @@ class SiteRelay(Component):
         The caller checks that a gateway is linked with the site.
         """
         if envelopes:
-            s, notes = self._desk.settings, self._outbound[site].notes
-            way = gateway(stream, site, notes.keys(), s.relays)
+            way = self._notes.choose(site, stream)
             assert way is not None  # the caller has checked for a route
             self._ship(site, way, envelopes)
 
@@ -242,7 +233,7 @@ class SiteRelay(Component):
             self._give_up(out.feed)
         for out in new:
             out.feed.position = self._router.shelf.next_position - 1
-            out.notes = self._transit.announced(out.feed.site)
+            self._notes.read(out.feed.site)
             self._write_position(out.feed)
 
     def _give_up(self, feed: SiteFeed) -> None:
@@ -259,7 +250,7 @@ class SiteRelay(Component):
 
     def on_second(self) -> None:
         for site, out in self._outbound.items():
-            self._presence.notes((SITE, site))  # keeps the gateways up to date
+            self._notes.read(site)  # keeps the gateways up to date
             self._expire(out, out.feed.drop_expired())
         self._expire_waiting()
 
@@ -278,10 +269,8 @@ class SiteRelay(Component):
         for key in {stream_key(given.envelope) for given in void}:
             if left := [given for given in out.unsent.pop(key, ()) if given.left]:
                 out.unsent[key] = deque(left)
-            if not out.feed.custody.has(key):
+            if key not in out.feed.custody.flight:
                 out.pauses.drop_stream(key)
-        for given in void:
-            self._is_done(out, given.envelope.stream)
         if out.feed.position != before:
             self._write_position(out.feed)
 
@@ -331,33 +320,23 @@ class SiteRelay(Component):
         out, key = self._outbound[feed.site], stream_key(given.envelope)
         if key not in out.pauses:
             out.unsent.setdefault(key, deque()).append(given)
-        out.open[given.envelope.stream] += 1
         self._is_due(feed.site)
 
     # --- gateways ---------------------------------------------------------------------------------------
 
-    def _servers_changed(self, fact: ServersChanged) -> None:
-        if fact.kind != SITE or fact.name not in self._outbound:
-            return
-        out, now = self._outbound[fact.name], self._transit.announced(fact.name)
-        gone, out.notes = broken(out.notes, now), now
-        self._marking.sees(fact.name, now.values())
-        self._requeue_in_flight(out, gone)
+    def _on_exits_changed(self, fact: ExitsChanged) -> None:
+        if (out := self._outbound.get(fact.site)) is not None:
+            self._marking.sees(fact.site, self._notes.of(fact.site).values())
+            self._requeue_in_flight(out, fact.lost)
 
-    def _on_gateway_lost(self, uuid: bytes) -> None:
-        for out in self._outbound.values():
-            if out.notes.pop(uuid, None) is not None:
-                self._requeue_in_flight(out, [uuid])
-
-    def _requeue_in_flight(self, out: Outbound, lost: Sequence[bytes]) -> None:
+    def _requeue_in_flight(self, out: Outbound, lost: Collection[bytes]) -> None:
         """Resend the unanswered messages of streams that used the gateways in `lost`, unless deferred."""
         self._is_due(out.feed.site)
-        streams = {stream for stream, way in out.ways.items() if way in lost}
-        for stream in streams:
-            del out.ways[stream]
-        for key in out.feed.custody.streams() if streams else ():
-            if key[:STREAM] in streams and key not in out.pauses:
-                out.unsent[key] = deque(out.feed.custody.unanswered(key))
+        custody = out.feed.custody
+        for key in custody.flight.streams_by(lambda way: way in lost):
+            custody.flight.assign_route(key, None)
+            if key not in out.pauses:
+                out.unsent[key] = deque(custody.unanswered(key))
 
     def _is_due(self, site: str) -> None:
         self._due[site] = None
@@ -370,13 +349,15 @@ class SiteRelay(Component):
                 self._send_unsent(self._outbound[site])
 
     def _send_unsent(self, out: Outbound) -> None:
-        if not out.notes or not out.unsent:
+        if not out.unsent or not self._notes.of(out.feed.site):
             return
         going: dict[bytes, list[Envelope]] = {}
         unsent, out.unsent = out.unsent, {}
         void: list[PartlySent] = []
         for key, givens in unsent.items():
-            way = self._gateway_of(out, key[:STREAM])
+            if key not in out.feed.custody.flight:  # answered meanwhile
+                continue
+            way = self._gateway_of(out, key)
             leave = going.setdefault(way, [])
             for given in givens:
                 if out.feed.is_void(given):
@@ -389,13 +370,13 @@ class SiteRelay(Component):
                 self._ship(out.feed.site, uuid, envelopes)
         self._expire(out, void)
 
-    def _gateway_of(self, out: Outbound, stream: bytes) -> bytes:
-        way = out.ways.get(stream)
+    def _gateway_of(self, out: Outbound, key: bytes) -> bytes:
+        flight = out.feed.custody.flight
+        way = flight.route_of(key)
         if way is None:
-            relays = self._desk.settings.relays
-            way = gateway(stream, out.feed.site, out.notes.keys(), relays)
+            way = self._notes.choose(out.feed.site, key[:STREAM])
             assert way is not None  # checked by the caller
-            out.ways[stream] = way
+            flight.assign_route(key, way)
         return way
 
     def _as_it_leaves(self, out: Outbound, given: PartlySent) -> Iterator[Envelope]:
@@ -429,13 +410,11 @@ class SiteRelay(Component):
         if answer.state != "OK" and self._is_put_off(out, key, outcome):
             return
         before = feed.position
-        for given, parts in feed.apply_answer(outcome.stream, answer, self._desk.now):
-            for first, last in parts if answer.state != "OK" else ():
-                dead = replace(given.envelope, to=f"site/{feed.site}")
-                self._dead.publish_refused(dead, replace(answer, first=first, last=last))
-            if not given.left:
-                self._is_done(out, outcome.stream)
-        if feed.custody.has(key):
+        parts = feed.apply_answer(outcome.stream, answer, self._desk.now)
+        for given, first, last, _ in parts if answer.state != "OK" else ():
+            dead = replace(given.envelope, to=f"site/{feed.site}")
+            self._dead.publish_refused(dead, replace(answer, first=first, last=last))
+        if key in feed.custody.flight:
             out.pauses.went_on(key, self._desk.now)
             self._desk.wake(out.pauses.deadline())
         else:
@@ -446,7 +425,7 @@ class SiteRelay(Component):
     def _is_put_off(self, out: Outbound, key: bytes, outcome: Outcome) -> bool:
         """Defer the stream if the site may accept the refused messages later; return whether it does."""
         answer, now, site = outcome.answer, self._desk.now, out.feed.site
-        about = list(out.feed.custody.about(outcome.stream, answer))
+        about = out.feed.custody.about(outcome.stream, answer)
         if not about or not is_put_off(answer, about):
             return False
         self._desk.wake(out.pauses.defer_stream(key, now))
@@ -465,12 +444,6 @@ class SiteRelay(Component):
                 out.unsent[key] = deque(out.feed.custody.unanswered(key))
                 self._is_due(site)
             self._desk.wake(out.pauses.deadline())
-
-    def _is_done(self, out: Outbound, stream: bytes) -> None:
-        out.open[stream] -= 1
-        if not out.open[stream]:
-            del out.open[stream]
-            out.ways.pop(stream, None)
 
     def _write_position(self, feed: SiteFeed) -> None:
         self._disk.later("position", feed.key, position_key(feed, feed.position))

@@ -10,6 +10,7 @@ from mesh.core.sites.custody import Custody, PartlySent
 from mesh.core.sites.passing import may_leave
 from mesh.core.sites.skipped_positions import SkippedPositions
 from mesh.core.sites.waiting_at_site import WaitingAtSite
+from mesh.flow.inflight import AnsweredPart
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed, Lost
 from mesh.routing.overflow import Credit
@@ -126,12 +127,10 @@ class SiteFeed(Feed):
     def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
         return self.position + 1
 
-    def apply_answer(
-        self, stream: bytes, answer: Answer, now: float
-    ) -> list[tuple[PartlySent, list[tuple[int, int]]]]:
+    def apply_answer(self, stream: bytes, answer: Answer, now: float) -> list[AnsweredPart[PartlySent]]:
         """Apply an answer of the site, and return the slices that it concerns, with their numbers."""
-        found = list(self.custody.answered(stream, answer))
-        for given, _ in found:
+        found = self.custody.answered(stream, answer)
+        for given, _, _, _ in found:
             if not given.left and given in self._parked:
                 self._unpark(given)
         before = self._flight.used

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -26,6 +25,7 @@ from mesh.core.states.ways import OwnWays
 from mesh.discovery.gossip import StateLine, StateMessage, decode, encode, read
 from mesh.discovery.state import NodeState
 from mesh.errors import RemoteError
+from mesh.flow.bounded import Bounded
 from mesh.wire import commands as c
 from mesh.wire.commands import Introduction
 from mesh.wire.limits import HOPS, WAYS
@@ -56,7 +56,7 @@ class RouteProofs(Component):
         self._ours = ways
         self._declared: tuple[str, ...] = ()  # our hops, in our last state
         # By peer (Rule 3; otherwise b"") and name.
-        self._said: OrderedDict[tuple[bytes, str], Vouched] = OrderedDict()
+        self._said = Bounded[tuple[bytes, str], Vouched](REMEMBERED)
         self._believed: set[tuple[bytes, Sequence[str]]] = set()  # routes, by uuid of the sending peer
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -160,10 +160,7 @@ class RouteProofs(Component):
         is_same = before is not None and before.node.uuid == said.node.uuid
         if before is not None and is_same and before.line.version >= said.line.version:
             return
-        self._said[key] = said
-        self._said.move_to_end(key)
-        if len(self._said) > REMEMBERED:
-            self._said.popitem(last=False)
+        self._said.keep(key, said)
         if before is None or not is_same or set(before.ways) != set(said.ways):
             self._believed.clear()
             self._desk.publish_fact(RoutesVouched())

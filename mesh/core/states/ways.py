@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
 from mesh.core.context.component import Beginning, Component
@@ -11,6 +10,7 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.routes.facts import RouteLearned
 from mesh.core.states.facts import OurWaysChanged
 from mesh.discovery.state import WAYS
+from mesh.flow.bounded import Bounded
 from mesh.mapping.rules import Rule, has_several
 
 
@@ -22,7 +22,7 @@ class OwnWays(Component):
 
     def __init__(self, desk: NodeContext) -> None:
         self._onward, self._masters = by_rules(desk.settings.me.name, desk.settings.rules)
-        self._by_word: OrderedDict[str, None] = OrderedDict()  # most recently used last
+        self._by_word = Bounded[str, None](WAYS)  # most recently used last
         self._desk = desk
         self.names = self._chosen()
 
@@ -36,10 +36,7 @@ class OwnWays(Component):
 
     def _found(self, node: str) -> None:
         """Add a neighbor that reaches another node, as direct messages may now leave through it."""
-        self._by_word[node] = None
-        self._by_word.move_to_end(node)
-        while len(self._by_word) > WAYS:
-            self._by_word.popitem(last=False)
+        self._by_word.keep(node, None)
         self._choose()
 
     def _choose(self) -> None:

@@ -78,6 +78,21 @@ def test_each_node_has_a_window_of_its_own() -> None:
     assert left(onward, "nobody") == []
 
 
+def test_the_gateway_of_a_stream_is_known_while_any_of_it_is_in_flight() -> None:
+    onward, (one, two, three) = filled(3)
+    other = add(onward, 1, stream=OTHER)
+    left(onward)
+    for entry, gateway in ((one, b"gull"), (two, b"grebe"), (other, b"hawk")):
+        onward.record_gateway(entry, "heron", gateway)
+    assert list(onward.gateways_of(STREAM, "heron")) == [b"gull", b"grebe"]
+    assert list(onward.gateways_of(STREAM, "tern")) == list(onward.gateways_of(b"x", "heron")) == []
+    onward.settle(one, "heron", 1, 1)
+    onward.put_aside(two, "heron")
+    assert list(onward.gateways_of(STREAM, "heron")) == [] and not three.is_done
+    onward.requeue_in_flight("heron")
+    assert list(onward.gateways_of(OTHER, "heron")) == []
+
+
 def test_while_some_leave_more_may_come() -> None:
     onward, _ = filled(2)
     leaving = onward.next_to_send("heron")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.errors import RemoteError
-from mesh.streams.ranges import Ranges
+from mesh.streams.ranges import Ranges, numbers_within
 from mesh.wire.limits import LARGEST_NUMBER
 
 SPANS = st.tuples(st.integers(1, 40), st.integers(0, 8)).map(lambda span: (span[0], span[0] + span[1]))
@@ -178,6 +178,12 @@ def test_packed_ranges_cut_short_are_refused() -> None:
 def test_too_many_packed_ranges_are_refused_before_they_are_read() -> None:
     with pytest.raises(RemoteError, match="1000001 packed ranges"):
         Ranges.unpack(bytes(16 * 1_000_001))
+
+
+@given(st.frozensets(st.integers(1, 30)), st.integers(0, 40), st.integers(-2, 40))
+def test_numbers_within_are_those_of_a_range(numbers: frozenset[int], first: int, more: int) -> None:
+    found = numbers_within(numbers, first, first + more)
+    assert sorted(found) == [n for n in sorted(numbers) if first <= n <= first + more]
 
 
 @pytest.mark.parametrize("span", [(0, 1), (-1, 3), (3, 2), (1, LARGEST_NUMBER + 1)])

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 
+from mesh.core.services.groups import Groups
+from mesh.core.services.serving import NOBODY
 from mesh.errors import LocalError
 from mesh.mapping.rules import Rule
 from mesh.names import check_group, is_group
-from mesh.wire.envelope import LOCAL_ONLY
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import LOCAL_ONLY, Envelope
 from tests.mesh.core.services.user import User
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork
@@ -90,6 +95,31 @@ def test_a_master_whose_copy_is_second_gives_nothing_to_groups_though_the_other_
     net.until(lambda: b.metric("published") == 1)
     net.run(2)
     assert worker.contents() == [b"job"]
+
+
+def test_what_a_node_refuses_goes_to_another_one_until_it_has_been_refused_too_often() -> None:
+    net = SimNetwork()
+    a, b, c = net.mesh("a", "b", "c")
+    for node in (b, c):
+        User(node, f"w-{node.name}").serve(WORKERS)
+    m, sent = client_of(a, "publisher"), list[tuple[bytes, Envelope]]()
+    m.publish("other", b"")
+    net.run(1)
+    groups = next(part for part in a.core.parts.desk.face if isinstance(part, Groups))
+    with patch.object(groups._departing, "add", lambda uuid, e, ttl: sent.append((uuid, e))):
+        m.publish("jobs/1 jobs/1 jobs/1 jobs/1", b"0", b"1", b"2", b"3")
+        net.run(1)
+        (uuid, e), (other, e2) = sent
+        assert {uuid, other} == {b.uuid, c.uuid} and groups._count == 4
+        groups.outcome(other, e2.stream, Answer(e2.domain, 1, 9))  # both of its messages
+        groups.outcome(other, e2.stream, Answer(e2.domain, 1, 9))
+        assert groups._count == 2 and a.metric("unasked") == 1
+        numbers = e.number_list(range(e.count))
+        for at in (other, uuid, other):
+            groups.outcome(uuid if at == other else other, e.stream, Answer(e.domain, 1, 9, NOBODY))
+            assert sent[-1][0] == at and sent[-1][1].number_list(range(2)) == numbers
+        groups.outcome(other, e.stream, Answer(e.domain, 1, 9, NOBODY))
+    assert (a.metric("group_dropped"), groups._count, len(groups._flight)) == (2, 0, 0)
 
 
 def test_what_stays_at_its_node_is_for_members_there_only() -> None:

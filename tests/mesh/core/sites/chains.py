@@ -104,7 +104,7 @@ class Sites:
         for name in self.heard:
             assert sorted(self.got(name)) == sorted(self.sent), name
         assert not any(
-            node.core.parts[SiteParts].through._lines.get(s) for node in self.all() for s in self.plan
+            node.core.parts[SiteParts].through._flights.get(s) for node in self.all() for s in self.plan
         )
         assert not any(
             node.core.parts[SiteParts].through.figures()["site_passing_bytes"] for node in self.all()
@@ -145,4 +145,4 @@ class Middle:
             assert [each for each in self.heard.contents if each[:1] == b"%d" % n] == contents
         for node in self.middle:
             assert not node.core.parts[SiteParts].through.figures()["site_passing_bytes"]
-            assert not node.core.parts[SiteParts].through._lines.get(NET2)
+            assert not node.core.parts[SiteParts].through._flights.get(NET2)

@@ -12,6 +12,7 @@ from mesh.mapping.rules import Rule
 from mesh.wire.envelope import Envelope
 from tests.mesh.core.sites.meshes import FIRST, Reader, gateway, links, member
 from tests.mesh.core.sites.test_site_relay import FROM_LON, STOCK, TO_NYC
+from tests.mesh.origins import silence
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
 
@@ -45,9 +46,9 @@ class Sites:
 
     def way(self) -> SimNode:
         """The gateway of NYC by which it goes."""
-        (line,) = self.transit._lines["NYC"].values()
+        (stream,) = flight = self.transit._flights["NYC"]
         gates = self.heron.core.parts[SiteParts].gateways._gates["NYC"].gateways
-        uuid = next(uuid for uuid, each in gates.items() if each.conn is line.conn)
+        uuid = next(uuid for uuid, each in gates.items() if each.conn is flight.route_of(stream))
         return next(node for node in (self.gull, self.grebe) if node.uuid == uuid)
 
     def lose(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +63,7 @@ def test_what_is_published_before_its_master_knows_of_a_loss_goes_behind_what_wa
 ) -> None:
     it = Sites()
     it.publish(b"1", b"2")
-    it.net.until(lambda: it.transit._lines.get("NYC"))
+    it.net.until(lambda: it.transit._flights["NYC"])
     with monkeypatch.context() as patch:
         it.lose(patch)
         it.publish(b"3")
@@ -83,7 +84,7 @@ def test_no_more_losses_are_remembered_than_a_bound_and_none_of_who_left(
     it = Sites()
     for n in range(4):
         SimClient(it.net, it.wren.ipc, f"bob{n}").connected().publish(f"k{n}", b"", domain=STOCK)
-    it.net.until(lambda: len(it.transit._lines.get("NYC", {})) >= 2)
+    it.net.until(lambda: len(it.transit._flights["NYC"]) >= 2)
     gull, grebe = it.gull, it.grebe
     with monkeypatch.context() as patch:
         patch.setattr(it.transit._presence, "serve", lambda *told: None)
@@ -95,6 +96,17 @@ def test_no_more_losses_are_remembered_than_a_bound_and_none_of_who_left(
     it.net.until(lambda: not it.transit._lost)
 
 
+def test_nothing_is_in_flight_for_a_node_that_logged_out() -> None:
+    it = Sites()
+    for node in (it.gull, it.grebe):
+        silence(node.core.parts)
+    it.publish(b"1")
+    it.net.until(lambda: it.heard.got)
+    assert it.transit._flights["NYC"]
+    it.wren.kill()
+    it.net.until(lambda: not it.transit._flights["NYC"])
+
+
 def test_what_was_held_back_for_something_that_went_by_another_gateway_is_asked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -103,7 +115,7 @@ def test_what_was_held_back_for_something_that_went_by_another_gateway_is_asked_
     it.net.until(lambda: it.heard.got)
     it.net.run(1)
     asker = it.wren.uuid, False
-    key = it.joe.stream + STOCK.encode()
+    key = it.joe.stream, STOCK
     it.transit._lost["NYC", key, asker] = 1  # that wren has the answer to
     taken = it.transit.forward
 

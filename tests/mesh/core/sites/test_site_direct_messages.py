@@ -1,5 +1,6 @@
 """Letters between sites: they come once, in order, and who sends one to nowhere is told so at once."""
 
+from collections.abc import Sequence
 from typing import Any
 from unittest.mock import patch
 
@@ -7,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.config.sites import RemoteSite
+from mesh.core.sites import site_direct_messages
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.site_direct_messages import SiteDirectMessages
 from mesh.remote_names import UNKNOWN
@@ -18,6 +20,7 @@ from mesh.wire.frames import write
 from tests.mesh.core.sites.meshes import FIRST, gateway, gateway_to, links, member, say
 from tests.mesh.core.sites.site_direct_messages import FROM_LON, FROM_NYC, client, name_at, refused, two_sites
 from tests.mesh.envelopes import envelope
+from tests.mesh.origins import silenced
 from tests.simulation import SimNetwork, SimNode
 
 
@@ -302,3 +305,23 @@ def test_what_leaves_promises_nothing_of_a_letter_that_still_waits() -> None:
             joe.send(name_at("NYC", c, "ann"), b"%d" % n, force=True)
             joe.settled()
     assert left == [1, 1, 1, 1]
+
+
+def test_a_stream_stays_with_its_gateway_while_any_of_it_is_in_flight() -> None:
+    net = SimNetwork()
+    _, b, c, d = two_sites(net)
+    second = gateway(net, "e", "LON", "NYC", FIRST, "a", tables=FROM_NYC)
+    net.until(lambda: links(second) == 1 and "e" in b.alive)
+    joe, inbox = client(b, "joe"), client(d, "ann").inbox()
+    chosen: list[bytes] = []
+
+    def other(stream: bytes, site: str, able: Sequence[bytes], relays: int) -> bytes:
+        """The gateways in turn."""
+        chosen.append(sorted(able)[len(chosen) % len(able)])
+        return chosen[-1]
+
+    with patch.object(site_direct_messages, "gateway", other), silenced(c.core.parts):
+        for n in range(3):
+            joe.send(name_at("NYC", d, "ann"), b"%d" % n, persistent=True)
+            net.until(lambda n=n: len(inbox.got) == n + 1)  # type: ignore[misc]
+    assert len(chosen) == 1 and inbox.contents == [b"0", b"1", b"2"]

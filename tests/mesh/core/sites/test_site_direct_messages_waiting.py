@@ -216,7 +216,7 @@ def test_letters_that_come_again_in_another_order_than_that_of_their_numbers_are
     a, b, _, d = two_sites(net)
     joe, inbox = client(b, "joe"), client(d, "ann").inbox()
     transit = next(part for part in a.core.parts.desk.face if isinstance(part, GatewayRelay))
-    transit._lost["NYC", joe.stream, (b.uuid, True)] = 1
+    transit._lost["NYC", (joe.stream, ""), (b.uuid, True)] = 1
     taken = transit.forward
 
     def take(source: bytes, site: str, envelopes: list[Envelope], dropped: int = 0) -> None:

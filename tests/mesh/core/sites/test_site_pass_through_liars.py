@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.room import SiteParts
-from mesh.routing.log import stream_key
 from mesh.sites.accepting import Accepts
 from mesh.sites.wire import Behind, Relay, Relayed
 from mesh.values import Hop
@@ -167,7 +166,7 @@ def test_of_a_gateway_that_is_gone_nothing_is_under_way_any_more() -> None:
     assert not any(
         node.core.parts[SiteParts].through.figures()["site_passing_bytes"] for node in sites.middle
     )
-    assert not any(node.core.parts[SiteParts].through._lines[NET2] for node in sites.middle)
+    assert not any(node.core.parts[SiteParts].through._flights[NET2] for node in sites.middle)
 
 
 def test_what_is_put_off_for_one_site_holds_up_nothing_that_goes_to_another_one() -> None:
@@ -182,7 +181,7 @@ def test_what_overtook_something_that_was_lost_is_asked_for_again() -> None:
     sites = Middle()
     transit, source = sites.first.core.parts[SiteParts].transit, sites.second.uuid
     it = from_hf(sites, 2)
-    transit._lost[NET2, stream_key(it), (source, False)] = 1
+    transit._lost[NET2, (it.stream, it.domain), (source, False)] = 1
     refused: list[tuple[bytes, str]] = []
 
     def refuse(source: bytes, site: str, envelope: Envelope, state: str = "") -> None:

@@ -1,0 +1,1 @@
+"""Mechanisms that several features share: who waits for which answers."""
