@@ -24,6 +24,7 @@ from mesh.core.presence.facts import GroupChanged
 from mesh.core.presence.registry import Registry, ServedName
 from mesh.core.routes.nodes import Nodes
 from mesh.errors import LocalError, RemoteError
+from mesh.flow.known_by_all import KnownByAll
 from mesh.names import check_group
 from mesh.wire.commands import Heard
 from mesh.wire.commands import Members as Said
@@ -44,15 +45,6 @@ class PeerVersion:
     heard: int = 0  # last number received
 
 
-@dataclass(slots=True, eq=False)
-class VersionWaiter:
-    """A callback that waits until all nodes know a version."""
-
-    version: int
-    deadline: float
-    then: Callable[[], None]
-
-
 class GroupMembers(Component):
     """Component for groups with members here, and for the reports of other nodes."""
 
@@ -66,7 +58,7 @@ class GroupMembers(Component):
         self._told: dict[bytes, PeerVersion] = {}
         self._due: dict[str, None] = {}
         self._version = 0
-        self._waiting: list[VersionWaiter] = []
+        self._joins = KnownByAll[None](CONFIRM)
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -83,7 +75,7 @@ class GroupMembers(Component):
         return {"groups": len(self.own)}
 
     def requires_login(self, peer: Peer) -> bool:
-        return bool(self.own or self._waiting) and not self._audience.is_mute(peer)
+        return bool(self.own or self._joins) and not self._audience.is_mute(peer)
 
     # --- groups of this node ------------------------------------------------------------------------------
 
@@ -106,8 +98,8 @@ class GroupMembers(Component):
         self._due[name] = None
         self._desk.ending[self._say] = None
         self._desk.publish_fact(GroupChanged(name, self._desk.me.uuid, members))
-        self._waiting.append(VersionWaiter(self._version, self._desk.now + CONFIRM, then))
-        self._desk.wake(self._desk.now + CONFIRM)
+        self._joins.when(None, self._version, self._desk.now, then)
+        self._desk.wake(self._joins.deadline)
         for peer in self._nodes.usable():
             self._neighbours.review_login(peer)
 
@@ -138,19 +130,12 @@ class GroupMembers(Component):
         self._review()
 
     def _review(self) -> None:
-        if not self._waiting:
-            return
-        known = min((self._knows(peer) for peer in self._audience.awaited()), default=self._version)
-        waiting, self._waiting = self._waiting, []
-        done: list[VersionWaiter] = []
-        for one in waiting:
-            is_over = one.version <= known or one.deadline <= self._desk.now
-            (done if is_over else self._waiting).append(one)
-        for one in done:
-            one.then()
+        if self._joins:
+            known = self._audience.known(self._confirmed)
+            self._joins.review(self._desk.now, lambda _: known)
 
-    def _knows(self, peer: Peer) -> int:
-        told = self._told.get(peer.node.uuid)
+    def _confirmed(self, uuid: bytes) -> int:
+        told = self._told.get(uuid)
         return -1 if told is None else told.version
 
     # --- groups of other nodes ----------------------------------------------------------------------------
@@ -207,10 +192,6 @@ class GroupMembers(Component):
             self._desk.publish_fact(GroupChanged(name, uuid, 0))
 
     def tick(self) -> None:
-        late = [w for w in self._waiting if w.deadline <= self._desk.now]
-        if late:
-            version = max(w.version for w in late)
-            self._audience.missed([p for p in self._audience.awaited() if self._knows(p) < version])
+        self._audience.missed(self._confirmed, self._joins.late(self._desk.now).values())
         self._review()
-        for one in self._waiting:
-            self._desk.wake(one.deadline)
+        self._desk.wake(self._joins.deadline)

@@ -6,18 +6,17 @@ Nothing is gossiped, stored or relayed: a report is valid as long as its connect
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import inf
 
 from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import CONFIRM
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.audience import Audience
 from mesh.core.presence.facts import ServersChanged
-from mesh.core.presence.lookups import Lookups
 from mesh.core.presence.registry import Registry, ServedName
 from mesh.core.presence.watchers import Watchers
 from mesh.core.presence.watching import WatchedNames
@@ -25,6 +24,7 @@ from mesh.core.routes.nodes import Nodes
 from mesh.core.subscribers.facts import SessionAway
 from mesh.core.subscribers.session import Session
 from mesh.errors import LocalError, RemoteError
+from mesh.flow.known_by_all import KnownByAll
 from mesh.names import ADDRESS
 from mesh.wire.commands import Row, Serving, Watch
 from mesh.wire.envelope import Envelope
@@ -49,7 +49,7 @@ class Presence(Component):
         self._peers = Watchers[Peer](self._own_rows, NAMES)
         self._clients = Watchers[Session](self._all_rows, desk.settings.max_subscriptions)
         self._watching = WatchedNames()
-        self._lookups = Lookups()
+        self._lookups = KnownByAll[ServedName](CONFIRM)
 
     def features(self) -> Sequence[str]:
         return (SERVICES,)
@@ -142,31 +142,17 @@ class Presence(Component):
         self._watch(name)
         watched = self._watching.names[name]
         is_served = watched.is_known and (name in self.own or bool(self._registry.servers(name)))
-        is_known = is_served or self._is_known(name)
+        is_known = is_served or watched.version <= self._audience.known(self._watching.confirmed)
         watched.is_known = watched.is_known or is_known
-        self._lookups.when_known(name, self._desk.now, then, is_known)
-        if is_known:
-            return
-        if (deadline := self._lookups.deadline) is not None:
-            self._desk.wake(deadline)
+        self._lookups.when(name, watched.version, self._desk.now, then, is_known)
+        if not is_known:
+            self._desk.wake(self._lookups.deadline)
 
     def _watch(self, name: ServedName) -> None:
         if self._watching.used(name, self._desk.now):
             self._desk.ending[self._say_news] = None
             for peer in self._nodes.usable():
                 self._neighbours.review_login(peer)
-
-    def _is_known(self, name: ServedName) -> bool:
-        return self._watching.names[name].version <= self._heard_by_all()
-
-    def _heard_by_all(self) -> float:
-        """Return the version of the watched names that all awaited nodes have confirmed.
-
-        The result is infinity if no node is awaited.
-        """
-        return min(
-            (self._watching.confirmed(peer.node.uuid) for peer in self._audience.awaited()), default=inf
-        )
 
     def _logged_in(self, fact: LoggedIn) -> None:
         peer = fact.peer
@@ -209,8 +195,8 @@ class Presence(Component):
 
     def _review(self) -> None:
         if self._lookups:
-            heard, names = self._heard_by_all(), self._watching.names
-            self._lookups.review(self._desk.now, lambda name: names[name].version <= heard)
+            known = self._audience.known(self._watching.confirmed)
+            self._lookups.review(self._desk.now, lambda _: known)
 
     # --- watching clients ---------------------------------------------------------------------------------
 
@@ -243,14 +229,9 @@ class Presence(Component):
     # --- timers -----------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        now = self._desk.now
-        if late := self._lookups.late(now):
-            version = max(self._watching.names[name].version for name in late)
-            confirmed = self._watching.confirmed
-            self._audience.missed([p for p in self._audience.awaited() if confirmed(p.node.uuid) < version])
+        self._audience.missed(self._watching.confirmed, self._lookups.late(self._desk.now).values())
         self._review()
-        if (deadline := self._lookups.deadline) is not None:
-            self._desk.wake(deadline)
+        self._desk.wake(self._lookups.deadline)
 
     def on_second(self) -> None:
         self._registry.drop_names(self._watching.idle(self._desk.now - IDLE))

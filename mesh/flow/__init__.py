@@ -1,0 +1,1 @@
+"""Mechanisms that several components share."""
