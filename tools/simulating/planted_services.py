@@ -8,10 +8,10 @@ from typing import Any
 from mesh.client.core.serving import ClientServing
 from mesh.core.delivery import router
 from mesh.core.presence.presence import Presence
-from mesh.core.presence.registry import Registry
 from mesh.core.services.groups import Groups
 from mesh.core.services.request_outcomes import RequestOutcomes
 from mesh.core.services.serving import ServedAddresses
+from mesh.flow.followed import Followed
 from mesh.services.consumer import AddressConsumer
 from mesh.services.sent_requests import SentRequests
 from mesh.wire.commands import Answer
@@ -21,20 +21,22 @@ Patch = tuple[Any, str, Any]
 
 def rows_of_the_dead() -> list[Patch]:
     def keeps(self: Any, peer: Any) -> None:
-        self._peers.remove_watcher(peer)
-        self._watching.lost(peer.node.uuid)
+        self._peers.lost(peer)
+        self._watching.lost(peer)
+        self._registry._received.pop(peer.node.uuid, None)
 
     return [(Presence, "_forget_peer", keeps)]
 
 
 def deltas() -> list[Patch]:
-    told = Registry.record
+    told: Any = Followed.record
 
     def adds(self: Any, uuid: bytes, name: Any, consumers: int, note: bytes = b"") -> int | None:
         before = self.servers(name).get(uuid, 0)
-        return told(self, uuid, name, before + consumers if consumers else 0, note)
+        changed: int | None = told(self, uuid, name, before + consumers if consumers else 0, note)
+        return changed
 
-    return [(Registry, "record", adds)]
+    return [(Followed, "record", adds)]
 
 
 def retries_what_was_lost() -> list[Patch]:

@@ -37,15 +37,12 @@ class Audience:
             if peer.node.uuid not in self._slow and not self.is_mute(peer):
                 yield peer
 
-    def known(self, confirmed: Callable[[bytes], int]) -> float:
-        """Return the version that all awaited nodes have confirmed, or infinity if no node is awaited.
+    def known(self, confirmed: Callable[[Peer], int]) -> float:
+        """Return the version that all awaited nodes have confirmed, or infinity if no node is awaited."""
+        return min(map(confirmed, self.awaited()), default=inf)
 
-        `confirmed(uuid)` is the version that a node has confirmed.
-        """
-        return min((confirmed(peer.node.uuid) for peer in self.awaited()), default=inf)
-
-    def missed(self, confirmed: Callable[[bytes], int], versions: Collection[int]) -> None:
+    def missed(self, confirmed: Callable[[Peer], int], versions: Collection[int]) -> None:
         """Record which awaited nodes have not confirmed the highest of the versions in time."""
         if versions:
-            for peer in [peer for peer in self.awaited() if confirmed(peer.node.uuid) < max(versions)]:
+            for peer in [peer for peer in self.awaited() if confirmed(peer) < max(versions)]:
                 self._slow.waited_for(peer.node.uuid, CONFIRM)
