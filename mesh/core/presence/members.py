@@ -134,10 +134,11 @@ class GroupMembers(Component):
         except LocalError:  # of a later release, or malicious
             self._desk.count("unknown_kinds")
             return
-        if members and self._registry.count_names(peer.node.uuid) >= MOST:
+        uuid = peer.node.uuid
+        if members and uuid not in self.members(name) and self._registry.count_names(uuid) >= MOST:
             raise RemoteError(f"{peer.node.name} has more than {MOST:,} groups", code="TOO_MANY_GROUPS")
-        if self._registry.record(peer.node.uuid, name, members):
-            self._desk.publish_fact(GroupChanged(name, peer.node.uuid, members))
+        if self._registry.record(uuid, name, members):
+            self._desk.publish_fact(GroupChanged(name, uuid, members))
 
     def _lost(self, peer: Peer) -> None:
         self._forget(peer)

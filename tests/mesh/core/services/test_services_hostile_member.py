@@ -158,3 +158,17 @@ def test_groups_that_are_none_and_more_than_one_may_have(stage: Stage) -> None:
     assert stage.figure("b", "unknown_kinds") == 6
     stage.says("b", c.Heard(MOST))
     assert stage.b.core.parts.services.members._registry.count_names(stage.c.uuid) == 0
+
+
+def test_a_node_with_as_many_groups_as_it_may_have_changes_them(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mesh.core.presence.members.MOST", 2)
+    here, there = (node.core.parts.services.members for node in (stage.b, stage.c))
+    groups = [f"g\n\na/{n}" for n in range(3)]
+    for name, number in [(groups[0], 1), (groups[1], 1), (groups[0], 2)]:
+        there.joined(name, number, lambda: None)
+        assert stage.says("b") == ""
+    assert [here.members(name) for name in groups] == [{stage.c.uuid: 2}, {stage.c.uuid: 1}, {}]
+    there.joined(groups[2], 1, lambda: None)
+    assert stage.says("b") == "TOO_MANY_GROUPS"
