@@ -12,8 +12,9 @@ from mesh.core.services.groups import Groups
 from mesh.core.services.request_outcomes import RequestOutcomes
 from mesh.core.services.serving import ServedAddresses
 from mesh.flow.followed import Followed
-from mesh.services.consumer import AddressConsumer
+from mesh.flow.outstanding_deliveries import OutstandingDeliveries
 from mesh.services.sent_requests import SentRequests
+from mesh.services.work import GivenRun
 from mesh.wire.commands import Answer
 
 Patch = tuple[Any, str, Any]
@@ -79,15 +80,17 @@ def chosen_anew() -> list[Patch]:
 
 
 def a_count_forgotten() -> list[Patch]:
-    take = AddressConsumer.take_message
+    settle: Any = OutstandingDeliveries.settle
 
-    def leaks(self: Any, count: int) -> Any:
-        message = take(self, count)
-        if message is not None and count % 4 == 0:
-            self.out[count] = message
-        return message
+    def leaks(self: Any, first: int, last: int) -> Any:
+        runs = settle(self, first, last)
+        for run in runs:
+            if isinstance(run, GivenRun) and run.tag % 4 == 0:
+                self._runs = sorted([*self._runs, run], key=lambda run: run.tag)
+                self.out += run.n
+        return runs
 
-    return [(AddressConsumer, "take_message", leaks)]
+    return [(OutstandingDeliveries, "settle", leaks)]
 
 
 def nobody_although_it_was_given() -> list[Patch]:
