@@ -12,6 +12,7 @@ from mesh.errors import BadKey, BadName, LocalError, shown
 
 LONGEST_KEY = 512  # characters
 LONGEST_DOMAIN = 256  # characters
+PRIORITY = 5  # of a message in a queue, unless its producer sets another
 
 # Lone surrogates are included, because UTF-8 cannot encode them and sending would fail.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")

@@ -1,4 +1,4 @@
-"""Connects handshakes with the components for peers, clients and gateways."""
+"""Connects handshakes with the components for peers, clients and other roles."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from mesh.core.peers.facts import Dialled, LoggedIn, RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.peer_handshake import PeerHandshake
-from mesh.core.sites.gateway import Gateways
 from mesh.core.states.recall import Recall
 from mesh.core.subscribers.clients import Clients
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.facts import HolderGone, HolderLives
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
-from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, RELAY, Hello, Refuse, Welcome
+from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, Hello, Refuse, Welcome
 from mesh.wire.limits import VERSION_MIN
 from mesh.wire.spoken import OF_VERSION_1
 
@@ -32,7 +31,7 @@ from mesh.wire.spoken import OF_VERSION_1
 class Admission(Component):
     """The component for handshakes: builds HELLO and WELCOME, and connects admitted ends."""
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         desk: NodeContext,
         dialler: Dialler,
@@ -44,7 +43,6 @@ class Admission(Component):
         sessions: Sessions,
         links: DataLinks,
         piecework: MessageFragments,
-        gateways: Gateways,
     ) -> None:
         self.door = Authenticator(
             desk, self._greet, self._admit, self._entered, self._rejected, self._denied, meeting.mirrored
@@ -58,7 +56,7 @@ class Admission(Component):
         self._clients = clients
         self._sessions = sessions
         self._links = links
-        self._gateways = gateways
+        self._roles = desk.face.connection_roles
         self._agree = piecework.agree  # on features
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -82,10 +80,11 @@ class Admission(Component):
         if not conn.is_open:
             return
         self._agree(conn)
-        self._desk.emit(Proven(conn.key, conn.user, conn.role not in (CLIENT, RELAY)))
-        if conn.role == RELAY:
-            assert command.node is not None  # checked by the door
-            self._gateways.on_opened(conn, command.node)
+        self._desk.emit(Proven(conn.key, conn.user, conn.role in (NODE_CONTROL, NODE_DATA)))
+        role = self._roles.get(conn.role)
+        if role is not None:
+            assert command.node is not None  # checked by the authenticator
+            role.on_opened(conn, command.node)
             return
         session, peer = self._sessions.session_of(conn), self._neighbours.of(conn)
         if peer is not None:
@@ -97,8 +96,9 @@ class Admission(Component):
             self._logged_in(peer, conn)
 
     def _greet(self, conn: Conn) -> Hello:
-        if conn.role == RELAY:
-            return self._gateways.greet(conn)
+        role = self._roles.get(conn.role)
+        if role is not None:
+            return role.greet(conn)
         peer, s = self._neighbours.of(conn), self._desk.settings
         hello = Hello(
             (VERSION_MIN, s.wire_version),
@@ -125,8 +125,8 @@ class Admission(Component):
         if h.role == CLIENT:
             session = self._clients.admit(conn, h)
             return self._clients.welcome(session, conn) if isinstance(session, Session) else session
-        if h.role == RELAY:
-            return self._gateways.admit(conn, h)
+        if h.role in self._roles:
+            return self._roles[h.role].admit(conn, h)
         peer = self._meeting.admit(conn, h)
         if isinstance(peer, Refuse):
             return peer
@@ -146,8 +146,9 @@ class Admission(Component):
 
     def _entered(self, conn: Conn, w: Welcome) -> None:
         self._agree(conn)
-        if conn.role == RELAY:
-            self._gateways.entered(conn, w)
+        role = self._roles.get(conn.role)
+        if role is not None:
+            role.on_welcomed(conn, w)
             return
         peer = self._meeting.entered(conn, w.node)
         if peer is None:
@@ -161,14 +162,16 @@ class Admission(Component):
             self._logged_in(peer, conn)
 
     def _rejected(self, conn: Conn, r: Refuse, is_proven: bool) -> None:
-        if conn.role == RELAY:
-            self._gateways.on_refused(conn, r)
+        role = self._roles.get(conn.role)
+        if role is not None:
+            role.on_refused(conn, r)
         else:
             self._meeting.rejected(conn, r, is_proven)
 
     def _denied(self, conn: Conn, r: Refuse) -> None:
-        if conn.role == RELAY:
-            self._gateways.on_refused(conn, r)
+        role = self._roles.get(conn.role)
+        if role is not None:
+            role.on_refused(conn, r)
         else:
             self._meeting.denied(conn, r)
 

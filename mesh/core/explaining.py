@@ -12,7 +12,9 @@ from mesh.core.context.incoming_call import IncomingCall, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.pages import NAMES, ROWS, fitting
 from mesh.core.context.settings import CONFIRM
+from mesh.core.feature import FeatureParts
 from mesh.core.forwarding.routes import Routes
+from mesh.core.parts import Parts
 from mesh.core.presence.presence import Presence
 from mesh.core.routes.nodes import Nodes
 from mesh.core.routes.peer_calls import PeerCalls, Replies
@@ -161,3 +163,7 @@ def _said(node: str, reasons: Sequence[Reason], asked: Collection[str]) -> list[
         )
         for each in reasons[:BEHIND]
     ]
+
+
+def why_parts(k: Parts) -> FeatureParts:
+    return FeatureParts(Explaining(k.desk, k.nodes, k.questions, k.routes, k.presence, k.strata))

@@ -294,15 +294,16 @@ class NodeCore:
         self._at(now, wall)
         self._flush()  # before BYE, after which nothing is read
         forward = tuple([p.node.address for p in self.parts.neighbours.alive() if p.node.address][:FORWARD])
-        self.parts.gateways.finish()
-        self.parts.gossiping.finish()
+        for announce in self._desk.face.before_goodbyes:
+            announce()
         for conn in list(self._conns.values()):
             # A node whose WELCOME is in transit would otherwise take this one for dead.
             is_heard = conn.is_open or (conn.dialled and conn.role in (c.NODE_CONTROL, c.NODE_DATA))
             # Another process with our identity would be taken for stopped as well.
             if is_heard and (conn.role == c.CLIENT or not self._desk.is_doubled):
                 self._desk.send(conn, c.Bye("stopping", forward))
-        self.parts.recording.finish()
+        for finish in self._desk.face.after_goodbyes:
+            finish()
         if self._desk.serves:
             self.parts.disks.commit_later()
 
@@ -339,8 +340,9 @@ class NodeCore:
                 then(fact)
 
     def _who(self, conn: Conn) -> str:
-        if (gate := self.parts.gateways.gate_of(conn)) is not None:
-            return f"a gateway of the site {gate.name}"
+        role = self._desk.face.connection_roles.get(conn.role)
+        if role is not None and (text := role.describe_sender(conn)):
+            return text
         session, peer = self.parts.sessions.session_of(conn), self.parts.neighbours.of(conn)
         return session.text if session else peer.node.name if peer else "a stranger"
 

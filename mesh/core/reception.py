@@ -10,14 +10,15 @@ from mesh.core.context.conn import Conn
 from mesh.core.context.message_fragments import MessageFragments
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
-from mesh.core.sites.gateway import Gateways
 from mesh.core.subscribers.sessions import Sessions
 from mesh.wire import commands as c
-from mesh.wire.commands import CLIENT, RELAY, Refuse, UnknownCommand
+from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, Refuse, UnknownCommand
 from mesh.wire.envelope import Envelope
 from mesh.wire.expiry import shifted
 from mesh.wire.frames import read
 from mesh.wire.spoken import UNKNOWN_IS_TOLD
+
+NODES = (NODE_DATA, NODE_CONTROL)  # roles
 
 
 class Reception(Component):
@@ -30,7 +31,6 @@ class Reception(Component):
         sessions: Sessions,
         neighbours: Neighbours,
         piecework: MessageFragments,
-        gateways: Gateways,
     ) -> None:
         self._desk = desk
         self._from_clients, self._from_peers = desk.face.from_clients, desk.face.from_peers
@@ -39,7 +39,7 @@ class Reception(Component):
         self._sessions = sessions
         self._neighbours = neighbours
         self._piecework = piecework
-        self._gateways = gateways
+        self._roles = desk.face.connection_roles
 
     def from_clients(self) -> Sequence[HandlerEntry]:
         return self._from_both()
@@ -77,15 +77,15 @@ class Reception(Component):
             if session is not None:
                 session.has_spoken = True
                 self._from_clients[type(command)](conn, session, command, envelopes)
-        elif conn.role == RELAY:
-            gate = self._gateways.gate_of(conn)
-            if gate is not None:
-                self._from_gateways[type(command)](conn, gate, command, envelopes)
-        else:
+        elif conn.role in NODES:
             peer = self._neighbours.of(conn)
             if peer is not None:
                 self._neighbours.on_sign_of_life(peer)
                 self._from_peers[type(command)](conn, peer, command, envelopes)
+        else:
+            sender = self._roles[conn.role].sender_of(conn)
+            if sender is not None:
+                self._from_gateways[type(command)](conn, sender, command, envelopes)
 
     def _ping(self, conn: Conn, ping: c.Ping) -> None:
         conn.clock.tells(ping.wall, self._desk.believed)

@@ -11,7 +11,7 @@ from operator import add, sub
 
 from msgspec import Struct
 
-from mesh.services.figures import OutcomeCounts
+from mesh.snapshots.outcomes import OutcomeCounts
 
 REST = "other"  # name of the shared sum
 

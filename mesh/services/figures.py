@@ -3,53 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from math import ceil, frexp, ldexp
-
-from msgspec import Struct, field
+from collections.abc import Iterator, Sequence
 
 from mesh.services.replies import codes
+from mesh.snapshots.outcomes import Latencies, OutcomeCounts, bucket_of, quantile
 from mesh.wire.envelope import Envelope
 
 COUNTED = 1024  # entries kept when there are too many
 MOST = 2 * COUNTED
 SPAN = 5.0  # s: recent means one to two spans
-FINE = 8  # buckets per doubling; error below 1/16
-LEAST = 1e-6  # s: the shortest latency counted
 NOWHERE = ""  # node name if no node serves it
-
-Latencies = Counter[int]  # replies by latency bucket
-
-
-class OutcomeCounts(Struct):
-    """The outcomes of messages to one address at one node. All counts except `recent` only grow."""
-
-    sent: int = 0  # accepted messages without a reply
-    requests: int = 0  # accepted or failed
-    replies: int = 0
-    seconds: float = 0.0  # total latency of the replies
-    failed: int = 0  # the service failed
-    lost: int = 0  # the service disconnected
-    refused: int = 0  # no service accepted it
-    expired: int = 0  # the deadline passed
-    recent: Latencies = field(default_factory=Counter)  # since the last `take_percentiles`
-    told: int = 0  # total at the last `take_percentiles`
-
-    @property
-    def failures(self) -> int:
-        return self.failed + self.lost + self.refused + self.expired
-
-    @property
-    def total(self) -> int:
-        """The sum of all counts. It differs from `told` if anything was counted since `take_percentiles`."""
-        return self.sent + self.requests + self.replies + self.failures
-
-    def take_percentiles(self) -> tuple[float | None, float | None]:
-        """Return p50 and p99, in s, of the replies since the last call; None without any."""
-        found = quantile(self.recent, 0.5), quantile(self.recent, 0.99)
-        self.recent.clear()
-        self.told = self.total
-        return found
 
 
 class ServiceFigures:
@@ -90,7 +53,7 @@ class ServiceFigures:
         """Count the replies in this envelope, with their latency. Refusals count as failures."""
         refusals = codes(e, places)
         n = len(places) - len(refusals)
-        bucket = _bucket(seconds)
+        bucket = bucket_of(seconds)
         for fared in self._both(address, node):
             for code in refusals:
                 _fail(fared, "" if e.sender else code, "failed", 1)  # services may use any code
@@ -132,29 +95,6 @@ class ServiceFigures:
         if now >= self._turn:
             self._old = self._new if now < self._turn + SPAN else Counter()
             self._new, self._turn = Counter(), now - now % SPAN + SPAN
-
-
-def quantile(latencies: Mapping[int, int], share: float) -> float | None:
-    """Return the latency, in s, up to which this share of the replies lies, or None without any.
-
-    The result is the middle of a bucket, with an error below 1/16.
-    """
-    left = ceil(share * sum(latencies.values()))
-    for bucket in sorted(latencies):
-        left -= latencies[bucket]
-        if left <= 0:
-            return _middle(bucket)
-    return None
-
-
-def _bucket(seconds: float) -> int:
-    fraction, exponent = frexp(max(seconds, LEAST))
-    return exponent * FINE + int((2 * fraction - 1) * FINE)
-
-
-def _middle(bucket: int) -> float:
-    exponent, part = divmod(bucket, FINE)
-    return ldexp(1 + (part + 0.5) / FINE, exponent - 1)
 
 
 def _fail(fared: OutcomeCounts, code: str, otherwise: str, n: int) -> None:

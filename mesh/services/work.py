@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from mesh.flow.outstanding_deliveries import OutstandingDeliveries
 from mesh.routing.envelope_slice import EnvelopeSlice
-from mesh.services.requester import Requester
+from mesh.routing.requester import Requester
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import EVERY, REQUEST, Envelope, runs
 

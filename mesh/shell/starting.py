@@ -21,6 +21,7 @@ from mesh.core.context.component import no_file
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.discovery.adverts import Adverts
+from mesh.features import FEATURES
 from mesh.local.localnodes import NodeFile
 from mesh.local.private import cookie, state_dir
 from mesh.security.signing import verify
@@ -170,7 +171,7 @@ def _core(
         data.seal,
         accept_rollback,
     )
-    return NodeCore(Parts(settings, os.urandom, random.random))
+    return NodeCore(Parts(settings, os.urandom, random.random, FEATURES))
 
 
 def _reloading(

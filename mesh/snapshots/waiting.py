@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+LONGEST = 32  # queues that a node records at a time
+
 
 class Waiting(NamedTuple):
     """A backlog of any kind: for a master, for a session, or for the consumers of `queue/NAME`.

@@ -25,6 +25,7 @@ from mesh.core.context.effects import (
 )
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
+from mesh.features import FEATURES
 from mesh.shell.failing import failure
 from mesh.shell.settings import settings_of
 from mesh.store.base import begin
@@ -72,7 +73,7 @@ class MemoryNode:
         settings = settings_of(
             self._config, me, self._seeds, SECRET, None, self._dice.random, log.warning, seal=self._uuid
         )
-        self.core = NodeCore(Parts(settings, self._dice.randbytes, self._dice.random))
+        self.core = NodeCore(Parts(settings, self._dice.randbytes, self._dice.random, FEATURES))
         image = begin(self._store, self._boot)
         self.core.start(image, *self._clock(), reach=lambda: self._store.reach)
         self.is_up = True

@@ -7,6 +7,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from mesh.core.parts import Parts
+from mesh.core.sites.room import SiteParts
 from mesh.routing.origin import Local
 from mesh.wire.commands import Answer
 
@@ -39,7 +40,7 @@ CLIENT = Local(answer=lambda stream, answer: None)
 
 def silence(parts: Parts) -> None:
     """Let a gateway give no answer to other sites from now on."""
-    parts.answering.send_answer = _ignored  # type: ignore[method-assign]
+    parts[SiteParts].answering.send_answer = _ignored  # type: ignore[method-assign]
 
 
 @contextmanager
@@ -49,7 +50,7 @@ def silenced(parts: Parts) -> Iterator[None]:
     try:
         yield
     finally:
-        del parts.answering.send_answer
+        del parts[SiteParts].answering.send_answer
 
 
 def _ignored(origin: object, alias: bytes, answer: Answer, to: str = "") -> None:

@@ -11,6 +11,7 @@ from mesh.core.context.incoming_call import Right, Verb
 from mesh.core.context.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
+from mesh.features import FEATURES
 from mesh.metrics.table import TABLE
 from mesh.wire import replies as r
 from mesh.wire.calls import Carried
@@ -83,7 +84,7 @@ BASES = {r.ReplyValue, r.Gossiped, r.Process}  # no value of their own
 
 
 def core() -> NodeCore:
-    return NodeCore(Parts(Settings(me=Introduction(b"h" * 16, "heron", 1, "")), bytes, lambda: 0.5))
+    return NodeCore(Parts(Settings(me=Introduction(b"h" * 16, "heron", 1, "")), bytes, lambda: 0.5, FEATURES))
 
 
 def values() -> list[type[msgspec.Struct]]:

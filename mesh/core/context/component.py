@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing
 from mesh.core.context.incoming_call import Verb
-from mesh.core.context.seams import MessageSinks, NextHop, PutEnvelope, RemoteAddresses
+from mesh.core.context.seams import (
+    ConnectionRole,
+    GuestRequests,
+    MessageSinks,
+    NextHop,
+    PutEnvelope,
+    RemoteAddresses,
+)
 from mesh.discovery.state import Sample
 from mesh.errors import NotAvailable
 from mesh.mapping.agreed import RuleSet
@@ -17,6 +24,8 @@ from mesh.operations import Image, StoreReach
 from mesh.reasons.what import What
 from mesh.routing.feed import Feed
 from mesh.routing.sink import AddressResolver
+from mesh.snapshots.outcomes import OutcomeCounts
+from mesh.snapshots.waiting import Waiting
 from mesh.wire.commands import Command, Consume, Query, Settle
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Process, Reason
@@ -158,6 +167,14 @@ class Component:
         """Return functions that accept messages of clients here, by the prefix of their destinations."""
         return {}
 
+    def connection_roles(self) -> Mapping[str, ConnectionRole]:
+        """Return the handlers of connections that are neither clients nor nodes, by their role."""
+        return {}
+
+    def guest_requests(self) -> Mapping[str, GuestRequests]:
+        """Return the function that forwards requests of sessions elsewhere, by the domain of requests."""
+        return {}
+
     def envelope_restorers(self) -> Mapping[str, Restores]:
         """Return the functions that restore stored envelopes at the start, by kind of envelope.
 
@@ -194,6 +211,12 @@ class Component:
     def flush(self) -> None:
         """Send everything that has gathered during an event."""
 
+    def before_goodbye(self) -> None:
+        """Announce the intended stop of this node, before its connections end."""
+
+    def after_goodbye(self) -> None:
+        """Finish what the stop itself changes, before the last commit."""
+
     # --- reasons and figures ----------------------------------------------------------------------------
 
     def requires_login(self, peer: Any) -> bool:
@@ -203,6 +226,17 @@ class Component:
     def figures(self) -> Mapping[str, int | float]:
         """Return the component's metrics, by names that no other component uses."""
         return {}
+
+    def waiting(self, names: Collection[str]) -> Iterable[Waiting]:
+        """Return the queues and buffers in which messages wait, for the history.
+
+        `names` are those that the history recorded before: they are returned also if they are empty now.
+        """
+        return ()
+
+    def service_outcomes(self, most: int) -> Iterable[tuple[str, str, OutcomeCounts]]:
+        """Return (address, node, outcomes) of the `most` busiest services, for the history."""
+        return ()
 
     def explain(self, what: What) -> Iterable[Reason]:
         """Return the reasons that this component can give for the state of `what`.

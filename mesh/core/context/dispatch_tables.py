@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -19,11 +19,20 @@ from mesh.core.context.component import (
 )
 from mesh.core.context.facts import Fact, FactHandler, Trace
 from mesh.core.context.incoming_call import Verb
-from mesh.core.context.seams import MessageSinks, NextHop, PutEnvelope, RemoteAddresses
+from mesh.core.context.seams import (
+    ConnectionRole,
+    GuestRequests,
+    MessageSinks,
+    NextHop,
+    PutEnvelope,
+    RemoteAddresses,
+)
 from mesh.errors import RemoteError, StoreError
 from mesh.reasons.what import What
 from mesh.routing.feed import Feed
 from mesh.routing.sink import AddressResolver
+from mesh.snapshots.outcomes import OutcomeCounts
+from mesh.snapshots.waiting import Waiting
 from mesh.wire.commands import Command
 from mesh.wire.limits import PIECES
 from mesh.wire.replies import Reason
@@ -90,6 +99,8 @@ class DispatchTables:
         self.next_hops: dict[str, NextHop] = {}
         self.remote_addresses: dict[str, RemoteAddresses] = {}
         self.puts: dict[str, PutEnvelope] = {}
+        self.connection_roles: dict[str, ConnectionRole] = {}
+        self.guest_requests: dict[str, GuestRequests] = {}
         self.envelope_restorers = RestoreTable()
         self.fact_handlers = FactTable()
         self.features: tuple[str, ...] = (PIECES,)
@@ -124,6 +135,10 @@ class DispatchTables:
             _claim(self.remote_addresses, part.remote_addresses(), "serve addresses that begin with")
         for part in self._with("puts"):
             _claim(self.puts, part.puts(), "accept messages to destinations that begin with")
+        for part in self._with("connection_roles"):
+            _claim(self.connection_roles, part.connection_roles(), "handle connections of role")
+        for part in self._with("guest_requests"):
+            _claim(self.guest_requests, part.guest_requests(), "forward requests of guests in")
         for part in self._with("envelope_restorers"):
             _claim(self.envelope_restorers, part.envelope_restorers(), "restore envelopes of kind")
         for part in self._with("fact_handlers"):
@@ -134,6 +149,10 @@ class DispatchTables:
         self.on_seconds = [part.on_second for part in self._with("on_second")]
         self.login_requirers = [part.requires_login for part in self._with("requires_login")]
         self.before_reads = [part.before_read for part in self._with("before_read")]
+        self.before_goodbyes = [part.before_goodbye for part in self._with("before_goodbye")]
+        self.after_goodbyes = [part.after_goodbye for part in self._with("after_goodbye")]
+        self._service_outcomes = [part.service_outcomes for part in self._with("service_outcomes")]
+        self._waiting = [part.waiting for part in self._with("waiting")]
         self._figures = [part.figures for part in self._with("figures")]
         self._feeds = [part.feeds for part in self._with("feeds")]
         self._holds = [part.holds for part in self._with("holds")]
@@ -154,6 +173,13 @@ class DispatchTables:
         """Return the reasons of all components, each with its package; at most REASONS of them."""
         found = (replace(each, room=room) for room, why in self._whys for each in why(what))
         return list(islice(found, REASONS))
+
+    def waiting(self, names: Collection[str]) -> Iterator[Waiting]:
+        """Yield the queues and buffers in which messages wait; `names` also if they are empty."""
+        return (each for waiting in self._waiting for each in waiting(names))
+
+    def service_outcomes(self, most: int) -> Iterator[tuple[str, str, OutcomeCounts]]:
+        return (each for outcomes in self._service_outcomes for each in outcomes(most))
 
     def has_work(self, session: object) -> bool:
         return any(giver.has_work(session) for giver in self.delivery_sources.values())

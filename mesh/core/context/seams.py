@@ -5,12 +5,15 @@ A component registers what it implements by a method of `Component`, and `Dispat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+from mesh.core.context.conn import Conn
 from mesh.mapping.decision import Decision
+from mesh.routing.requester import Requester
 from mesh.routing.sink import Sink, Targets
-from mesh.services.requester import Requester
+from mesh.wire.commands import Answer, Hello, Introduction, Refuse, Welcome
 from mesh.wire.envelope import Envelope
 
 PutEnvelope = Callable[[Envelope], None]  # accepts a client's message for a destination here
@@ -65,3 +68,57 @@ class RemoteAddresses(Protocol):
 
     def accept(self, requester: Requester, envelope: Envelope, ttl: int) -> None:
         """Forward the envelope, as this node is the one that `way` returned. `ttl` is in ms; 0: no limit."""
+
+
+class ConnectionRole(Protocol):
+    """Connections of one role that are neither clients nor nodes, such as gateways of other sites."""
+
+    def greet(self, conn: Conn) -> Hello:
+        """Return HELLO for a dialed connection."""
+
+    def admit(self, conn: Conn, hello: Hello) -> Welcome | Refuse:
+        """Return WELCOME, or a refusal, for a HELLO whose proof is valid."""
+
+    def on_opened(self, conn: Conn, node: Introduction) -> None:
+        """Register an inbound connection after the handshake."""
+
+    def on_welcomed(self, conn: Conn, welcome: Welcome) -> None:
+        """Register a dialed connection that the other side has accepted, or close it."""
+
+    def on_refused(self, conn: Conn, refusal: Refuse) -> None:
+        """Handle a refusal, by the other side or by this node."""
+
+    def sender_of(self, conn: Conn) -> Any:
+        """Return the sender that command handlers get, or `None` if the connection is not in use any more."""
+
+    def describe_sender(self, conn: Conn) -> str:
+        """Return the other side as text, or "" if the connection is not in use any more."""
+
+    def clocks(self) -> Iterator[tuple[bytes, str, int]]:
+        """Yield the uuid and name of each connected node, and by how many ns its clock is ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """A session elsewhere whose requests this node forwards as if it were a client here.
+
+    The callbacks return answers and replies to that session.
+    """
+
+    stream: bytes  # its alias here
+    text: str  # its name
+    answer: Callable[[Answer], None]
+    reply: Callable[[Envelope], None]
+
+
+class GuestRequests(Protocol):
+    """Forwards requests of guests."""
+
+    def receive(self, guest: Guest, envelope: Envelope, ttl: int) -> None:
+        """Forward messages of the guest. `ttl` is in ms; 0: no limit."""
+
+    def leave(self, guest: Guest) -> None:
+        """Forget the guest, whose session has ended or waits for nothing."""
+
+    def open_of(self, guest: Guest) -> tuple[int, int]:
+        """Return the number of the guest's messages that wait for an answer or reply, and their bytes."""

@@ -17,9 +17,9 @@ from mesh.core.delivery.facts import BoundAgain
 from mesh.errors import MeshError, QueueFull
 from mesh.names import PUTS
 from mesh.printable import count as counted
-from mesh.queues.lots.queued_envelope import PRIORITY
 from mesh.routing.sink import Sink, Targets
 from mesh.routing.subscriptions import SubscriptionIndex
+from mesh.values import PRIORITY
 from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, PERSISTENT, RESENT, SECOND, Envelope
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -45,6 +45,7 @@ from mesh.routing.forward_table import ForwardTable
 from mesh.routing.origin import Local, Origin
 from mesh.routing.pending_forward import HERE, SOMEBODY, PendingForward
 from mesh.sites.stream_backoff import is_for_now
+from mesh.snapshots.waiting import Waiting
 from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcomes
 from mesh.wire.envelope import HELD, LOCAL_ONLY, TAILED, Envelope
@@ -119,6 +120,11 @@ class Forwarder(Component):
             on_fact(RouteLearned, lambda _: self.review()),
             on_fact(RoutesVouched, lambda _: self.incoming.release()),
         )
+
+    def waiting(self, names: Collection[str]) -> Iterator[Waiting]:
+        for hop in self.onward.hops():
+            depth = self.tailback.depth(hop)
+            yield Waiting(f"tailback/{hop or '?'}", depth.messages, depth.bytes, depth.age)
 
     def _on_rules(self, fact: RulesChanged) -> None:
         now = self._desk.now

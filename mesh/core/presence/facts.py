@@ -27,3 +27,8 @@ class GroupChanged(Fact):
     name: str
     uuid: bytes  # of that node
     members: int  # the new number
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAnswered(Fact):
+    """Answers or replies for senders at this node, or at another site, wait in `ReplyBatch.here`."""

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from mesh.core.context.component import Component
-from mesh.core.context.disks import Disks
-from mesh.core.context.node_context import NodeContext
-from mesh.core.delivery.durable_bindings import DurableBindings
-from mesh.core.forwarding.deadletters import DeadLetters
-from mesh.core.forwarding.forwarder import Forwarder
-from mesh.core.peers.neighbours import Neighbours
-from mesh.core.presence.presence import Presence
+from mesh.core.feature import FeatureParts
+from mesh.core.parts import Parts
 from mesh.core.queues.definitions.declaring import Declaring
 from mesh.core.queues.definitions.durables import Durables
 from mesh.core.queues.keeping.consumer_table import ConsumerTable
@@ -29,38 +21,20 @@ from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.queues.transfers.arriving import Arriving
 from mesh.core.queues.transfers.moving import Moving
 from mesh.core.queues.verbs.asked import ChangingVerbs
-from mesh.core.queues.verbs.durableverbs import DurableVerbs, FindAcceptors
-from mesh.core.routes.nodes import Nodes
-from mesh.core.routes.peer_calls import PeerCalls
-from mesh.core.rules.shared import Shared
-from mesh.core.subscribers.sessions import Sessions
+from mesh.core.queues.verbs.durableverbs import DurableVerbs
 from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.routing.envelope_slice import EnvelopeSlice
-from mesh.routing.memory import Memory
 
 
-class QueueRoom:
-    """The components of this package, and the services that they provide to `Queues`."""
+class QueueParts(FeatureParts):
+    """The components for queues and durable subscriptions, and the services that they provide to `Queues`."""
 
-    def __init__(  # noqa: PLR0913
-        self,
-        desk: NodeContext,
-        disks: Disks,
-        memory: Memory,
-        shared: Shared,
-        sessions: Sessions,
-        dead: DeadLetters,
-        forwarder: Forwarder,
-        presence: Presence,
-        neighbours: Neighbours,
-        nodes: Nodes,
-        questions: PeerCalls,
-        bindings: DurableBindings,
-        accepting: FindAcceptors,
-    ) -> None:
-        dying = DeadLettering(desk, dead, forwarder.publish, sessions.others)
+    def __init__(self, k: Parts) -> None:
+        desk, disks, shared, nodes, neighbours = k.desk, k.disks, k.shared, k.nodes, k.neighbours
+        presence, forwarder, questions = k.presence, k.forwarder, k.questions
+        dying = DeadLettering(desk, k.dead, forwarder.publish, k.sessions.others)
         queues = self.queues = Queues(
-            desk, RowsOf(disks), memory, dying, self, neighbours.peers, forwarder.put_in_queue
+            desk, RowsOf(disks), k.memory, dying, self, neighbours.peers, forwarder.put_in_queue
         )
         taking = self.taking = ConsumerTable(desk, queues)
         moving = self.moving = Moving(desk, neighbours.peers, queues)
@@ -70,9 +44,9 @@ class QueueRoom:
         last_known = LastKnown(desk, nodes, neighbours.peers, neighbours.acquaintances)
         everywhere = QueuePartCalls(nodes, questions, neighbours.peers, last_known)
         self.declaring = Declaring(desk, disks.own, shared, queues.declared)
-        self.durables = Durables(desk, shared, queues, bindings)
+        self.durables = Durables(desk, shared, queues, k.router.bindings)
         asked = ChangingVerbs(desk, disks.own, queues, self.declaring, everywhere)
-        self.parts: Sequence[Component] = (
+        super().__init__(
             queues,
             self.declaring,
             self.durables,
@@ -81,7 +55,7 @@ class QueueRoom:
             balancing,
             last_known,
             asked,
-            DurableVerbs(desk, shared, nodes, accepting, self.durables, queues, asked, last_known),
+            DurableVerbs(desk, shared, nodes, k.mapping.accepting, self.durables, queues, asked, last_known),
             Looking(desk, queues, everywhere, balancing),
             moving,
             arriving,

@@ -51,7 +51,7 @@ class RowKind:
 
     `check(row)` raises LocalError for an invalid row. `changed(row, by)` reports a row in force; `by` is the
     peer that sent it, None for this node. A timestamp may be `ahead` ns ahead of the clock; with `by_admin`
-    the admin signs the rows.
+    the admin signs the rows. A starting node asks for `is_early` rows before it answers clients.
     """
 
     name: str
@@ -59,6 +59,7 @@ class RowKind:
     changed: Callable[[SharedRow, Peer | None], None]
     ahead: int = 600 * 10**9
     by_admin: bool = False
+    is_early: bool = False
 
 
 class Shared(Component):
@@ -154,18 +155,14 @@ class Shared(Component):
 
         self._questions.when_settled(work)
 
-    def learner(self, *kinds: str) -> Callable[[Peer, Callable[[], None]], None]:
-        """Return a function that asks a node for newer rows of the given kinds, and then calls `then`.
+    def learn_early(self, peer: Peer, then: Callable[[], None]) -> None:
+        """Ask a node for newer rows of all early kinds, and then call `then`.
 
-        `then` is called after all kinds were asked for, and not at all if the node does not answer.
+        `then` is not called if the node does not answer.
         """
-
-        def learn(peer: Peer, then: Callable[[], None]) -> None:
-            for kind in reversed(kinds):
-                then = partial(self._learn, kind, peer, then)
-            then()
-
-        return learn
+        for kind in reversed([kind.name for kind in self._kinds.values() if kind.is_early]):
+            then = partial(self._learn, kind, peer, then)
+        then()
 
     def _learn(self, kind: str, peer: Peer, then: Callable[[], None]) -> None:
         self._ask_behind(peer, kind, (self._tables[kind].summary.stamp - 1, ""), then)

@@ -57,7 +57,7 @@ class SharedRules(Component):
         self._gossiping = gossiping
         self._ruling = ruling
         self._refused = ""  # why this node does not apply them
-        shared.add(RowKind(RULES, self._check, self._on_row_changed, by_admin=True))
+        shared.add(RowKind(RULES, self._check, self._on_row_changed, by_admin=True, is_early=True))
 
     def features(self) -> Sequence[str]:
         return (RULES,)

@@ -25,8 +25,8 @@ from mesh.core.services.serving import ServedAddresses
 from mesh.core.services.strategies import NodeStrategies
 from mesh.names import check_group
 from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.requester import CLIENT
 from mesh.routing.stored_envelope import StoredEnvelope
-from mesh.services.requester import CLIENT
 from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, Envelope
 

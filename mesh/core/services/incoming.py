@@ -9,14 +9,14 @@ from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
-from mesh.core.services.reply_batch import ReplyBatch
+from mesh.core.presence.reply_batch import ReplyBatch
 from mesh.core.services.serving import ServedAddresses
 from mesh.core.subscribers.origins import Verdict
 from mesh.core.subscribers.sender_check import SenderCheck
 from mesh.errors import BadName, LocalError, MessageTooLarge, PublishRefused, RemoteError
 from mesh.hops import inside
 from mesh.names import OTHERS, SENDS, SessionName, is_group
-from mesh.services.requester import from_peer
+from mesh.routing.requester import from_peer
 from mesh.wire.commands import Answer, Sends
 from mesh.wire.envelope import EVERY, REQUEST, Envelope, short_parts
 from mesh.wire.limits import HOPS

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
-from mesh.core.services.reply_batch import TimedEnvelopes, batches, sends
 from mesh.wire.envelope import Envelope
+from mesh.wire.envelope_batches import TimedEnvelopes, batches, sends
 
 
 class RequestBatch:

@@ -13,20 +13,18 @@ from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.incoming_call import Verb, answer
 from mesh.core.context.node_context import NodeContext
-from mesh.core.context.seams import RemoteAddresses
+from mesh.core.context.seams import Guest, GuestRequests, RemoteAddresses
 from mesh.core.peers.facts import LoggedOut, PeerLost
 from mesh.core.peers.peer import Peer
-from mesh.core.presence.facts import ServersChanged
+from mesh.core.presence.facts import RequestAnswered, ServersChanged
 from mesh.core.presence.presence import Presence
+from mesh.core.presence.reply_batch import ReplyBatch
 from mesh.core.services.dealing import dealt, seen
-from mesh.core.services.facts import RequestAnswered
 from mesh.core.services.groups import Groups
 from mesh.core.services.hints import Hints
-from mesh.core.services.reply_batch import ReplyBatch
 from mesh.core.services.request_batch import RequestBatch
 from mesh.core.services.request_outcomes import RequestOutcomes
 from mesh.core.services.serving import ServedAddresses
-from mesh.core.services.site_guest import SiteGuest
 from mesh.core.services.strategies import NodeStrategies
 from mesh.core.subscribers.facts import SessionBack, SessionClosed, SessionCutOff
 from mesh.core.subscribers.session import Session
@@ -35,8 +33,9 @@ from mesh.errors import LocalError
 from mesh.hops import site_of
 from mesh.names import ADDRESS, OTHERS, SENDS, check_asked
 from mesh.remote_names import UNREACHABLE
-from mesh.services.requester import CLIENT, GATEWAY
+from mesh.routing.requester import CLIENT, GATEWAY
 from mesh.services.sent_requests import EnvelopeWay, SentRequests
+from mesh.snapshots.outcomes import OutcomeCounts
 from mesh.wire.calls import AskFared
 from mesh.wire.commands import Answer, Respond, Sent
 from mesh.wire.envelope import EVERY, LOCAL_ONLY, REQUEST, RESENT, Envelope
@@ -98,6 +97,12 @@ class Sending(Component):
             on_fact(SessionCutOff, lambda fact: self._fates.cut_off(fact.session.stream)),
         )
 
+    def guest_requests(self) -> Mapping[str, GuestRequests]:
+        return {SENDS: self}
+
+    def service_outcomes(self, most: int) -> Sequence[tuple[str, str, OutcomeCounts]]:
+        return self.figured.busiest(most)
+
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskFared, lambda asked: asked.reply(self._fates.faring.by_address())),)
 
@@ -132,24 +137,24 @@ class Sending(Component):
     def _remote(self) -> RemoteAddresses:
         return self._desk.face.remote_addresses[OTHERS]
 
-    def receive(self, guest: SiteGuest, envelope: Envelope, ttl: int) -> None:
+    def receive(self, guest: Guest, envelope: Envelope, ttl: int) -> None:
         """Send the messages of a session of another site; `ttl` is as in `send`."""
         if guest.stream not in self._fates.guests:
             self._sessions.others[guest.stream] = guest.answer
             self._fates.guests[guest.stream] = guest.reply
         self._send(guest, envelope, ttl)
 
-    def open_of(self, guest: SiteGuest) -> tuple[int, int]:
+    def open_of(self, guest: Guest) -> tuple[int, int]:
         """Return the number of open messages of that session, and their bytes."""
         return self._fates.load(guest.stream)
 
-    def leave(self, guest: SiteGuest) -> None:
+    def leave(self, guest: Guest) -> None:
         """Forget a session of another site, with the messages for which it still waits."""
         self._sessions.others.pop(guest.stream, None)
         self._fates.guests.pop(guest.stream, None)
         self._fates.drop_session(guest.stream)
 
-    def _send(self, session: Session | SiteGuest, envelope: Envelope, ttl: int) -> None:
+    def _send(self, session: Session | Guest, envelope: Envelope, ttl: int) -> None:
         memory = self._fates.memory(session.stream)
         until = end_of(ttl, self._desk.now)
         try:
@@ -170,7 +175,7 @@ class Sending(Component):
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
             self._choose_when_known(memory, envelope.part(first, last), until)
 
-    def _check_room(self, session: Session | SiteGuest, memory: SentRequests, envelope: Envelope) -> None:
+    def _check_room(self, session: Session | Guest, memory: SentRequests, envelope: Envelope) -> None:
         if envelope.flags & REQUEST and len(memory.asked) + envelope.count > OPEN:
             raise LocalError(
                 f"{session.text} may have at most {OPEN:,} requests without a reply; {len(memory.asked):,} "

@@ -12,7 +12,7 @@ from mesh.core.context.facts import Hearing, InboundClosed, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.presence.members import GroupMembers
 from mesh.core.presence.presence import Presence
-from mesh.core.services.reply_batch import ReplyBatch
+from mesh.core.presence.reply_batch import ReplyBatch
 from mesh.core.subscribers.facts import SessionAway
 from mesh.core.subscribers.session import Session, feed_key
 from mesh.errors import BadArgument, LocalError, RemoteError
@@ -21,9 +21,9 @@ from mesh.flow.sharing import shared_out
 from mesh.names import ADDRESS, check_address, check_group, is_group
 from mesh.printable import harmless
 from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.requester import Requester
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.services.replies import refusal, replies
-from mesh.services.requester import Requester
 from mesh.services.work import GivenRun, QueuedRequests, ServedAddress, Server, works_of
 from mesh.wire.commands import Answer, Consume, Ping, Reply, Settle
 from mesh.wire.envelope import Envelope

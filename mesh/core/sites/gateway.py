@@ -14,6 +14,7 @@ from mesh.core.context.component import Beginning, Component, HandlerEntry, on_c
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import ConnEnded, Hearing, SettingsRead, on_fact
 from mesh.core.context.node_context import NodeContext
+from mesh.core.context.seams import ConnectionRole
 from mesh.core.context.settings import SiteKeys
 from mesh.core.peers.dialler import REPLACED, Dialler
 from mesh.core.presence.presence import Presence
@@ -76,6 +77,9 @@ class Gateways(Component):
     def fact_handlers(self) -> Sequence[Hearing]:
         return (on_fact(ConnEnded, self._on_conn_ended), on_fact(SettingsRead, lambda _: self._adopt()))
 
+    def connection_roles(self) -> dict[str, ConnectionRole]:
+        return {RELAY: self}
+
     def features(self) -> Sequence[str]:
         return (SITES, CHAINS) if self._desk.settings.site else ()
 
@@ -122,7 +126,7 @@ class Gateways(Component):
         if (now := self._own()) != self._told:
             self._announce_site(now)
 
-    def finish(self) -> None:
+    def before_goodbye(self) -> None:
         """Announce to other sites that this site stops, if this node is the last live node of the site."""
         if self._gates and not self._alive():
             self._announce_site(replace(self._own(), leaving=True))
@@ -190,10 +194,14 @@ class Gateways(Component):
 
     # --- handshakes ---------------------------------------------------------------------------------------
 
-    def gate_of(self, conn: Conn) -> SiteConnection | None:
+    def sender_of(self, conn: Conn) -> SiteConnection | None:
         """Return the site connection to which `conn` belongs, or None if `conn` is not in use any more."""
         gate = self._gates.get(conn.site)
         return gate if gate is not None and gate.has(conn) else None
+
+    def describe_sender(self, conn: Conn) -> str:
+        gate = self.sender_of(conn)
+        return f"a gateway of the site {gate.name}" if gate is not None else ""
 
     def all(self) -> Iterable[SiteConnection]:
         """Return the connections with the configured neighbor sites; none if this node is no gateway."""
@@ -263,7 +271,7 @@ class Gateways(Component):
             self._announce_site(own)
         self._desk.wake(now + PING)
 
-    def entered(self, conn: Conn, w: Welcome) -> None:
+    def on_welcomed(self, conn: Conn, w: Welcome) -> None:
         """Handle the WELCOME that answers our HELLO."""
         gate, mine = self._gates[conn.site], self._desk.me.uuid
         if len(w.node.uuid) != UUID or w.node.uuid == mine:

@@ -16,9 +16,7 @@ from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
-from mesh.core.services.reply_batch import TimedEnvelopes, batches
-from mesh.core.services.sending import Sending
-from mesh.core.services.site_guest import SiteGuest
+from mesh.core.context.seams import Guest, GuestRequests
 from mesh.core.sites.aliases import Aliases
 from mesh.core.sites.arrivals import NeighbourSite, origin, unfit_to_ask
 from mesh.core.sites.facts import GateChanged
@@ -31,6 +29,7 @@ from mesh.patterns import SYSTEM
 from mesh.remote_names import split
 from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
 from mesh.wire.envelope import Envelope, short_parts
+from mesh.wire.envelope_batches import TimedEnvelopes, batches
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import MIB
 from mesh.wire.properties import check_properties
@@ -49,17 +48,16 @@ class SiteVisit:
     site: str
     conn: Conn
     stream: bytes  # its name at the other site
-    guest: SiteGuest
+    guest: Guest
 
 
 class RemoteSessions(Component):
     """Component that serves requests of other sites."""
 
-    def __init__(self, desk: NodeContext, gateways: Gateways, aliases: Aliases, sending: Sending) -> None:
+    def __init__(self, desk: NodeContext, gateways: Gateways, aliases: Aliases) -> None:
         self._desk = desk
         self._gateways = gateways
         self._aliases = aliases
-        self._sending = sending
         self._visits: dict[bytes, SiteVisit] = {}  # by alias of the stream
         self._load: dict[str, tuple[int, int]] = {}  # open messages and bytes by site, upper bounds
         self._outcomes: dict[Conn, list[Outcome]] = {}
@@ -72,6 +70,10 @@ class RemoteSessions(Component):
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
         return (on_command(Sends, self._on_sends),)
+
+    @property
+    def _requests(self) -> GuestRequests:
+        return self._desk.face.guest_requests[SENDS]
 
     # --- received requests ------------------------------------------------------------------------------
 
@@ -91,7 +93,7 @@ class RemoteSessions(Component):
                 self._load[gate.name] = count + part.count, size + len(part.body)
                 site, address = split(part.to)
                 to = address if site == self._desk.settings.site else part.to  # otherwise it passes through
-                self._sending.receive(visit.guest, replace(part, stream=visit.guest.stream, to=to), ttl)
+                self._requests.receive(visit.guest, replace(part, stream=visit.guest.stream, to=to), ttl)
 
     def _check(self, gate: SiteConnection, e: Envelope) -> None:
         s, (to, address) = self._desk.settings, split(e.to)
@@ -118,9 +120,7 @@ class RemoteSessions(Component):
         alias = self._aliases.here(site, e.stream)
         visit = self._visits.get(alias)
         if visit is None:
-            guest = SiteGuest(
-                alias, e.sender, partial(self._answer_visit, alias), partial(self._reply, alias)
-            )
+            guest = Guest(alias, e.sender, partial(self._answer_visit, alias), partial(self._reply, alias))
             visit = self._visits[alias] = SiteVisit(site, conn, e.stream, guest)
         visit.conn = conn
         return visit
@@ -177,13 +177,13 @@ class RemoteSessions(Component):
                 self._leave(alias)
 
     def _leave(self, alias: bytes) -> None:
-        self._sending.leave(self._visits.pop(alias).guest)
+        self._requests.leave(self._visits.pop(alias).guest)
 
     def on_second(self) -> None:
         """Forget visits that wait for nothing, and recount the load."""
         self._load.clear()
         for alias, visit in list(self._visits.items()):
-            count, size = self._sending.open_of(visit.guest)
+            count, size = self._requests.open_of(visit.guest)
             if not count:
                 self._leave(alias)
                 continue

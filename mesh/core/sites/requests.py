@@ -19,22 +19,22 @@ from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.seams import RemoteAddresses
 from mesh.core.peers.facts import LoggedOut
-from mesh.core.services.reply_batch import ReplyBatch, TimedEnvelopes, batches, sends
-from mesh.core.services.serving import LOST
+from mesh.core.presence.reply_batch import ReplyBatch
 from mesh.core.sites.facts import GateChanged
 from mesh.core.sites.gateway import MOST, Gateways
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.gateway_routes import GatewayRoutes
 from mesh.core.sites.passing import leaving
 from mesh.core.sites.site_connection import SiteConnection
-from mesh.errors import BadName
+from mesh.errors import BadName, HandlerLost
 from mesh.hops import is_foreign, is_of, site_of
 from mesh.names import OTHERS, SENDS, SessionName
 from mesh.remote_names import UNREACHABLE
-from mesh.services.requester import Requester
+from mesh.routing.requester import Requester
 from mesh.sites.gateways import gateway
 from mesh.wire.commands import Answer, Respond, Sent
 from mesh.wire.envelope import EVERY, REPLY, REQUEST, Envelope, runs
+from mesh.wire.envelope_batches import TimedEnvelopes, batches, sends
 from mesh.wire.limits import LETTERS
 from mesh.wire.ttls import end_of
 
@@ -246,7 +246,7 @@ class SiteRequests(Component):
                 yield stream, n, trip
 
     def _on_gate_changed(self, site: str) -> None:
-        """Answer LOST for requests on a lost connection, as they may have been handled."""
+        """Answer HANDLER_LOST for requests on a lost connection, as they may have been handled."""
         gate = self._gateways.gate(site)
         conns = gate.conns() if gate is not None else []
         lost: dict[bytes, list[int]] = {}
@@ -255,7 +255,7 @@ class SiteRequests(Component):
                 lost.setdefault(stream, []).append(n)
         text = f"The connection with the site {site} was lost. The request may have run there."
         for stream, numbers in lost.items():
-            self._forward_answer(stream, sorted(numbers), Answer(SENDS, 1, 1, LOST, text=text))
+            self._forward_answer(stream, sorted(numbers), Answer(SENDS, 1, 1, HandlerLost.code, text=text))
 
     def _forget_peer(self, uuid: bytes) -> None:
         """Forget the requests that a peer forwarded, as it has logged out and no longer waits for answers."""
@@ -264,7 +264,7 @@ class SiteRequests(Component):
                 self._drop(stream, (n,))
 
     def on_second(self) -> None:
-        """Forget requests 5 s or more after their deadline, and answer LOST for those without an answer."""
+        """Forget requests 5 s or more after their deadline, and answer HANDLER_LOST for those without an answer."""
         if self._desk.now - self._swept < SWEEP:
             return
         self._swept = self._desk.now
@@ -275,7 +275,7 @@ class SiteRequests(Component):
             if trip.is_taken:
                 self._drop(stream, (n,))
             else:
-                self._forward_answer(stream, (n,), Answer(SENDS, n, n, LOST, text=text))
+                self._forward_answer(stream, (n,), Answer(SENDS, n, n, HandlerLost.code, text=text))
 
     def _drop(self, stream: bytes, numbers: Iterable[int]) -> None:
         trips = self._open.get(stream, {})

@@ -42,6 +42,7 @@ from mesh.routing.subscriptions import by_taker
 from mesh.sites.gateways import gateway
 from mesh.sites.stores import broken
 from mesh.sites.stream_backoff import StreamBackoff
+from mesh.snapshots.waiting import Waiting
 from mesh.wire.commands import Outcome, Relayed
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import STAYS
@@ -183,6 +184,11 @@ class SiteRelay(Component):
         """Return the count, size and age of the messages that wait for the site or are unanswered."""
         out = self._outbound.get(site)
         return out.feed.depth(self._desk.believed) if out is not None else Depth()
+
+    def waiting(self, names: Collection[str]) -> Iterator[Waiting]:
+        for site in self._outbound:
+            depth = self.depth(site)
+            yield Waiting(f"site/{site}", depth.messages, depth.bytes, depth.age)
 
     def holds(self) -> int:
         return sum(each.feed.waiting_bytes for each in self._outbound.values())

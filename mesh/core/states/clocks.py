@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, on_fact
@@ -22,21 +22,11 @@ NAMED = 3  # nodes that one event names
 
 
 class Clocks(Component):
-    """Component that reports wrong clocks of connected nodes.
+    """Component that reports wrong clocks of connected nodes."""
 
-    `gateways` yields the uuid of each connected gateway of another site, its name, and by how many ns its
-    clock is ahead.
-    """
-
-    def __init__(
-        self,
-        desk: NodeContext,
-        neighbours: Neighbours,
-        gateways: Callable[[], Iterable[tuple[bytes, str, int]]],
-    ) -> None:
+    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
         self._desk = desk
         self._neighbours = neighbours
-        self._gateways = gateways
         self._apart: dict[bytes, float] = {}  # by uuid: s by which each was ahead at the last check
         self._reported: set[bytes] = set()
         self._due = 0.0
@@ -51,7 +41,9 @@ class Clocks(Component):
         """Return the name of each connected node, and the s by which its clock is ahead, by uuid."""
         peers = (peer for peer in self._neighbours.peers.values() if peer.control is not None)
         clocks = {peer.node.uuid: (peer.node.name, peer.ahead / 1e9) for peer in peers}
-        return clocks | {uuid: (name, ahead / 1e9) for uuid, name, ahead in self._gateways()}
+        for role in self._desk.face.connection_roles.values():
+            clocks |= {uuid: (name, ahead / 1e9) for uuid, name, ahead in role.clocks()}
+        return clocks
 
     def _on_state(self, fact: StateReceived) -> None:
         """Measure the clock of a node of an earlier release by its state (Law 1)."""

@@ -227,7 +227,7 @@ class Gossiping(Component):
         self._due = self._desk.now
         self._desk.wake(self._due)
 
-    def finish(self) -> None:
+    def before_goodbye(self) -> None:
         """Send the last state to all peers, before the goodbye on each of their connections.
 
         Peers use that state while this node is stopped. The PUB socket may close before they have received

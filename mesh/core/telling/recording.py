@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -11,28 +11,27 @@ from mesh.core.context.effects import WriteLine
 from mesh.core.context.facts import EventOccurred, Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.busytopics import BusyTopics
+from mesh.core.feature import FeatureParts
+from mesh.core.parts import Parts
 from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import OwnStateSent, StateReceived
 from mesh.discovery.gossip import Known
 from mesh.discovery.state import NodeState
-from mesh.services.figures import OutcomeCounts, ServiceFigures
 from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, SERVICE, STATE, TOPIC, HistoryLine
 from mesh.snapshots.moment import iso
 from mesh.snapshots.observers import Observed
-from mesh.snapshots.waiting import Longest, Waiting
+from mesh.snapshots.outcomes import OutcomeCounts
+from mesh.snapshots.waiting import LONGEST, Longest
 from mesh.wire.commands import Introduction
 
-LINKS, QUEUES, TOPICS, SERVICES = 64, 32, 64, 64  # lines of each kind at a time
+LINKS, TOPICS, SERVICES = 64, 64, 64  # lines of each kind at a time
 STARTED, STOPPED = "started", "stopped"  # events about this node
 
 
 class Recording(Component):
-    """Component that records the mesh, if the settings have an interval.
-
-    `queues(names)` returns the waiting queues, and the state of the named ones, which were recorded before.
-    """
+    """Component that records the mesh, if the settings have an interval."""
 
     def __init__(
         self,
@@ -41,23 +40,19 @@ class Recording(Component):
         topics: BusyTopics,
         strategy: str,
         weight_of: Callable[[str], float],
-        queues: Callable[[Collection[str]], Iterable[Waiting]],
-        services: ServiceFigures,
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._strategy = strategy
         self._weight_of = weight_of
         self._topics = topics
-        self._queues = queues
-        self._services = services
         self._observed = Observed(desk.me.uuid)
         self._interval = desk.settings.snapshots
         self._due = 0.0
         self._number = 0
         self._skews: dict[bytes, float] = {}  # uuid -> s that its clock is ahead
         self._told: dict[str, int] = {}  # by candidate: total when last recorded
-        self._longest = Longest(QUEUES)
+        self._longest = Longest(LONGEST)
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -107,7 +102,7 @@ class Recording(Component):
             self._figures()
         self._desk.wake(self._due)
 
-    def finish(self) -> None:
+    def after_goodbye(self) -> None:
         """Record the final figures at a clean stop."""
         if self._interval:
             self._figures()
@@ -123,7 +118,7 @@ class Recording(Component):
             self._write(
                 TOPIC, me.name, me.uuid, me.boot, topic=topic, domain=domain, messages=messages, content=size
             )
-        for address, node, fared in self._services.busiest(SERVICES):
+        for address, node, fared in self._desk.face.service_outcomes(SERVICES):
             if fared.total != fared.told:
                 self._service(address, node, fared)
 
@@ -197,7 +192,7 @@ class Recording(Component):
     def _waiting(self) -> None:
         """Record the longest queues, and once more a queue that has become empty."""
         me = self._desk.me
-        for queue in self._longest.select(self._queues(self._longest.told)):
+        for queue in self._longest.select(self._desk.face.waiting(self._longest.told)):
             self._write(
                 QUEUE,
                 me.name,
@@ -267,3 +262,7 @@ class Recording(Component):
 
 def _rounded(value: float | None, places: int = 3) -> float | None:
     return None if value is None else round(value, places)
+
+
+def history_parts(k: Parts) -> FeatureParts:
+    return FeatureParts(Recording(k.desk, k.neighbours, k.router.busy, k.strategy, k.weights.weight_of))

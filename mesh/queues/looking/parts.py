@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mesh.queues.lots.queued_envelope import PRIORITY
+from mesh.values import PRIORITY
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import QueuePart, QueueRow
 

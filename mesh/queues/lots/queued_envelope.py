@@ -17,11 +17,11 @@ from msgspec import Meta
 from mesh.queues.lots.counts import Runs, count, first_of, numbers_of
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.streams.ranges import Ranges
+from mesh.values import PRIORITY
 from mesh.wire.codec import pack, reader
 from mesh.wire.envelope import RESENT, Envelope
 from mesh.wire.limits import ENVELOPE_MESSAGES
 
-PRIORITY = 5  # default priority
 MOST_TRIES = 255  # limit of the attempt counter
 PERHAPS = 256  # added if one more delivery may have happened
 MOST_MOVES = 255  # limit of the move counter

@@ -20,13 +20,14 @@ from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots.counts import Runs, count, first_of, joined, numbers_of, slice_of, without
 from mesh.queues.lots.disk_index import DiskIndex, Wish
 from mesh.queues.lots.expiring import Expiring
-from mesh.queues.lots.queued_envelope import PRIORITY, LotKey, QueuedEnvelope
+from mesh.queues.lots.queued_envelope import LotKey, QueuedEnvelope
 from mesh.queues.lots.ready_index import FIRST, ReadyIndex
 from mesh.queues.part.delayed_messages import DelayedMessages
 from mesh.queues.part.queue_observer import QueueObserver
 from mesh.queues.part.unclaimed_deliveries import UnclaimedDeliveries
 from mesh.routing.memory import Memory
 from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.values import PRIORITY
 
 AHEAD = 1024  # envelopes per priority in memory before a disk read
 EXPIRED, REJECTED, TRIED = "EXPIRED", "REJECTED", "TOO_MANY_ATTEMPTS"  # why a message is dead

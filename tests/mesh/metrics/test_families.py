@@ -10,6 +10,7 @@ import pytest
 from mesh.core.context.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
+from mesh.features import FEATURES
 from mesh.metrics.exposition import exposed
 from mesh.metrics.families import ADDRESSES, ASKS, QUEUES, families, known
 from mesh.metrics.family import COUNTER
@@ -26,7 +27,7 @@ MACHINE = {  # figures of the shell, which a core has not: see mesh.store.roomy 
 
 
 def core() -> NodeCore:
-    return NodeCore(Parts(Settings(me=Introduction(b"h" * 16, "heron", 3, "")), bytes, lambda: 0.5))
+    return NodeCore(Parts(Settings(me=Introduction(b"h" * 16, "heron", 3, "")), bytes, lambda: 0.5, FEATURES))
 
 
 def test_every_figure_of_a_node_is_a_metric_and_no_other(figures: set[str]) -> None:

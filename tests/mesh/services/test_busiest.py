@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.services.busiest import REST, Busiest, Sums, sums
-from mesh.services.figures import OutcomeCounts
+from mesh.snapshots.outcomes import OutcomeCounts
 
 
 def looked(busiest: Busiest, **requests: int) -> dict[str, int]:

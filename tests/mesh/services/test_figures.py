@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.services.figures import COUNTED, LEAST, MOST, SPAN, ServiceFigures, _bucket, quantile
+from mesh.services.figures import COUNTED, MOST, SPAN, ServiceFigures
 from mesh.services.replies import refusal
+from mesh.snapshots.outcomes import LEAST, bucket_of, quantile
 from mesh.wire.envelope import Envelope
 
 STREAM = bytes(16)
@@ -19,14 +20,14 @@ def reply(n: int = 1) -> Envelope:
 
 @given(st.lists(st.floats(LEAST, 1e6), min_size=1), st.floats(0.01, 1))
 def test_a_quantile_is_right_to_a_sixteenth(seconds: list[float], share: float) -> None:
-    found = quantile(Counter(map(_bucket, seconds)), share)
+    found = quantile(Counter(map(bucket_of, seconds)), share)
     ordered = sorted(seconds)
     exact = next(x for n, x in enumerate(ordered, 1) if n >= share * len(ordered) - 1e-9)
     assert found == pytest.approx(exact, rel=1 / 15)
 
 
 def test_what_took_no_time_took_next_to_none() -> None:
-    assert quantile(Counter({_bucket(0.0): 1}), 0.5) == pytest.approx(LEAST, rel=0.1)
+    assert quantile(Counter({bucket_of(0.0): 1}), 0.5) == pytest.approx(LEAST, rel=0.1)
     assert quantile({}, 0.5) is None
 
 

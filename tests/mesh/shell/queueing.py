@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mesh.config import load
+from mesh.core.queues.room import QueueParts
 from mesh.queues.declared.definition import QueueTerms
 from mesh.shell.node import NodeRuntime
 from mesh.shell.starting import start
@@ -35,8 +36,8 @@ async def node(file: Path, state: Path, **options: Any) -> AsyncIterator[NodeRun
 async def declare(it: NodeRuntime, *names: str) -> None:
     """With the definitions on disk."""
     for name in names:
-        if name not in it.core.parts.queues.declaring.names():
-            it.core.parts.queues.declaring.declare(name, QueueTerms(), "a test")
+        if name not in it.core.parts[QueueParts].declaring.names():
+            it.core.parts[QueueParts].declaring.declare(name, QueueTerms(), "a test")
     done = asyncio.Event()
     it.core.parts.disk.commit((), lambda error: done.set())
     it.driver.idle()
@@ -58,13 +59,13 @@ async def put(it: NodeRuntime, name: str, number: int, content: bytes = b"") -> 
 
 def waiting(it: NodeRuntime, name: str) -> list[bytes]:
     """What is ready in a queue, in its order."""
-    part = it.core.parts.queues.queues.get(name).part
+    part = it.core.parts[QueueParts].queues.get(name).part
     return [content for lot in part.next() for content in lot.envelope.contents()]
 
 
 def settle(it: NodeRuntime, name: str) -> int:
     """Purge it; how many were there."""
-    queues = it.core.parts.queues.queues
+    queues = it.core.parts[QueueParts].queues
     queue = queues.get(name)
     count = queue.part.purge()
     queues.write(queue)

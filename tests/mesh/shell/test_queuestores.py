@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from mesh.config import load
+from mesh.core.queues.room import QueueParts
 from mesh.errors import MeshError
 from mesh.shell.node import NodeRuntime
 from mesh.shell.preparing import rehearsed
@@ -201,7 +202,7 @@ def test_what_waits_goes_along_when_its_queue_has_another_store(place: Place) ->
                 assert waiting(it, name) == contents(name, count=number - 1)
                 assert await put(it, name, number - 1, b"again") == "OK"
                 assert await put(it, name, number, f"{name} {number}".encode()) == "OK"
-            assert it.core.parts.queues.queues.get("orders").part.messages == number
+            assert it.core.parts[QueueParts].queues.get("orders").part.messages == number
 
         return story
 

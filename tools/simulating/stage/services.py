@@ -118,8 +118,8 @@ class Services:
         """Yield a node's rows of the names that it watches, and of all groups."""
         if not node.is_up or node.is_stopped:
             return
-        services, peers = node.core.parts.services, node.core.parts.neighbours.peers
-        presence, members = services.presence, services.members
+        parts, peers = node.core.parts, node.core.parts.neighbours.peers
+        presence, members = parts.presence, parts.members
         for kind, name in presence._watching.names:
             rows = presence._registry.servers((kind, name))
             yield name, {peers[uuid].node.name: n for uuid, n in rows.items()}

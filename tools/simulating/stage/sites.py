@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mesh.core.sites.room import SiteParts
 from mesh.sites.views import SiteView
 from mesh.wire.calls import AskSiteSync
 from tools.simulating.history import Event
@@ -32,8 +33,8 @@ class Sites:
         for place in self._places.values():
             for name in place.gateways:
                 node = self._scene.nodes[name]
-                if node.is_up and not node.is_stopped and node.core.parts.gateways is not None:
-                    for view in node.core.parts.gateways.views.all():
+                if node.is_up and not node.is_stopped and node.core.parts[SiteParts].gateways is not None:
+                    for view in node.core.parts[SiteParts].gateways.views.all():
                         yield name, view
 
     def sample(self) -> None:

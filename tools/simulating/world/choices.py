@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mesh.core.parts import Parts
-from mesh.services.requester import Requester
+from mesh.core.services.room import ServiceParts
+from mesh.routing.requester import Requester
 from mesh.wire.envelope import Envelope
 
 Tell = Callable[[str, Envelope, str, int], None]  # kind, envelope, and the other's name and boot
@@ -14,8 +15,8 @@ Tell = Callable[[str, Envelope, str, int], None]  # kind, envelope, and the othe
 def watch(parts: Parts, tell: Tell) -> None:
     """Report each envelope of requests that leaves for another node or arrives from one."""
     departing, serving, peers = (
-        parts.services.sending._departing,
-        parts.services.serving,
+        parts[ServiceParts].sending._departing,
+        parts[ServiceParts].serving,
         parts.neighbours.peers,
     )
     add, take = departing.add, serving.accept

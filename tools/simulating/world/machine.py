@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from mesh.core.context.effects import Effect, HangUp
-from mesh.core.parts import Room
+from mesh.core.feature import Feature
 from mesh.errors import StoreError
 from mesh.store.memory import MemoryStore
 from mesh.store.witnessed import ROLLED_BACK, Witnessed
@@ -140,8 +140,9 @@ class HarshNode(StoppableNode):
         self.tell("start")
 
     @property
-    def rooms(self) -> tuple[Room, ...]:
-        return (*super().rooms, self.observer.enters)
+    def features(self) -> tuple[Feature, ...]:
+        names = tuple(feature.name for feature in super().features)
+        return (*super().features, Feature("observer", self.observer.enters, after=names))
 
     def kill(self) -> None:
         if self.is_up:

@@ -20,9 +20,12 @@ from mesh.core.context.effects import (
     WriteLine,
 )
 from mesh.core.context.settings import Settings
+from mesh.core.feature import Feature
 from mesh.core.node import NodeCore
-from mesh.core.parts import ROOMS, Parts, Room
+from mesh.core.parts import Parts
+from mesh.core.services.room import ServiceParts
 from mesh.discovery.state import Sample
+from mesh.features import FEATURES
 from mesh.operations import Image
 from mesh.security.signing import verify
 from mesh.snapshots.line import HistoryLine
@@ -93,7 +96,7 @@ class SimNode:
             **self._settings,
         )
         rng = self.rng
-        self.core = NodeCore(Parts(settings, rng.randbytes, rng.random, self.rooms))
+        self.core = NodeCore(Parts(settings, rng.randbytes, rng.random, self.features))
         self.is_up, self.is_closing, self.stop = True, False, None
         self._alarm = 0.0
         self._life = self.disk.boot
@@ -117,8 +120,8 @@ class SimNode:
         self._carry_out_all()
 
     @property
-    def rooms(self) -> tuple[Room, ...]:
-        return ROOMS
+    def features(self) -> tuple[Feature, ...]:
+        return FEATURES
 
     def _hired(self) -> Worker:
         return Worker(self, self.disk)
@@ -254,7 +257,7 @@ class SimNode:
             return
         if self._has_work(key):
             self.on_closed(key)
-        elif self.core.parts.services.serving.addresses:
+        elif self.core.parts[ServiceParts].serving.addresses:
             self.core.on_inbound_closed(self.now, self.wall)
             self._carry_out_all()
 

@@ -10,9 +10,11 @@ from typing import Any, Protocol
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, ProtocolBroken, on_fact
 from mesh.core.delivery.facts import EnvelopeAccepted
+from mesh.core.feature import FeatureParts
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.facts import Lived, ViewChanged
+from mesh.core.sites.room import SiteParts
 from mesh.core.sites.sitefeed import SiteFeed
 from mesh.discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, SuspicionRefuted
 from mesh.errors import MeshError
@@ -89,15 +91,15 @@ class Observer(Component):
         self._known: dict[tuple[bytes, str], Ranges] = {}  # numbers whose stream state is on its disk
         self._most: Counter[str] = Counter()
 
-    def enters(self, parts: Parts) -> Component:
-        """Join a new core, and return the observer as its component."""
+    def enters(self, parts: Parts) -> FeatureParts:
+        """Join a new core, as a feature whose component is the observer."""
         parts.desk.watched = True
         choices.watch(parts, self._sends)
-        for out in parts.relaying._outbound.values():
+        for out in parts[SiteParts].relaying._outbound.values():
             self._watch(out.feed)
         ruled.watch(parts, lambda kind, **what: self._add(self._event(kind, **what)))
         self.queues = QueueWatch(parts, lambda kind, **what: self._add(self._event(kind, **what)))
-        return self
+        return FeatureParts(self)
 
     def _sends(self, kind: str, e: Envelope, other: str, boot: int) -> None:
         for number in e.number_list(range(e.count)):

@@ -9,6 +9,7 @@ from mesh.core.delivery.facts import BoundAgain
 from mesh.core.parts import Parts
 from mesh.core.queues.keeping.facts import Consumes
 from mesh.core.queues.keeping.queue_sink import QueueSink
+from mesh.core.queues.room import QueueParts
 from mesh.core.subscribers.facts import SessionAway, SessionClosed
 from mesh.core.subscribers.session import Session
 from mesh.names import PUTS
@@ -22,7 +23,7 @@ class QueueWatch:
 
     def __init__(self, parts: Parts, tell: Tell) -> None:
         self._tell = tell
-        self._queues = parts.queues.queues
+        self._queues = parts[QueueParts].queues
         self._takers: set[str] = set()  # sessions that ever consumed
         self._parts: dict[LocalQueue, Known] = {}
         self._queues.watch = self._knows

@@ -36,7 +36,7 @@ class Durables(Component):
         self._bindings = bindings
         self._all: dict[str, tuple[DurableTerms, bytes]] = {}  # with the uuid of the declaring node
         self._has_begun = False
-        shared.add(RowKind(DURABLES, self._check, self._on_row_changed))
+        shared.add(RowKind(DURABLES, self._check, self._on_row_changed, is_early=True))
 
     def features(self) -> tuple[str, ...]:
         return (DURABLE,)

@@ -21,13 +21,13 @@ from mesh.names import PUTS, QUEUE, queue_of, taken_of
 from mesh.printable import count as counted
 from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
-from mesh.queues.lots.queued_envelope import PRIORITY
 from mesh.queues.part.queue_observer import QueueObserver
 from mesh.queues.part.searching import put_back
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import OWN, Memory
 from mesh.routing.sink import AddressResolver, Targets
-from mesh.snapshots.waiting import Waiting
+from mesh.snapshots.waiting import LONGEST, Waiting
+from mesh.values import PRIORITY
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.limits import QUEUES
 
@@ -131,11 +131,11 @@ class Queues(Component):
     def holds(self) -> int:
         return self._memory.used
 
-    def waiting(self, told: Collection[str], most: int) -> Iterator[Waiting]:
-        """Yield the state of the `most` longest active queues, and of existing queues reported before."""
+    def waiting(self, names: Collection[str]) -> Iterator[Waiting]:
+        """Yield the state of the longest active queues, and of existing queues among `names`."""
         busy = [queue for queue in self._awake if queue.part.messages or queue.part.takers]
-        longest = nlargest(most, busy, key=lambda queue: (queue.part.messages, len(queue.part.takers)))
-        before = [self._all.get(name.removeprefix(PUTS)) for name in told if name.startswith(PUTS)]
+        longest = nlargest(LONGEST, busy, key=lambda queue: (queue.part.messages, len(queue.part.takers)))
+        before = [self._all.get(name.removeprefix(PUTS)) for name in names if name.startswith(PUTS)]
         # To report a queue costs more than to choose it, and there may be thousands.
         for queue in dict.fromkeys([*longest, *(queue for queue in before if queue is not None)]):
             yield queue.waiting()

@@ -19,7 +19,6 @@ from mesh.core.peers.peer import Peer
 from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.transfers.leaving import LeavingPiece, QueueTransfer, TransferOutcome
-from mesh.core.services.reply_batch import batches
 from mesh.errors import MeshError
 from mesh.printable import count as counted
 from mesh.queues.lots.counts import Runs, count
@@ -27,6 +26,7 @@ from mesh.queues.lots.queued_envelope import MOST_MOVES, QueuedEnvelope
 from mesh.queues.moves.transfer import first_of_boot
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Transfer, Transferred
+from mesh.wire.envelope_batches import batches
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import TRANSFERS
 

@@ -11,8 +11,10 @@ from msgspec.structs import replace
 from mesh.core.context.component import Component
 from mesh.core.context.disk import Disk
 from mesh.core.context.effects import Commit, Effect, Fetch
+from mesh.core.feature import Feature, FeatureParts
 from mesh.core.parts import Parts
 from mesh.errors import MeshError, RemoteError, StoreError
+from mesh.features import FEATURES
 from mesh.operations import Append
 from mesh.testing import Mesh
 from mesh.wire.envelope import TAILED, Envelope
@@ -179,7 +181,7 @@ class Keeper(Component):
 
 
 class KeepingNode(SimNode):
-    rooms = (Keeper,)
+    features = (*FEATURES, Feature("keeping", lambda parts: FeatureParts(Keeper(parts))))
 
 
 def stored(node: SimNode, *to: str) -> None:

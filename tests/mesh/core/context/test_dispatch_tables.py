@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,13 @@ from mesh.core.context.facts import Fact, Hearing, ProtocolBroken, Trace, on_fac
 from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.core.context.settings import Settings
 from mesh.core.delivery.facts import EnvelopeAccepted
+from mesh.core.feature import Feature, FeatureParts
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.facts import PeerJoined, RoutesChanged, ViewChanged
-from mesh.core.services.facts import RequestAnswered
+from mesh.core.presence.facts import RequestAnswered
 from mesh.discovery.member import Joined
+from mesh.features import FEATURES
 from mesh.operations import Image, Put
 from mesh.wire import commands as c
 from mesh.wire.calls import Ask, read_ask
@@ -105,8 +108,13 @@ class Greetings(Component):
         return {"greetings": self.count}
 
 
-def core(*rooms: Any) -> NodeCore:
-    return NodeCore(Parts(Settings(me=ME), bytes, lambda: 0.5, rooms))
+def core(*makes: Callable[[Parts], Component]) -> NodeCore:
+    features = [Feature(f"of the test {n}", partial(_built, make)) for n, make in enumerate(makes)]
+    return NodeCore(Parts(Settings(me=ME), bytes, lambda: 0.5, (*FEATURES, *features)))
+
+
+def _built(make: Callable[[Parts], Component], parts: Parts) -> FeatureParts:
+    return FeatureParts(make(parts))
 
 
 def begun(row: bytes = b"") -> tuple[NodeCore, Greetings]:
@@ -194,7 +202,7 @@ class Watcher(Component):
 
 
 class WatchedNode(SimNode):
-    rooms = (Watcher,)
+    features = (*FEATURES, Feature("watching", partial(_built, Watcher)))
 
 
 def test_traces_are_said_to_those_who_watch_and_else_not_at_all() -> None:

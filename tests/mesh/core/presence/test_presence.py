@@ -2,6 +2,7 @@
 
 import pytest
 
+from mesh.core.services.room import ServiceParts
 from mesh.wire import commands as c
 from mesh.wire.frames import write
 from tests.mesh.core.services.user import User
@@ -12,7 +13,7 @@ X = ("address", "x")
 
 def known(node: SimNode, name: str = "x") -> dict[str, int]:
     """The other nodes that serve it, as this one has heard."""
-    presence, peers = node.core.parts.services.presence, node.core.parts.neighbours.peers
+    presence, peers = node.core.parts.presence, node.core.parts.neighbours.peers
     return {peers[uuid].node.name: n for uuid, n in presence._registry.servers(("address", name)).items()}
 
 
@@ -66,11 +67,11 @@ def test_E16_news_come_only_of_what_was_asked_for() -> None:
     server = User(a, "server")
     server.serve("x")
     asked(b)
-    told = b.core.parts.services.presence._registry._received[a.uuid]
+    told = b.core.parts.presence._registry._received[a.uuid]
     for number in range(10):
         server.serve(f"other/{number}", number=10 + number)
     net.run(1)
-    assert b.core.parts.services.presence._registry._received[a.uuid] == told
+    assert b.core.parts.presence._registry._received[a.uuid] == told
 
 
 def test_E22_a_change_needs_no_new_lookup() -> None:
@@ -82,14 +83,14 @@ def test_E22_a_change_needs_no_new_lookup() -> None:
     for _ in range(16):
         asker.send("x", b"to one")
     net.until(lambda: len(one.contents()) == 17)
-    watched = third.core.parts.services.presence._watching.names[X].version
+    watched = third.core.parts.presence._watching.names[X].version
     other.serve("x", credit=1000)
     one.unserve("x")
     net.until(lambda: known(third) == {"b": 1})
     for _ in range(16):
         asker.send("x", b"to other")
     net.until(lambda: len(other.contents()) == 16)
-    assert third.core.parts.services.presence._watching.names[X].version == watched
+    assert third.core.parts.presence._watching.names[X].version == watched
     other.unserve("x")
     net.until(lambda: known(third) == {})
     n = asker.send("x", b"to nobody")
@@ -155,12 +156,12 @@ def test_many_that_come_in_one_turn_are_one_row() -> None:
     server = User(a, "server")
     server.serve("x")
     asked(b)
-    told = b.core.parts.services.presence._registry._received[a.uuid]
+    told = b.core.parts.presence._registry._received[a.uuid]
     key = next(key for key, pipe in a.came_in.items() if pipe is server._pipe)
     for number in range(2, 302):  # all of them in one turn of the loop
         a.core.receive(key, write(c.Consume(10_000 + number, number, "x", 1)), a.now, a.wall)
     net.until(lambda: known(b) == {"a": 301})
-    assert b.core.parts.services.presence._registry._received[a.uuid] - told <= 2
+    assert b.core.parts.presence._registry._received[a.uuid] - told <= 2
 
 
 def test_a_client_watches_who_serves_an_address() -> None:
@@ -230,6 +231,6 @@ def test_E12_a_node_that_is_closed_leaves_no_connection_nor_anything_of_what_it_
     assert b.metric("data_links") == 1 and known(b) == {"a": 1}
     a.close()
     net.run(5)
-    services = b.core.parts.services
+    parts = b.core.parts
     assert (b.metric("data_links"), b.metric("control_links"), known(b)) == (0, 0, {})
-    assert not services.presence._peers and not services.sending._fates._at
+    assert not parts.presence._peers and not parts[ServiceParts].sending._fates._at

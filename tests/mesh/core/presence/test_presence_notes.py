@@ -5,6 +5,7 @@ import pytest
 from mesh.core.context.facts import Fact
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence, _parts
+from mesh.core.services.room import ServiceParts
 from mesh.errors import RemoteError
 from mesh.flow.parts import SIZE
 from mesh.wire import commands as c
@@ -18,7 +19,7 @@ X = ("address", "x")
 
 
 def presence(node: SimNode) -> Presence:
-    return node.core.parts.services.presence
+    return node.core.parts.presence
 
 
 def serve(node: SimNode, consumers: int, note: bytes = b"", name: tuple[str, str] = JOBS) -> None:
@@ -104,7 +105,7 @@ def test_who_chooses_among_those_who_serve_an_address_does_not_mind_a_note(
     n = asker.send("x", b"1")
     net.until(lambda: asker.state(n) == "OK" and watcher.rows[-1:] and watcher.rows[-1].consumers == 1)
     rows = len(watcher.rows)
-    strategies = b.core.parts.services.sending._strategies
+    strategies = b.core.parts[ServiceParts].sending._strategies
     told: list[object] = []
     monkeypatch.setattr(strategies, "registrations", told.append)
     serve(a, 1, b"of an address", X)

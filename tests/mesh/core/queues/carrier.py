@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from mesh.core.queues.keeping.queue_sink import QueueSink
+from mesh.core.queues.room import QueueParts
 from mesh.core.queues.transfers.moving import PieceMoved
 from mesh.queues.lots.counts import count
 from mesh.queues.lots.queued_envelope import QueuedEnvelope
@@ -29,7 +30,7 @@ class Carrier:
         self.sent = Counter[str]()  # messages, by the name of the node
         self.begins = 0  # times that something was to begin
         self.refuses: set[str] = set()
-        balancing = node.core.parts.queues.balancing
+        balancing = node.core.parts[QueueParts].balancing
         balancing._moving, self._ended = self, balancing._on_moved
 
     def on_move(self, then: PieceMoved) -> None:
@@ -60,7 +61,7 @@ class Carrier:
         other = self._others[target]
         (runs,) = [runs for runs, *way in lot.going if way == [target, number]]
         self._going[queue.name, target] -= count(runs)
-        there = other.core.parts.queues.queues.find(queue.name)
+        there = other.core.parts[QueueParts].queues.find(queue.name)
         if there is None or other.name in self.refuses:
             queue.came_back(lot, queue.part.record_refused_transfer(lot, target, number, True))
             self._ended(queue, target, 0, count(runs))

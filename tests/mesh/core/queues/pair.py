@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mesh.core.queues.moves.manual_moves import next_ones
+from mesh.core.queues.room import QueueParts
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
 
@@ -46,15 +47,15 @@ class Pair:
 
     def begin(self, n: int = 1_000) -> int:
         """Without a word of any client."""
-        queue = self.a.core.parts.queues.queues.get("jobs")
-        moving = self.a.core.parts.queues.moving
+        queue = self.a.core.parts[QueueParts].queues.get("jobs")
+        moving = self.a.core.parts[QueueParts].moving
         moved = moving.begin(queue, self.b.uuid, next_ones(queue.part, n))
         self.a._carry_out_all()
         return moved
 
     def figures(self, node: SimNode) -> tuple[int, int]:
         """(ready, on their way) at a node."""
-        part = node.core.parts.queues.queues.get("jobs").part
+        part = node.core.parts[QueueParts].queues.get("jobs").part
         return part.ready, part.going
 
     def rested(self, at_a: int, at_b: int) -> bool:
@@ -63,7 +64,7 @@ class Pair:
 
     def take_all(self, worker: Worker) -> list[tuple[bytes, int]]:
         """What is in the queue there, with how often each was given out before; it is acked."""
-        part = worker.node.core.parts.queues.queues.get("jobs").part
+        part = worker.node.core.parts[QueueParts].queues.get("jobs").part
         if not part.messages:
             return []
         self.net.until(lambda: not part.is_recovering)

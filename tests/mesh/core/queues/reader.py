@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mesh.core.queues.room import QueueParts
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames
@@ -53,9 +54,11 @@ class Reader(Worker):
 
 def waiting(*nodes: SimNode, name: str = "audit") -> dict[str, int]:
     """How many messages are in the part of a durable subscription at each node, where any are."""
-    queues = {node.name: node.core.parts.queues.queues.find(f"sub/{name}") for node in nodes if node.is_up}
+    queues = {
+        node.name: node.core.parts[QueueParts].queues.find(f"sub/{name}") for node in nodes if node.is_up
+    }
     return {node: queue.part.messages for node, queue in queues.items() if queue and queue.part.messages}
 
 
 def knows(node: SimNode, name: str = "audit") -> bool:
-    return node.core.parts.queues.durables.get(name) is not None
+    return node.core.parts[QueueParts].durables.get(name) is not None

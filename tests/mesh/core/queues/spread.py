@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mesh.core.queues.keeping.queue_sink import QueueSink
+from mesh.core.queues.room import QueueParts
 from tests.mesh.core.queues.carrier import Carrier
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
@@ -26,7 +27,7 @@ class Several:
         self.takers: dict[int, list[Worker]] = {}
 
     def find(self, node: SimNode, name: str = "jobs") -> QueueSink | None:
-        return node.core.parts.queues.queues.find(name)
+        return node.core.parts[QueueParts].queues.find(name)
 
     def queue(self, i: int) -> QueueSink:
         found = self.find(self.nodes[i])
@@ -67,7 +68,7 @@ class Several:
         """Messages that node i has sent to others, whatever became of them."""
         if not self.moves:
             return self.carriers[i].sent.total()
-        figures = self.nodes[i].core.parts.queues.moving.figures()
+        figures = self.nodes[i].core.parts[QueueParts].moving.figures()
         return int(sum(figures.values()))
 
 

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from mesh.core.context.conn import MONITOR
+from mesh.core.queues.room import QueueParts
+from mesh.core.services.room import ServiceParts
 from mesh.wire import commands as c
 from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, PERSISTENT
 from tests.mesh.core.queues.worker import Worker
@@ -61,7 +63,7 @@ def test_who_asks_for_what_cannot_be_is_told_why(stage: Stage, more: dict[str, A
     queue = more.pop("queue", "bad")
     assert stage.liar.take(queue, **more).code == code
     stage.works()
-    assert not stage.a.core.parts.queues.queues.get("bad").part.takers
+    assert not stage.a.core.parts[QueueParts].queues.get("bad").part.takers
 
 
 def test_who_ends_what_he_never_began_is_told_nothing_bad(stage: Stage) -> None:
@@ -75,7 +77,7 @@ def test_one_number_is_of_one_thing(stage: Stage) -> None:
     stage.liar.take("bad", number=6)
     assert stage.liar.take("good", number=6).code == "BAD_ARGUMENT"
     stage.liar.serve("calc/sub", number=6)
-    assert "calc/sub" not in stage.a.core.parts.services.serving.addresses
+    assert "calc/sub" not in stage.a.core.parts[ServiceParts].serving.addresses
     stage.works()
 
 
@@ -98,7 +100,7 @@ def test_what_is_put_is_persistent_or_not_and_nothing_else(stage: Stage, flags: 
     stage.liar.put("bad", b"1", flags=flags)
     stage.net.run(0.5)
     stage.works()
-    assert stage.a.core.parts.queues.queues.get("bad").part.messages == 0
+    assert stage.a.core.parts[QueueParts].queues.get("bad").part.messages == 0
 
 
 @pytest.mark.parametrize(

@@ -184,4 +184,4 @@ def test_it_is_confirmed_when_others_know_it() -> None:
     a, b = net.mesh("a", "b")
     worker = User(b, "worker")
     worker.serve(WORKERS)  # returns when it is confirmed
-    assert a.core.parts.services.members.members(WORKERS) == {b.uuid: 1}
+    assert a.core.parts.members.members(WORKERS) == {b.uuid: 1}

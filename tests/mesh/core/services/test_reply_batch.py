@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from mesh.core.services.reply_batch import HOLD
+from mesh.core.presence.reply_batch import HOLD
 from mesh.wire import commands as c
 from mesh.wire.envelope import EVERY, REQUEST
 from mesh.wire.frames import read

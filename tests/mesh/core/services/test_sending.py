@@ -1,5 +1,6 @@
 """Does each request get a reply, or a reason, wherever it is served?"""
 
+from mesh.core.services.room import ServiceParts
 from mesh.wire.envelope import EVERY, LOCAL_ONLY, REQUEST, RESENT
 from tests.mesh.core.services.user import User
 from tests.simulation import SimNetwork
@@ -195,7 +196,7 @@ def test_a_client_that_vanishes_with_a_thousand_requests_open_leaves_nothing() -
     net.until(lambda: len(server.contents()) == 1000)
     asker.vanish()
     net.run(10)
-    sending = b.core.parts.services.sending
+    sending = b.core.parts[ServiceParts].sending
     assert asker.stream not in sending._fates.streams and not sending._fates._at
     server.reply(*[(count, b"a") for count in range(1, 1001)])
     n = other.request("x", b"mine")

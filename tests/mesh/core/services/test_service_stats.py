@@ -2,6 +2,7 @@
 
 import pytest
 
+from mesh.core.services.room import ServiceParts
 from mesh.discovery.state import NodeState, Sample
 from mesh.snapshots.line import SERVICE, STATE, HistoryLine
 from mesh.wire.commands import Consume
@@ -19,7 +20,7 @@ def mesh(*names: str) -> list[SimNode]:
 
 def fared(node: SimNode) -> dict[tuple[str, str], dict[str, int]]:
     """What is not 0, by address and node."""
-    rows = node.core.parts.services.figures.busiest(100)
+    rows = node.core.parts[ServiceParts].figures.busiest(100)
     return {
         (address, at): {name: getattr(one, name) for name in COUNTS if getattr(one, name)}
         for address, at, one in rows
@@ -52,7 +53,7 @@ def test_a_request_counts_at_the_node_of_its_asker_by_who_served_it() -> None:
     a.net.until(lambda: len(asker.replies) == 3)
     assert fared(b) == {("x", "a"): {"requests": 3, "sent": 1, "replies": 2, "failed": 1}}
     assert fared(a) == {}
-    [(_, _, one)] = b.core.parts.services.figures.busiest(1)
+    [(_, _, one)] = b.core.parts[ServiceParts].figures.busiest(1)
     assert one.seconds == pytest.approx(0.8, abs=0.1)
     assert (b.metric("requests"), b.metric("replies"), b.metric("request_failures")) == (3, 2, 1)
     assert (a.metric("served"), b.metric("served"), a.metric("requests")) == (4, 0, 0)

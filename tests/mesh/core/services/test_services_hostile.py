@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from mesh.core.presence import members
+from mesh.core.services.room import ServiceParts
 from mesh.names import SENDS
 from mesh.wire import commands as c
 from mesh.wire.envelope import EVERY, FORCE_QUEUING, PERSISTENT, REPLY, REQUEST, RESENT, Envelope
@@ -117,13 +118,13 @@ def test_replies_whose_properties_nobody_can_read(stage: Stage) -> None:
 )  # fmt: skip
 def test_addresses_that_cannot_be_served(stage: Stage, address: str) -> None:
     assert stage.reply(c.Consume(9, 9, address, 1)) in ("BAD_NAME", "BAD_KEY", "BAD_QUERY", "RESERVED")
-    assert address not in stage.a.core.parts.services.serving.addresses
+    assert address not in stage.a.core.parts[ServiceParts].serving.addresses
 
 
 @each("more", [{"selector": "x"}, {"lease": 1}, {"held": ((b"s" * 16, (1, 1)),)}])
 def test_what_is_said_of_queues_only(stage: Stage, more: dict[str, Any]) -> None:
     assert stage.reply(c.Consume(9, 9, "bad", 1, **more)) == "BAD_ARGUMENT"
-    assert "bad" not in stage.a.core.parts.services.serving.addresses
+    assert "bad" not in stage.a.core.parts[ServiceParts].serving.addresses
 
 
 @pytest.mark.parametrize("more", [{"request": 3}, {"entries": ((1, 1, c.NACK, 0, ""),)}])
@@ -139,11 +140,11 @@ def test_numbers_of_the_inbox_and_of_replies(stage: Stage, number: int) -> None:
 
 def test_too_much_credit_and_too_many_addresses(stage: Stage) -> None:
     assert stage.reply(c.Consume(9, 9, "bad", MOST)) == "BAD_ARGUMENT"
-    assert "bad" not in stage.a.core.parts.services.serving.addresses
+    assert "bad" not in stage.a.core.parts[ServiceParts].serving.addresses
     for n in range(1100):
         stage.liar.say(c.Consume(100 + n, 100 + n, f"bad/{n}", 1))
     assert stage.refusal() == ""
-    assert len(stage.a.core.parts.services.serving.addresses) <= 1001
+    assert len(stage.a.core.parts[ServiceParts].serving.addresses) <= 1001
     said = [x.code for x in stage.liar.heard if isinstance(x, c.Reply) and x.request >= 100]
     assert said.count("TOO_MANY_ADDRESSES") == 100
 
@@ -151,16 +152,16 @@ def test_too_much_credit_and_too_many_addresses(stage: Stage) -> None:
 def test_more_groups_than_a_node_may_have(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(members, "MOST", 2)
     said = [stage.reply(c.Consume(9 + n, 9 + n, f"g{n}\n\n#", 1)) for n in range(4)]
-    services = stage.a.core.parts.services
+    parts = stage.a.core.parts
     assert said == ["", "", "TOO_MANY_GROUPS", "TOO_MANY_GROUPS"]
-    assert len(services.members.own) == 2 and len(services.serving.addresses) == 3
+    assert len(parts.members.own) == 2 and len(parts[ServiceParts].serving.addresses) == 3
 
 
 def test_one_number_for_several_things(stage: Stage) -> None:
     stage.liar.serve("one", number=5)
     stage.liar.serve("two", number=5)
     assert stage.refusal(c.Subscribe(50, 5, c.Query("exact", "k")), c.Consume(51, 5, "three", 1)) == ""
-    assert {"one", "two"}.isdisjoint(stage.a.core.parts.services.serving.addresses)
+    assert {"one", "two"}.isdisjoint(stage.a.core.parts[ServiceParts].serving.addresses)
     stage.asker.send("three", b"1")
     assert stage.refusal(c.Unsubscribe(52, 5), c.Unsubscribe(53, REPLIES), c.Ack(0, ((5, 1),))) in (
         "",
@@ -174,7 +175,7 @@ def test_more_names_than_one_may_watch(stage: Stage) -> None:
         stage.refusal(c.Watch(1, True, False, names[:500]), c.Watch(2, False, False, names[500:]))
         == "TOO_MANY_NAMES"
     )
-    assert len(stage.a.core.parts.services.presence._clients) == 0
+    assert len(stage.a.core.parts.presence._clients) == 0
 
 
 def test_a_watch_that_never_ends_and_what_was_never_added(stage: Stage) -> None:
@@ -240,5 +241,5 @@ def test_resent_numbers_cost_no_memory_and_are_given_to_nobody(stage: Stage) -> 
     stage.net.run(5)
     assert stage.refusal() == "" and stage.liar.state(12_000) == "HANDLER_LOST"
     assert len(stage.server.contents()) == stage.given
-    memory = stage.a.core.parts.services.sending._fates.streams[stage.liar.stream]
+    memory = stage.a.core.parts[ServiceParts].sending._fates.streams[stage.liar.stream]
     assert len(memory._refused) <= 1024 and not memory.unanswered

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mesh.config.sites import RemoteSite
+from mesh.core.sites.room import SiteParts
 from tests.mesh.core.sites.meshes import FIRST, SECOND, Reader, gateway_to, links, member
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
@@ -91,7 +92,7 @@ class Sites:
 
     def waiting(self) -> int:
         """Messages that any master keeps for another site."""
-        return sum(int(node.core.parts.relaying.figures()["site_pending"]) for node in self.all())
+        return sum(int(node.core.parts[SiteParts].relaying.figures()["site_pending"]) for node in self.all())
 
     def got(self, node: str) -> list[bytes]:
         return self.heard[node].contents
@@ -102,8 +103,12 @@ class Sites:
         self.net.run(3)
         for name in self.heard:
             assert sorted(self.got(name)) == sorted(self.sent), name
-        assert not any(node.core.parts.through._lines.get(s) for node in self.all() for s in self.plan)
-        assert not any(node.core.parts.through.figures()["site_passing_bytes"] for node in self.all())
+        assert not any(
+            node.core.parts[SiteParts].through._lines.get(s) for node in self.all() for s in self.plan
+        )
+        assert not any(
+            node.core.parts[SiteParts].through.figures()["site_passing_bytes"] for node in self.all()
+        )
 
 
 class Middle:
@@ -134,10 +139,10 @@ class Middle:
                 joe.publish("quote", self.sent[n][-1], domain=STOCK, persistent=persistent)
 
     def settled(self) -> None:
-        self.net.until(lambda: not self.hf.core.parts.relaying.figures()["site_pending"], 130.0)
+        self.net.until(lambda: not self.hf.core.parts[SiteParts].relaying.figures()["site_pending"], 130.0)
         self.net.run(2)
         for n, contents in self.sent.items():
             assert [each for each in self.heard.contents if each[:1] == b"%d" % n] == contents
         for node in self.middle:
-            assert not node.core.parts.through.figures()["site_passing_bytes"]
-            assert not node.core.parts.through._lines.get(NET2)
+            assert not node.core.parts[SiteParts].through.figures()["site_passing_bytes"]
+            assert not node.core.parts[SiteParts].through._lines.get(NET2)

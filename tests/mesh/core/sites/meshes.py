@@ -5,6 +5,7 @@ from typing import Any
 
 from mesh.config.sites import RemoteSite
 from mesh.core.context.settings import SiteKeys
+from mesh.core.sites.room import SiteParts
 from mesh.sites.accepting import Accepting
 from mesh.sites.selection import Selection
 from mesh.sites.ways import ways
@@ -89,7 +90,7 @@ def gateway_to(
 
 def say(node: SimNode, site: str, command: Command, *envelopes: Envelope) -> None:
     """What a gateway says that does as it likes."""
-    for conn in node.core.parts.gateways._gates[site].conns():
+    for conn in node.core.parts[SiteParts].gateways._gates[site].conns():
         node._send(conn.key, write(command, envelopes))
 
 

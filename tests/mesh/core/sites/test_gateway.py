@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from mesh.core.sites.room import SiteParts
 from mesh.core.sites.site_connection import Gateway, SiteConnection
 from mesh.links.table import LinkAction
 from mesh.wire import commands as c
@@ -25,8 +26,8 @@ def test_two_gateways_are_linked_and_each_knows_who_is_in_the_other_site() -> No
     nyc, lon = pair(net)
     net.until(lambda: links(nyc) == links(lon) == 1)
     net.until(lambda: events(nyc, "site-up") and events(lon, "site-up"))
-    assert lon.core.parts.gateways.views.view("NYC").members == ("gull",)  # type: ignore[union-attr]
-    assert nyc.core.parts.gateways.views.has("LON", "heron")
+    assert lon.core.parts[SiteParts].gateways.views.view("NYC").members == ("gull",)  # type: ignore[union-attr]
+    assert nyc.core.parts[SiteParts].gateways.views.has("LON", "heron")
 
 
 def test_a_gateway_of_another_site_is_no_member_of_this_one() -> None:
@@ -42,7 +43,7 @@ def test_all_nodes_of_a_site_are_told_of_and_the_one_that_left_is_not() -> None:
     net = SimNetwork()
     nyc, _ = pair(net)
     swift = member(net, "swift", "LON", "heron")
-    views = nyc.core.parts.gateways.views
+    views = nyc.core.parts[SiteParts].gateways.views
     net.until(lambda: views.has("LON", "swift"))
     swift.close()
     net.until(lambda: not views.has("LON", "swift"))
@@ -55,17 +56,17 @@ def test_who_connects_while_a_node_is_away_for_a_moment_hears_that_it_is_back() 
     heron = gateway(net, "heron", "LON", "NYC", FIRST)
     net.until(lambda: links(heron) == 1)
     net.run(3)
-    gates = gull.core.parts.gateways
+    gates = gull.core.parts[SiteParts].gateways
     gates._alive = lambda: ["tern"]
     gates.on_second()
     net.run(1)
-    assert heron.core.parts.gateways.views.has("NYC", "tern")
+    assert heron.core.parts[SiteParts].gateways.views.has("NYC", "tern")
     gates._alive = lambda: []
     heron.restart()
     net.until(lambda: links(heron) == 1)
     gates._alive = lambda: ["tern"]
     net.run(3)
-    assert heron.core.parts.gateways.views.has("NYC", "tern")
+    assert heron.core.parts[SiteParts].gateways.views.has("NYC", "tern")
 
 
 def test_what_comes_and_goes_within_a_second_is_told_of_once() -> None:
@@ -76,7 +77,7 @@ def test_what_comes_and_goes_within_a_second_is_told_of_once() -> None:
     net.is_watched = True
     member(net, "swift", "LON", "heron")
     member(net, "stork", "LON", "heron")
-    views = nyc.core.parts.gateways.views
+    views = nyc.core.parts[SiteParts].gateways.views
     net.until(lambda: views.has("LON", "swift") and views.has("LON", "stork"))
     net.run(5)
     assert len([seen for seen in net.seen if seen == ("heron", "gull", "Site")]) <= 2
@@ -100,20 +101,20 @@ def test_who_has_not_what_was_given_to_that_site_stays_outside(wrong: dict[str, 
     net.run(30)
     assert not links(nyc) and not links(lon)
     assert len(events(nyc, "refused")) == 1
-    assert code in lon.core.parts.gateways._gates["NYC"].link.describe(net.now)
+    assert code in lon.core.parts[SiteParts].gateways._gates["NYC"].link.describe(net.now)
 
 
 @pytest.mark.parametrize("role", [c.NODE_CONTROL, c.NODE_DATA, c.CLIENT])
 def test_what_was_given_to_gateways_makes_nobody_a_node_or_a_client(role: str) -> None:
     net = SimNetwork()
     nyc, lon = pair(net)
-    greet = lon.core.parts.gateways.greet
+    greet = lon.core.parts[SiteParts].gateways.greet
 
     def as_another(conn: Any) -> c.Hello:
         said = greet(conn)
         return c.Hello(said.versions, role, said.cluster, said.nonce, node=said.node, process=said.process)
 
-    lon.core.parts.gateways.greet = as_another  # type: ignore[method-assign]
+    lon.core.parts[SiteParts].gateways.greet = as_another  # type: ignore[method-assign]
     net.until(lambda: nyc.metric("hello_refused"))
     net.run(10)
     assert not links(nyc) and not nyc.core.parts.neighbours.alive() and not nyc.core.parts.clients.sessions
@@ -228,7 +229,7 @@ def test_half_a_hello_is_waited_for_only_so_long() -> None:
     net = SimNetwork()
     net.bound["tcp://127.0.0.1:9"] = hole()
     lon = gateway(net, "heron", "LON", "NYC", "tcp://127.0.0.1:9")
-    gate = lon.core.parts.gateways._gates["NYC"]
+    gate = lon.core.parts[SiteParts].gateways._gates["NYC"]
     net.until(lambda: gate.link.is_dialling and gate.dial)
     net.until(lambda: gate.link.attempt > 2)
     assert gate.dial is None or not gate.dial.closed
@@ -251,7 +252,7 @@ def test_a_line_that_flaps_is_no_storm_of_events_nor_of_dials() -> None:
     net = SimNetwork()
     nyc, lon = pair(net)
     net.until(lambda: links(nyc) == 1)
-    gate = lon.core.parts.gateways._gates["NYC"]
+    gate = lon.core.parts[SiteParts].gateways._gates["NYC"]
     for _ in range(60):
         net.break_all("gull", "heron")
         net.run(1)
@@ -274,7 +275,7 @@ def test_a_gateway_that_stops_while_others_live_there_leaves_the_site_unreachabl
     net = SimNetwork()
     nyc, lon = pair(net)
     member(net, "swift", "LON", "heron")
-    net.until(lambda: nyc.core.parts.gateways.views.has("LON", "swift"))
+    net.until(lambda: nyc.core.parts[SiteParts].gateways.views.has("LON", "swift"))
     lon.close()
     net.until(lambda: events(nyc, "site-unreachable"))
     assert not events(nyc, "site-down")
@@ -286,7 +287,7 @@ def test_two_gateways_of_a_site_are_both_linked_and_one_that_goes_takes_nothing_
     lon = [gateway(net, name, "LON", "NYC", FIRST) for name in ("heron", "stork")]
     net.until(lambda: links(nyc) == 2)
     net.run(3)
-    gateways = nyc.core.parts.gateways._gates["LON"].gateways
+    gateways = nyc.core.parts[SiteParts].gateways._gates["LON"].gateways
     kept = gateways[lon[1].uuid].conn
     lon[0].kill()
     net.until(lambda: links(nyc) == 1, 40)
@@ -302,7 +303,7 @@ def test_a_gateway_whose_line_stands_and_who_says_nothing_is_given_up() -> None:
     def keep_silent(gate: SiteConnection, gateway: Gateway) -> None:
         gateway.said = net.now
 
-    lon.core.parts.gateways._keep_alive = keep_silent  # type: ignore[method-assign]
+    lon.core.parts[SiteParts].gateways._keep_alive = keep_silent  # type: ignore[method-assign]
     net.until(lambda: any("heron of the site LON does not answer" in note for note in nyc.notes), 20)
 
 
@@ -310,7 +311,7 @@ def test_who_dials_whoever_dials_him_and_has_the_higher_uuid_gives_way() -> None
     net = SimNetwork()
     nyc = gateway(net, "gull", "NYC", "LON", SECOND)
     lon = gateway(net, "heron", "LON", "NYC", FIRST)
-    gateways = nyc.core.parts.gateways
+    gateways = nyc.core.parts[SiteParts].gateways
     gateways._apply(gateways._gates["LON"], (LinkAction.DIAL,))
     nyc._carry_out_all()
     net.until(lambda: links(nyc) == links(lon) == 1)

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from mesh.core.sites import gateway_relay
 from mesh.core.sites.facts import GateChanged
+from mesh.core.sites.room import SiteParts
 from mesh.mapping.rules import Rule
 from mesh.wire.envelope import Envelope
 from tests.mesh.core.sites.meshes import FIRST, Reader, gateway, links, member
@@ -45,7 +46,7 @@ class Sites:
     def way(self) -> SimNode:
         """The gateway of NYC by which it goes."""
         (line,) = self.transit._lines["NYC"].values()
-        gates = self.heron.core.parts.gateways._gates["NYC"].gateways
+        gates = self.heron.core.parts[SiteParts].gateways._gates["NYC"].gateways
         uuid = next(uuid for uuid, each in gates.items() if each.conn is line.conn)
         return next(node for node in (self.gull, self.grebe) if node.uuid == uuid)
 

@@ -6,6 +6,7 @@ from typing import Any
 from mesh.config.sites import RemoteSite
 from mesh.core.context.component import Reloaded
 from mesh.core.context.settings import Keyring, SiteKeys
+from mesh.core.sites.room import SiteParts
 from mesh.sites.accepting import Accepting
 from mesh.sites.selection import Selection
 from mesh.sites.ways import ways
@@ -61,7 +62,7 @@ def test_a_site_that_is_named_is_dialled_let_in_and_gets_what_comes_from_then_on
     net.until(lambda: gull.metric("published") == 2)
     net.run(2)
     assert (gull.metric("published"), heron.metric("site_pending")) == (2, 0)
-    assert heron.core.parts.gateways.views.is_reachable("NYC")
+    assert heron.core.parts[SiteParts].gateways.views.is_reachable("NYC")
 
 
 def test_a_site_that_was_named_while_it_ran_is_owed_nothing_of_before_after_a_start_either() -> None:
@@ -87,7 +88,7 @@ def test_a_site_that_is_named_no_more_is_parted_from_and_owed_nothing() -> None:
     assert heron.metric("site_pending") == 2
     reloaded(heron, {}, keyring=keys(heron, "LON"))
     net.run(2)
-    assert heron.metric("site_pending") == 0 and heron.core.parts.gateways.views.all() == ()
+    assert heron.metric("site_pending") == 0 and heron.core.parts[SiteParts].gateways.views.all() == ()
     assert any("2 messages for site NYC" in note for note in heron.notes), heron.notes[-5:]
     gull.start()
     net.run(40)
@@ -105,7 +106,7 @@ def test_whoever_was_connected_is_told_and_let_in_no_more() -> None:
     reloaded(gull, {}, keyring=keys(gull, "NYC"))
     net.run(1)
     assert links(gull) == links(heron) == 0
-    assert heron.core.parts.gateways.link("NYC").state == "not allowed by peer: SITE"  # type: ignore[union-attr]
+    assert heron.core.parts[SiteParts].gateways.link("NYC").state == "not allowed by peer: SITE"  # type: ignore[union-attr]
     publisher(heron)
     reloaded(gull, {"LON": STOCKS["LON"]}, keyring=keys(gull, "NYC", "LON"))
     net.until(lambda: gull.metric("published") == 1)  # it waited, and the other site asks again, rarely
@@ -139,14 +140,14 @@ def test_keys_that_came_later_and_another_address_are_tried_at_once() -> None:
     there = {"NYC": replace(STOCKS["NYC"], addresses=(FIRST,))}
     reloaded(heron, there)
     net.run(2)
-    assert heron.core.parts.gateways.link("NYC").state == "not allowed by peer: WRONG_SECRET"  # type: ignore[union-attr]
+    assert heron.core.parts[SiteParts].gateways.link("NYC").state == "not allowed by peer: WRONG_SECRET"  # type: ignore[union-attr]
     reloaded(heron, there, keyring=keys(heron, "LON", "NYC"))
     net.run(2)
     assert links(gull) == links(heron) == 1
-    before = heron.core.parts.gateways.gate("NYC").conns()  # type: ignore[union-attr]
+    before = heron.core.parts[SiteParts].gateways.gate("NYC").conns()  # type: ignore[union-attr]
     reloaded(heron, {"NYC": replace(STOCKS["NYC"], addresses=(FIRST, SECOND))})
     net.run(20)
-    assert heron.core.parts.gateways.gate("NYC").conns() == before, "what is connected stays"  # type: ignore[union-attr]
+    assert heron.core.parts[SiteParts].gateways.gate("NYC").conns() == before, "what is connected stays"  # type: ignore[union-attr]
 
 
 def test_a_node_that_is_no_gateway_any_more_has_another_one_take_over() -> None:
@@ -157,7 +158,7 @@ def test_a_node_that_is_no_gateway_any_more_has_another_one_take_over() -> None:
     reloaded(heron, {"NYC": replace(STOCKS["NYC"], addresses=(FIRST,))}, is_relay=False)
     net.run(1)
     assert (links(heron), links(egret), links(gull)) == (0, 1, 1)
-    assert heron.uuid not in egret.core.parts.relaying._transit.announced("NYC")
+    assert heron.uuid not in egret.core.parts[SiteParts].relaying._transit.announced("NYC")
     publisher(heron)
     net.until(lambda: gull.metric("published") == 1)
     reloaded(heron, {"NYC": replace(STOCKS["NYC"], addresses=(FIRST,))}, is_relay=True)
@@ -167,7 +168,7 @@ def test_a_node_that_is_no_gateway_any_more_has_another_one_take_over() -> None:
 def test_what_may_wait_changes_at_once() -> None:
     net = SimNetwork()
     _, heron = pair(net)
-    feed = heron.core.parts.relaying._outbound["NYC"].feed
+    feed = heron.core.parts[SiteParts].relaying._outbound["NYC"].feed
     reloaded(heron, {"NYC": replace(STOCKS["NYC"], addresses=(FIRST,), max_bytes=3 * 1024 * 1024)})
-    assert heron.core.parts.relaying._outbound["NYC"].feed is feed
+    assert heron.core.parts[SiteParts].relaying._outbound["NYC"].feed is feed
     assert feed.credit.backlog == feed._backlog._credit.backlog == 3 * 1024 * 1024

@@ -7,6 +7,7 @@ import pytest
 
 from mesh.core.rules.shared import RowKind
 from mesh.core.sites.pausing import MOST, PAUSED, PAUSES
+from mesh.core.sites.room import SiteParts
 from mesh.core.sites.site_connection import Gateway
 from mesh.errors import MeshError
 from mesh.shared.row import SharedRow
@@ -45,7 +46,7 @@ def test_what_is_published_meanwhile_waits_and_goes_then_in_order() -> None:
     assert (gull.metric("published"), heron.metric("site_pending")) == (0, 3)
     again(heron)
     assert (gull.metric("published"), heron.metric("site_pending")) == (0, 3), "also after a start"
-    assert heron.core.parts.gateways.views.is_reachable("NYC"), "what comes from there comes"
+    assert heron.core.parts[SiteParts].gateways.views.is_reachable("NYC"), "what comes from there comes"
     assert said(heron, site="NYC", pause=False).value == {"changed": True}
     net.until(lambda: heard.contents == [b"0", b"1", b"2"])
 
@@ -56,7 +57,7 @@ def test_it_is_said_once_for_all_nodes_of_the_site_but_not_for_the_other_one() -
     egret = member(net, "egret", "LON", "heron", tables={"NYC": STOCKS["NYC"]})
     net.until(lambda: "egret" in heron.alive)
     said(egret, site="NYC")
-    net.until(lambda: heron.core.parts.relaying._is_paused("NYC"))
+    net.until(lambda: heron.core.parts[SiteParts].relaying._is_paused("NYC"))
     publisher(heron)
     publisher(gull)
     net.until(lambda: heron.metric("published") == 2)
@@ -72,7 +73,11 @@ def test_whoever_has_no_keys_of_a_node_pauses_nothing() -> None:
         conn.grant = "client"
     call = client.ask(lambda request: c.Call(request, "site_pause", {"site": "NYC"}))
     net.until(lambda: call.reply is not None)
-    assert call.reply is not None and call.reply.code and not heron.core.parts.relaying._is_paused("NYC")
+    assert (
+        call.reply is not None
+        and call.reply.code
+        and not heron.core.parts[SiteParts].relaying._is_paused("NYC")
+    )
 
 
 def test_a_row_that_says_something_else_is_refused_and_so_are_too_many() -> None:
@@ -116,7 +121,7 @@ def test_a_letter_to_it_is_refused_at_once_or_waits_and_what_has_left_goes_on() 
     joe.send(to, b"left", force=True)
     net.run(0.5)
     paused(a, "NYC")
-    net.until(lambda: b.core.parts.relaying._is_paused("NYC"))
+    net.until(lambda: b.core.parts[SiteParts].relaying._is_paused("NYC"))
     assert refused(joe, to, 2) == "SITE_UNREACHABLE"
     assert "mesh relay resume NYC" in text(joe, 2)
     joe.send(to, b"waits", force=True, persistent=True)
@@ -170,9 +175,9 @@ def test_who_pauses_it_in_the_middle_is_named_to_who_sends_there_and_all_goes_wh
     net, hf, to = middle.net, middle.hf, "/site/NET2/node/net20/client/ann"
     joe, asker = client(hf, "joe"), User(hf, "asker")
     paused(middle.first, NET2)
-    link = hf.core.parts.gateways.link
+    link = hf.core.parts[SiteParts].gateways.link
     net.until(lambda: (told := link(NET2)) is not None and told.state == "paused by NET1")
-    view = hf.core.parts.gateways.views.view(NET2)
+    view = hf.core.parts[SiteParts].gateways.views.view(NET2)
     assert view is not None and view.state == "unreachable"
     assert refused(joe, to) == "SITE_UNREACHABLE"
     assert text(joe, 1).startswith("NET1 has paused messages for NET2.")
@@ -192,6 +197,6 @@ def test_a_letter_that_comes_to_the_middle_before_that_is_told_is_refused_with_t
     joe = client(middle.hf, "joe")
     with patch.object(Gateway, "reaches", lambda self, site: True):
         paused(middle.first, NET2)
-        middle.net.until(lambda: middle.second.core.parts.relaying._is_paused(NET2))
+        middle.net.until(lambda: middle.second.core.parts[SiteParts].relaying._is_paused(NET2))
         assert refused(joe, "/site/NET2/node/net20/client/ann") == "SITE_UNREACHABLE"
     assert "NET1 has paused messages for NET2 (`mesh relay resume NET2` in NET1)." in text(joe, 1)

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.sites import remote_sessions
+from mesh.core.sites.room import SiteParts
 from mesh.core.sites.site_direct_messages import SiteDirectMessages
 from mesh.values import Hop, Route
 from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
@@ -146,11 +147,11 @@ def test_a_gateway_replies_to_nothing_that_another_one_was_asked() -> None:
         forged(), stream=asker.stream, first=n, last=n, flags=8192, route=(), to=f"/site/LON{asker.session}",
         sender=liar,
     )  # fmt: skip
-    gate = a.core.parts.gateways._gates["NYC"]
-    trips = a.core.parts.requests._open[asker.stream]
+    gate = a.core.parts[SiteParts].gateways._gates["NYC"]
+    trips = a.core.parts[SiteParts].requests._open[asker.stream]
     others = [conn for conn in gate.conns() if conn is not trips[n].conn]
     if not others:  # it has one connection: as if that was asked by another
-        trips[n].conn = next(iter(c.core.parts.gateways._gates["LON"].conns()))
+        trips[n].conn = next(iter(c.core.parts[SiteParts].gateways._gates["LON"].conns()))
     say(c, "LON", Respond((1,)), reply)
     net.run(1)
     assert not asker.replies

@@ -9,6 +9,7 @@ import pytest
 from mesh.config.sites import RemoteSite
 from mesh.core.sites import site_conflicts
 from mesh.core.sites.pausing import Pausing
+from mesh.core.sites.room import SiteParts
 from mesh.values import Headers, parse_message_id
 from mesh.wire import commands as c
 from mesh.wire.properties import decode_properties
@@ -52,13 +53,13 @@ class Two:
     def hold(self) -> None:
         """Nothing leaves for another site from now on."""
         for node in (self.gull, self.heron):
-            node.core.parts.relaying._is_paused = lambda site: True
+            node.core.parts[SiteParts].relaying._is_paused = lambda site: True
 
     def quiet(self) -> None:
         """All leaves, and has come."""
         for node, site in ((self.gull, "LON"), (self.heron, "NYC")):
-            node.core.parts.relaying._is_paused = lambda site: False
-            node.core.parts.relaying._is_due(site)
+            node.core.parts[SiteParts].relaying._is_paused = lambda site: False
+            node.core.parts[SiteParts].relaying._is_due(site)
         self.net.until(lambda: not (self.gull.metric("site_pending") or self.heron.metric("site_pending")))
         self.net.run(2)
 
@@ -175,7 +176,9 @@ def test_a_transfer_tells_of_what_lost_unless_its_winner_knew_it() -> None:
     two.says(two.eve, b"of NYC", "other")
     two.net.until(lambda: two.value(two.gull, "other") == b"of NYC")
     assert two.value(two.heron) == b"known"
-    two.heron.core.parts.relaying._outbound["NYC"].feed.custody._promises._open.clear()  # it found no room
+    two.heron.core.parts[SiteParts].relaying._outbound[
+        "NYC"
+    ].feed.custody._promises._open.clear()  # it found no room
     for _ in range(2):
         synced(two.heron)
         two.net.until(lambda: not two.heron.metric("sites_marked"))

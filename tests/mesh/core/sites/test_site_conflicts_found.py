@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.config.sites import RemoteSite
+from mesh.core.sites.room import SiteParts
 from mesh.mapping.rules import Rule
 from mesh.values import Hop
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
@@ -54,14 +55,14 @@ class Four:
     def set_apart(self, older: str, newer: str) -> None:
         """The line is paused, somebody sets the topic at each of these nodes, and both sites go on."""
         for node in self.nodes.values():
-            node.core.parts.relaying._is_paused = lambda site: True
+            node.core.parts[SiteParts].relaying._is_paused = lambda site: True
         for name, text in ((older, b"older"), (newer, b"newer")):
             client = SimClient(self.net, self.nodes[name].ipc, "joe").connected()
             client.publish("quote", text, domain=STOCK, persistent=True)
             client.settled()
         for node in self.nodes.values():
-            node.core.parts.relaying._is_paused = lambda site: False
-            node.core.parts.relaying._is_due("LON" if SITE_OF[node.name] == "NYC" else "NYC")
+            node.core.parts[SiteParts].relaying._is_paused = lambda site: False
+            node.core.parts[SiteParts].relaying._is_due("LON" if SITE_OF[node.name] == "NYC" else "NYC")
         self.net.until(lambda: not any(node.metric("site_pending") for node in self.nodes.values()))
         self.net.run(2)
 
@@ -144,7 +145,7 @@ def test_what_is_of_one_site_or_is_transferred_or_passes_by_is_no_conflict() -> 
     joe = SimClient(four.net, heron.ipc, "joe").connected()
     joe.publish("quote", b"ours", domain=STOCK)
     joe.settled()
-    conflicting, later = heron.core.parts.conflicting, heron.core.parts.desk.wall + 10**9
+    conflicting, later = heron.core.parts[SiteParts].conflicting, heron.core.parts.desk.wall + 10**9
 
     def made(sender: str, sent: int, flags: int = 0) -> Envelope:
         stream = sender.encode()[-16:]
@@ -173,12 +174,12 @@ def test_what_a_gateway_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
         client.settled()
     four.net.run(2)
     for name in GATEWAYS:
-        conflicting = four.nodes[name].core.parts.conflicting
+        conflicting = four.nodes[name].core.parts[SiteParts].conflicting
         assert len(conflicting._left) == len(conflicting._arrived) == 8
 
 
 def test_of_what_left_nothing_is_kept_that_a_publisher_makes_long() -> None:
-    conflicting = Four(is_ruled=False).nodes["heron"].core.parts.conflicting
+    conflicting = Four(is_ruled=False).nodes["heron"].core.parts[SiteParts].conflicting
     route, xml = (Hop("hawk", 0, 1),) * 16, f"<a>{'x' * 16_000}</a>"
     whole = envelope("quote", [b"x" * 1000], domain=STOCK, sent=5)
     conflicting.leaves(replace(whole, sender=OURS, route=route, xml=xml))

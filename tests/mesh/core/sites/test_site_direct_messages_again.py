@@ -9,6 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from mesh.config.sites import RemoteSite
+from mesh.core.sites.room import SiteParts
 from tests.mesh.core.sites.chains import HF, NET1, NET2, Middle
 from tests.mesh.core.sites.site_direct_messages import client, name_at, two_sites
 from tests.mesh.core.sites.test_gateway_reload import reloaded
@@ -118,7 +119,7 @@ def test_what_finds_no_room_in_the_middle_waits_where_it_was_sent() -> None:
     sites, ann = middle(50_000)
     inbox, joe = client(sites.net2, "ann").inbox(), client(sites.hf, "joe")
     paused(sites.first, NET2)
-    link = sites.hf.core.parts.gateways.link
+    link = sites.hf.core.parts[SiteParts].gateways.link
     sites.net.until(lambda: getattr(link(NET2), "state", "") == "paused by NET1")
     contents = write(joe, ann, 20, 10_000, force=True)
     joe.settled()
@@ -131,7 +132,7 @@ def test_what_finds_no_room_in_the_middle_waits_where_it_was_sent() -> None:
 
 def test_what_came_through_the_middle_is_not_called_refused_when_that_is_full_by_then() -> None:
     sites, ann = middle(10_000)
-    net, through = sites.net, [node.core.parts.through for node in sites.middle]
+    net, through = sites.net, [node.core.parts[SiteParts].through for node in sites.middle]
     inbox, joe = client(sites.net2, "ann").inbox(), client(sites.hf, "joe")
     net.run(2)
     write(joe, ann, 1)

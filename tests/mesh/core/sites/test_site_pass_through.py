@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from mesh.core.sites.room import SiteParts
 from mesh.wire.commands import Relay
 from mesh.wire.envelope import Envelope
 from tests.mesh.core.sites.chains import (
@@ -111,7 +112,7 @@ def test_what_a_site_in_the_middle_does_not_know_any_more_waits_until_it_does() 
     sites.publish(3)
     sites.net.run(5)
     assert not sites.heard.contents and sites.hf.metric("site_pending") == 12
-    view = sites.hf.core.parts.gateways.views.view(NET2)
+    view = sites.hf.core.parts[SiteParts].gateways.views.view(NET2)
     assert view is not None and view.state == "unreachable"
     for node in sites.middle:
         reloaded(node, table)
@@ -120,16 +121,16 @@ def test_what_a_site_in_the_middle_does_not_know_any_more_waits_until_it_does() 
 
 def test_a_site_is_reached_by_another_neighbour_from_a_reload_on() -> None:
     sites = Middle()
-    known = sites.hf.core.parts.transit.announced(NET2)
+    known = sites.hf.core.parts[SiteParts].transit.announced(NET2)
     table = tables({HF: (NET1,), NET1: (HF, NET2), NET2: (NET1,)}, HF)
     reloaded(sites.hf, {NET1: table[NET1], "SFO": table[NET1], NET2: replace(table[NET2], via="SFO")})
     sites.net.run(1)
-    assert known and not sites.hf.core.parts.transit.announced(NET2)
+    assert known and not sites.hf.core.parts[SiteParts].transit.announced(NET2)
     sites.publish(3)
     sites.net.run(5)
     assert not sites.heard.contents
     reloaded(sites.hf, table)
-    assert sites.hf.core.parts.transit.announced(NET2) != known
+    assert sites.hf.core.parts[SiteParts].transit.announced(NET2) != known
     sites.settled()
 
 
@@ -149,7 +150,7 @@ def test_D23_every_member_sees_four_sites_in_a_chain(apart: bool) -> None:
 @pytest.mark.slow
 def test_a_site_behind_another_is_down_when_its_last_node_stops_and_up_when_it_is_back() -> None:
     sites = Middle()
-    views = sites.hf.core.parts.gateways.views
+    views = sites.hf.core.parts[SiteParts].gateways.views
     sites.net.until(lambda: views.has(NET2, "net20"))
     sites.net2.close()
     sites.net.until(lambda: (view := views.view(NET2)) and view.state == "down", 2.0)
@@ -170,7 +171,7 @@ def test_what_is_paused_waits_where_it_was_published_also_when_the_site_in_the_m
     sites = Middle()
     assert said(getattr(sites, where), site=NET2).value == {"changed": True}
     nodes = [sites.hf] if where == "hf" else sites.middle
-    sites.net.until(lambda: all(node.core.parts.through._why_paused(NET2) for node in nodes))
+    sites.net.until(lambda: all(node.core.parts[SiteParts].through._why_paused(NET2) for node in nodes))
     sites.publish(3)
     sites.net.run(10)
     assert not sites.heard.contents and sites.hf.metric("site_pending") == 12

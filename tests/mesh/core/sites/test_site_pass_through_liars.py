@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.sites.gateway import Gateways
+from mesh.core.sites.room import SiteParts
 from mesh.routing.log import stream_key
 from mesh.sites.accepting import Accepts
 from mesh.values import Hop
@@ -51,7 +52,7 @@ def test_nothing_passes_that_the_site_in_the_middle_does_not_serve(serves: tuple
     sites.net.run(20)
     assert not sites.heard.got and sites.hf.metric("site_pending") == 4  # they wait until it does
     assert sum(node.metric("refused") for node in sites.middle) == 2
-    link = sites.hf.core.parts.gateways.link(NET2)
+    link = sites.hf.core.parts[SiteParts].gateways.link(NET2)
     assert link is not None and (link.gateways, link.state) == ([], "not reached by NET1")
 
 
@@ -68,17 +69,17 @@ def test_answers_for_a_stream_of_another_site_free_nothing_that_is_kept_here() -
     with silenced(sites.net2.core.parts):
         joe.publish("quote", b"mine", domain=STOCK, persistent=True)
         sites.net.run(1)
-    assert sites.first.core.parts.relaying.depth(NET2).messages == 1
+    assert sites.first.core.parts[SiteParts].relaying.depth(NET2).messages == 1
     says(sites, from_hf(sites, stream=joe.stream, content=b"yours"))
     assert sorted(sites.heard.contents) == [b"mine", b"yours"]
-    assert sites.first.core.parts.relaying.depth(NET2).messages == 1
+    assert sites.first.core.parts[SiteParts].relaying.depth(NET2).messages == 1
 
 
 def test_what_one_site_has_under_way_is_bounded_when_the_next_answers_nothing() -> None:
     sites = Middle()
     silence(sites.net2.core.parts)
     most = sites.first.core.parts.desk.settings.tailback_bytes // 2
-    through = sites.first.core.parts.through
+    through = sites.first.core.parts[SiteParts].through
     says(sites, *(from_hf(sites, n, b"x" * 500_000, stream=b"%016d" % n) for n in range(1, 101)))
     assert most - 600_000 < through.figures()["site_passing_bytes"] <= most
     assert sites.first.metric("refused")
@@ -89,7 +90,7 @@ def test_the_same_numbers_again_do_not_go_on_while_they_are_under_way() -> None:
     sites.net.cut("net10", "net20")
     sites.net.cut("net11", "net20")
     says(sites, *[from_hf(sites)] * 50)
-    assert sites.first.core.parts.through.figures()["site_passing_bytes"] < 1000
+    assert sites.first.core.parts[SiteParts].through.figures()["site_passing_bytes"] < 1000
 
 
 def test_an_answer_that_nobody_asked_for_changes_nothing() -> None:
@@ -120,7 +121,10 @@ def test_a_site_of_an_older_release_is_given_nothing_that_it_does_not_know(
 
 def test_what_a_neighbour_says_of_sites_counts_only_of_those_that_are_reached_by_it() -> None:
     sites = Middle()
-    views, gate = sites.net2.core.parts.gateways.views, sites.net2.core.parts.gateways.gate(NET1)
+    views, gate = (
+        sites.net2.core.parts[SiteParts].gateways.views,
+        sites.net2.core.parts[SiteParts].gateways.gate(NET1),
+    )
     assert gate is not None
     sites.net.until(lambda: views.has(HF, "hf0"))
     for name in (NET1, NET2, "SFO", *(f"x{n}" for n in range(200))):
@@ -135,7 +139,7 @@ def test_what_a_neighbour_says_of_sites_counts_only_of_those_that_are_reached_by
 
 def test_of_all_sites_behind_a_neighbour_so_many_nodes_are_kept_as_of_one() -> None:
     sites = Middle()
-    gate = sites.net2.core.parts.gateways.gate(NET1)
+    gate = sites.net2.core.parts[SiteParts].gateways.gate(NET1)
     assert gate is not None
     for site in (HF, "SFO", "ROM"):
         say(sites.first, NET2, Behind(site, "up", tuple(f"n{n}" for n in range(2000))))
@@ -154,11 +158,15 @@ def test_of_a_gateway_that_is_gone_nothing_is_under_way_any_more() -> None:
     sites = Middle()
     silence(sites.net2.core.parts)
     says(sites, from_hf(sites, content=b"x" * 1000))
-    assert all(node.core.parts.through.figures()["site_passing_bytes"] > 1000 for node in sites.middle)
+    assert all(
+        node.core.parts[SiteParts].through.figures()["site_passing_bytes"] > 1000 for node in sites.middle
+    )
     sites.hf.kill()
     sites.net.until(lambda: not links(sites.first) - 1 and not links(sites.second) - 1)
-    assert not any(node.core.parts.through.figures()["site_passing_bytes"] for node in sites.middle)
-    assert not any(node.core.parts.through._lines[NET2] for node in sites.middle)
+    assert not any(
+        node.core.parts[SiteParts].through.figures()["site_passing_bytes"] for node in sites.middle
+    )
+    assert not any(node.core.parts[SiteParts].through._lines[NET2] for node in sites.middle)
 
 
 def test_what_is_put_off_for_one_site_holds_up_nothing_that_goes_to_another_one() -> None:
@@ -171,7 +179,7 @@ def test_what_is_put_off_for_one_site_holds_up_nothing_that_goes_to_another_one(
 
 def test_what_overtook_something_that_was_lost_is_asked_for_again() -> None:
     sites = Middle()
-    transit, source = sites.first.core.parts.transit, sites.second.uuid
+    transit, source = sites.first.core.parts[SiteParts].transit, sites.second.uuid
     it = from_hf(sites, 2)
     transit._lost[NET2, stream_key(it), (source, False)] = 1
     refused: list[tuple[bytes, str]] = []

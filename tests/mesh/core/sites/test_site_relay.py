@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from mesh.config.sites import RemoteSite
+from mesh.core.sites.room import SiteParts
 from mesh.mapping.rules import Rule
 from mesh.sites.accepting import Accepts
 from tests.mesh.core.services.test_listing import called
@@ -65,7 +66,7 @@ class Sites:
 
     def way(self) -> SimNode:
         """The gateway of LON by which joe's messages go."""
-        ways = self.wren.core.parts.relaying._outbound["NYC"].ways
+        ways = self.wren.core.parts[SiteParts].relaying._outbound["NYC"].ways
         self.net.until(lambda: ways)
         (uuid,) = ways.values()
         return next(node for node in (self.heron, self.hawk) if node.uuid == uuid)
@@ -210,7 +211,7 @@ def test_what_waits_for_a_site_is_told_by_any_node_until_it_is_answered() -> Non
     it.net.run(8)
     told = waiting(asker)
     assert (told["messages"], told["age"] > 7, told["bytes"] > 3) == (3, True, True)
-    [queue] = [each for each in it.wren.core.parts._queues(()) if each.name == "site/NYC"]
+    [queue] = [each for each in it.wren.core.parts.desk.face.waiting(()) if each.name == "site/NYC"]
     assert (queue.messages, queue.bytes) == (3, told["bytes"])
     it.net.heal()
     it.settled()

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from mesh.core.sites.room import SiteParts
 from tests.mesh.core.sites.meshes import Reader
 from tests.mesh.core.sites.test_pausing import said
 from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair
@@ -81,7 +82,7 @@ def test_what_is_void_holds_no_room(case: tuple[str, frozenset[str]]) -> None:
     assert it.lacks == lacks + (not rejecting)
     it.goes_on()
     assert it.got == [b"1", b"%d" % it.count]
-    out = it.heron.core.parts.relaying._outbound["NYC"]
+    out = it.heron.core.parts[SiteParts].relaying._outbound["NYC"]
     left = out.open, out.unsent, out.ways, list(out.feed.custody.streams()), out.feed.waiting_bytes
     assert not any(left) and not out.feed.custody._promises and out.feed.position >= it.count - it.lacks
     feed = out.feed

@@ -3,6 +3,7 @@
 from typing import Any
 
 from mesh.config.sites import RemoteSite
+from mesh.core.sites.room import SiteParts
 from mesh.sites.selection import Selection
 from tests.mesh.core.sites.meshes import FIRST, SECOND, Reader, gateway, links
 from tests.mesh.origins import silence
@@ -92,7 +93,7 @@ def test_as_it_leaves_it_promises_nothing_that_the_site_has_not_answered() -> No
     gull, heron = pair(net)
     silence(gull.core.parts)
     publisher(heron, 3)
-    relaying = heron.core.parts.relaying
+    relaying = heron.core.parts[SiteParts].relaying
     out = relaying._outbound["NYC"]
     [key] = out.feed.custody.streams()
     last = out.feed.custody.unanswered(key)[-1]

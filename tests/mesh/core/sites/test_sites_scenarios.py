@@ -3,6 +3,7 @@
 import pytest
 
 from mesh.config.sites import RemoteSite
+from mesh.core.sites.room import SiteParts
 from tests.mesh.core.sites.meshes import FIRST, events, gateway, gateway_to, links, member
 from tests.mesh.core.sites.test_sitefeed import STOCK, pair
 from tests.seeds import stories
@@ -27,7 +28,7 @@ def publish(client: SimClient, *texts: bytes) -> None:
 
 
 def state(node: SimNode, site: str) -> tuple[str, list[str]]:
-    view = node.core.parts.gateways.views.view(site)
+    view = node.core.parts[SiteParts].gateways.views.view(site)
     assert view is not None
     return view.state, sorted(view.members)
 
@@ -130,7 +131,7 @@ def test_D21_what_is_on_its_way_to_one_site_is_not_touched_when_another_one_leav
     publish(joe, b"2", b"3")
     net.until(lambda: at_d.contents == [b"1", b"2", b"3"])
     net.run(5)
-    relaying = a.core.parts.relaying
+    relaying = a.core.parts[SiteParts].relaying
     assert (relaying.depth("SFO").messages, relaying.depth("NYC").messages) == (0, 2)
     assert d.metric("published") == 3
     c.start()

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.config.sites import RemoteSite
+from mesh.core.sites.room import SiteParts
 from mesh.mapping.rules import Rule
 from mesh.sites.accepting import Accepting, Accepts
 from mesh.sites.transfers import SiteTransfer
@@ -94,7 +95,7 @@ def test_what_is_on_its_way_by_itself_is_not_sent_besides() -> None:
     gull, heron = pair(net)
     ann = SimClient(net, gull.ipc, "ann").connected()
     heard = ann.subscribed("k0", domain=STOCK)
-    pausing = heron.core.parts.relaying
+    pausing = heron.core.parts[SiteParts].relaying
     is_paused, pausing._is_paused = pausing._is_paused, lambda site: True
     puts(heron, "joe", {"k0": b"live"}, persistent=True)
     synced(heron)
@@ -153,7 +154,7 @@ def test_what_was_erased_at_one_gateway_is_not_brought_back_by_another(domain: s
         erases(gull, f"k{n}", domain)
     again(grebe)
     gull.kill()
-    heron.net.until(lambda: links(heron) == 1 and heron.core.parts.relaying.has_way("NYC"))
+    heron.net.until(lambda: links(heron) == 1 and heron.core.parts[SiteParts].relaying.has_way("NYC"))
     synced(heron)
     heron.net.until(lambda: not heron.metric("sites_marked"))
     assert values(grebe, 20) == {f"k{n}": b"%d" % n for n in range(10, 20)}
@@ -265,7 +266,7 @@ def test_what_finds_no_room_during_a_transfer_is_lacking_until_the_next_one_is_o
     monkeypatch.setattr("mesh.core.sites.transferring.SiteTransfer", begin)
     synced(heron)
     gull.net.until(lambda: len(values(gull, 250)) > 100)
-    heron.core.parts.relaying._marking.dropped("NYC", 5)
+    heron.core.parts[SiteParts].relaying._marking.dropped("NYC", 5)
     gull.net.until(lambda: not heron.metric("sites_marked"))
     assert values(gull, 250) == wanted
     assert [each.dropped for each in begun] == [0, 5], "the first may have gone past what was lost"

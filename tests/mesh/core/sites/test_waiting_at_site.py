@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from mesh.config.sites import RemoteSite
+from mesh.core.sites.room import SiteParts
 from mesh.mapping.rules import Rule
 from mesh.wire.commands import Answer, Outcome, Relayed
 from tests.mesh.core.sites.meshes import FIRST, Reader, events, gateway, links, member, say
@@ -148,7 +149,7 @@ def test_a_site_that_puts_off_what_it_was_not_given_changes_nothing() -> None:
     it = Pair()
     it.publish(STOCK)
     it.settled()
-    relaying = it.heron.core.parts.relaying
+    relaying = it.heron.core.parts[SiteParts].relaying
     for stream in (it.joe.stream, bytes(16)):
         answer = Answer(STOCK, 1, 2**60, "STORE_FULL", text="x" * 10**5)
         say(it.gull, "LON", Relayed("NYC", (Outcome(stream, answer),)))

@@ -1,8 +1,8 @@
 """Do the lines of the history and the node's state say what is in a queue, and who takes from it?"""
 
-from mesh.core.telling.recording import QUEUES
 from mesh.discovery.state import Sample
 from mesh.snapshots.line import QUEUE, STATE, HistoryLine
+from mesh.snapshots.waiting import LONGEST
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
 
@@ -52,10 +52,10 @@ def test_a_queue_is_told_while_something_is_in_it_or_somebody_takes_and_then_onc
 def test_of_many_queues_the_longest_are_told_and_one_that_was_told_is_told_when_it_is_idle() -> None:
     a = a_node()
     boss, joe = Worker(a, "boss"), Worker(a, "joe")
-    for number in range(QUEUES + 2):
+    for number in range(LONGEST + 2):
         boss.declare(f"q{number}")
         boss.put(f"q{number}", *[b"x"] * (number + 1))
-    a.net.until(lambda: lines(a, f"q{QUEUES + 1}"))
+    a.net.until(lambda: lines(a, f"q{LONGEST + 1}"))
     assert not lines(a, "q0") and not lines(a, "q1") and lines(a, "q2")
     boss.ok(boss.ask("queue_purge", name="q2"))
     a.net.until(lambda: lines(a, "q1"))

@@ -12,6 +12,7 @@ from mesh.core.context.disk import Disk
 from mesh.core.context.node_context import NodeContext
 from mesh.core.queues import room
 from mesh.core.queues.definitions.declaring import QUEUE, Declaring, TermsChanged
+from mesh.core.queues.room import QueueParts
 from mesh.core.rules.shared import Shared
 from mesh.discovery.state import Sample, Summary
 from mesh.errors import BadArgument, BadName, LocalError
@@ -56,7 +57,7 @@ def meshed(net: SimNetwork, *names: str) -> list[SimNode]:
 
 
 def at(node: SimNode) -> Heard:
-    declaring = node.core.parts.queues.declaring
+    declaring = node.core.parts[QueueParts].declaring
     assert isinstance(declaring, Heard)
     return declaring
 

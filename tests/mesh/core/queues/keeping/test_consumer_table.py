@@ -2,6 +2,7 @@
 
 import pytest
 
+from mesh.core.queues.room import QueueParts
 from mesh.wire import commands as c
 from tests.mesh.core.queues.worker import Worker, a_node, dead_letters
 from tests.simulation import SimNetwork
@@ -286,7 +287,7 @@ def test_who_waits_for_a_time_is_woken_then_whatever_else_wakes_the_node_before(
     joe.take("jobs")
     boss.put("jobs", b"1", put=(5, 200, ""))
     net.until(lambda: boss.state_of("jobs", 1) == "OK")
-    (queue,) = a.core.parts.queues.queues
+    (queue,) = a.core.parts[QueueParts].queues
     a.core.tick(a.now, a.wall)
     assert a.now < queue.part.due and a.core.alarm <= queue.part.due
 

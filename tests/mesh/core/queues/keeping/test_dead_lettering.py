@@ -1,5 +1,6 @@
 """Messages that failed too often leave their queue as dead letters."""
 
+from mesh.core.queues.room import QueueParts
 from mesh.reserved import DEAD_LETTERS
 from mesh.wire import commands as c
 from mesh.wire.properties import decode_properties
@@ -39,7 +40,7 @@ def test_a_dead_letter_goes_to_the_queue_that_is_for_that_or_to_all_if_there_is_
     net.until(lambda: len(joe.contents()) == 2)
     joe.settle(entries=((2, 2, 2, 0, "no such order"),))
     net.until(lambda: boss.info("failed")["ready"] == 1)
-    (lot,) = a.core.parts.queues.queues.get("failed").part.next()
+    (lot,) = a.core.parts[QueueParts].queues.get("failed").part.next()
     assert lot.envelope.put == (8, 0, "g")
     assert boss.info("jobs")["bytes"] == 0
     assert dead_letters(a) == 1

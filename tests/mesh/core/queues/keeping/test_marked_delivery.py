@@ -3,6 +3,7 @@
 import pytest
 
 from mesh.core.queues.keeping import marked_delivery, queue_sink
+from mesh.core.queues.room import QueueParts
 from mesh.wire import commands as c
 from mesh.wire.frames import body_frames, write
 from tests.mesh.core.queues.worker import Worker, dead_letters
@@ -57,7 +58,7 @@ def test_what_is_given_out_again_does_not_overtake_what_waits_for_the_mark(
     joe.settle(entries=((1, 1, 1, 0, ""),), wait=False)
     net.until(lambda: len(joe.contents()) == 4)
     assert joe.contents() == [b"1", b"2", b"3", b"1"]
-    assert a.core.parts.queues.queues.get("jobs").part.out == 3
+    assert a.core.parts[QueueParts].queues.get("jobs").part.out == 3
 
 
 def test_a_mark_that_finds_no_room_is_written_later_and_what_waits_for_it_comes_then() -> None:

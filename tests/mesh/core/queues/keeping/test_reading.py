@@ -5,6 +5,7 @@ from math import inf
 import pytest
 
 from mesh.core.queues.keeping.reading import PartReading
+from mesh.core.queues.room import QueueParts
 from mesh.queues.lots import disk_index
 from mesh.queues.part import local_queue
 from tests.mesh.core.queues.worker import Worker
@@ -38,7 +39,7 @@ def put_many(net: SimNetwork, boss: Worker, queue: str = "jobs") -> None:
 def take_all(net: SimNetwork, joe: Worker, n: int, most: float = inf) -> list[bytes]:
     """Memory never holds more bytes than `most` meanwhile."""
     joe.take("jobs", credit=20)
-    part = joe.node.core.parts.queues.queues.get("jobs").part
+    part = joe.node.core.parts[QueueParts].queues.get("jobs").part
     done = 0
     while done < n:
         net.until(lambda done=done: len(joe.contents()) > done)  # type: ignore[misc]
@@ -53,7 +54,7 @@ def test_what_waits_on_the_disk_comes_in_order_and_memory_has_its_bound() -> Non
     net, a = a_node()
     boss = Worker(a, "boss")
     put_many(net, boss)
-    here = a.core.parts.queues.queues.get("jobs")
+    here = a.core.parts[QueueParts].queues.get("jobs")
     assert here.part.ready == MANY
     assert here.part._memory.used <= MEMORY
     most = MEMORY + 2 * AHEAD * 1_200
@@ -69,10 +70,10 @@ def test_so_it_does_after_a_crash() -> None:
     put_many(net, Worker(a, "boss"))
     joe = Worker(a, "joe")
     assert take_all(net, joe, 200)[:200] == [b"%d" % n for n in range(200)]
-    acked = a.core.parts.queues.queues.get("jobs").part.acked
+    acked = a.core.parts[QueueParts].queues.get("jobs").part.acked
     a.kill()
     a.restart()
-    here = a.core.parts.queues.queues.get("jobs")
+    here = a.core.parts[QueueParts].queues.get("jobs")
     assert here.part.messages == MANY - acked
     assert here.part._memory.used <= MEMORY + 2 * 4096 * 1_200  # and what is in doubt
     rest = take_all(net, Worker(a, "ann"), MANY - acked)
@@ -143,7 +144,7 @@ def test_what_is_done_of_an_envelope_far_back_stays_done_after_a_crash() -> None
     net.run(3)
     a.kill()
     a.restart()
-    assert a.core.parts.queues.queues.get("jobs").part.messages == MANY + 1
+    assert a.core.parts[QueueParts].queues.get("jobs").part.messages == MANY + 1
     ann = Worker(a, "ann")
     ann.take("jobs", selector="kind == 'b'")
     net.until(lambda: ann.contents())
@@ -178,7 +179,7 @@ def test_only_queues_in_which_something_is_are_tidied(monkeypatch: pytest.Monkey
         return set(looked)
 
     def figures() -> tuple[int | float, ...]:
-        found = a.core.parts.queues.queues.figures()
+        found = a.core.parts[QueueParts].queues.figures()
         return tuple(found[name] for name in ("queues", "queue_messages", "queue_consumers", "queue_acked"))
 
     assert (tidied(), figures()) == (set(), (21, 0, 0, 0))

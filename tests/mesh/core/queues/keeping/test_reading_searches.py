@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.queues.keeping import marked_delivery
+from mesh.core.queues.room import QueueParts
 from mesh.queues.lots import disk_index
 from mesh.queues.part import local_queue, searching
 from mesh.wire import commands as c
@@ -39,7 +40,7 @@ def stage() -> tuple[SimNetwork, SimNode, Worker]:
 
 def test_it_is_found_and_no_more_is_in_memory_for_that() -> None:
     net, a, boss = stage()
-    joe, part = Worker(a, "joe"), a.core.parts.queues.queues.get("jobs").part
+    joe, part = Worker(a, "joe"), a.core.parts[QueueParts].queues.get("jobs").part
     joe.take("jobs", selector="kind == 'b'")
     net.until(lambda: joe.contents() == [b"x", b"y", b"z"])
     assert part._memory.used < MEMORY + 30 * 1_200
@@ -66,7 +67,7 @@ def test_after_a_crash_only_what_was_given_is_said_to_have_been() -> None:
     assert joe.settle(1, 1) == []
     a.kill()
     a.restart()
-    part = a.core.parts.queues.queues.get("jobs").part
+    part = a.core.parts[QueueParts].queues.get("jobs").part
     assert part.messages == MANY + 2
     assert part._memory.used < MEMORY + 3 * 1_200
     ann = Worker(a, "ann")
@@ -94,7 +95,7 @@ def test_who_comes_back_after_a_crash_keeps_what_was_found_for_him() -> None:
     reply = again.take("jobs", selector="kind == 'b'", held=((held[0][0], ends),))
     assert again.ok(reply)["void"] == []
     assert again.settle(1, 3) == []
-    assert a.core.parts.queues.queues.get("jobs").part.messages == MANY
+    assert a.core.parts[QueueParts].queues.get("jobs").part.messages == MANY
 
 
 def test_what_was_given_back_unseen_is_not_in_doubt_after_a_crash() -> None:
@@ -124,7 +125,7 @@ def test_a_mark_is_not_raised_above_what_waits_on_the_disk(monkeypatch: pytest.M
     net.until(lambda: boss.state_of("jobs", MANY + 4) == "OK")
     a.kill()
     a.restart()
-    part = a.core.parts.queues.queues.get("jobs").part
+    part = a.core.parts[QueueParts].queues.get("jobs").part
     assert part.messages == MANY + 4
     assert 0 < part.away < 200
 
@@ -144,7 +145,7 @@ def test_a_purge_leaves_no_row_of_what_was_found() -> None:
     joe.take("jobs", selector="key == 'last'")
     net.until(lambda: joe.contents() == [b"y"])
     joe.settle(1, 1)
-    part = a.core.parts.queues.queues.get("jobs").part
+    part = a.core.parts[QueueParts].queues.get("jobs").part
     net.until(lambda: len(part.on_disk.rows) == 1)
     boss.ask("queue_purge", name="jobs")
     net.run(3)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mesh.core.queues.looking.lastknown import EACH, LastKnown
+from mesh.core.queues.room import QueueParts
 from mesh.discovery.state import Sample
 from mesh.wire.calls import AskQueueInfo, AskQueuePeek, AskQueuePurge, AskQueues, AskQueueWhy
 from mesh.wire.envelope import Envelope
@@ -134,7 +135,7 @@ def test_a_node_that_is_dead_and_had_nothing_any_more_is_not_named() -> None:
 
 def test_what_nodes_say_of_many_queues_is_remembered_of_some() -> None:
     it = Several(2)
-    (last,) = [part for part in it.nodes[0].core.parts.queues.parts if isinstance(part, LastKnown)]
+    (last,) = [part for part in it.nodes[0].core.parts[QueueParts].components if isinstance(part, LastKnown)]
     peers = it.nodes[0].core.parts.neighbours.peers
     (b,) = peers.values()
     for n in range(EACH + 5):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mesh.core.queues.moves import balancing
+from mesh.core.queues.room import QueueParts
 from mesh.wire.limits import TRANSFERS
 from tests.mesh.core.queues.carrier import Carrier
 from tests.mesh.core.queues.spread import TEN, Carried, Several
@@ -94,7 +95,7 @@ def test_B2_queues_of_one_node_each_know_nothing_of_others_with_their_name() -> 
     assert [it.sent(i) for i in range(3)] == [0, 0, 0]
     taker = Worker(it.nodes[0], "another")
     taker.take("own")
-    assert not it.nodes[0].core.parts.services.presence.own
+    assert not it.nodes[0].core.parts.presence.own
 
 
 def test_B20_nothing_is_sent_where_nothing_matches() -> None:
@@ -170,7 +171,7 @@ def test_more_than_may_wait_for_room_stays_and_moves_later(monkeypatch: pytest.M
     it.know(0)
     it.carriers[0].room = 1
     it.put(0, TEN)
-    spread = it.nodes[0].core.parts.queues.balancing._spreads[it.queue(0)]
+    spread = it.nodes[0].core.parts[QueueParts].balancing._spreads[it.queue(0)]
     assert spread.count <= 4
     it.net.until(lambda: sorted(it.had(1)) == [0, *TEN], limit=30)
     assert it.sent(0) == 11

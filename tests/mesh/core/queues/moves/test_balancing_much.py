@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mesh.core.queues.moves import balancing
+from mesh.core.queues.room import QueueParts
 from mesh.core.queues.transfers import leaving
 from mesh.queues.lots import disk_index
 from mesh.queues.part import local_queue
@@ -182,7 +183,7 @@ def test_what_waits_moves_only_where_it_may_stay_though_others_take_too() -> Non
     it.take(2)
     it.net.run(3)
     assert it.queue(0).part.ready == 8 and it.sent(0) == 0
-    ((_, why, is_cause),) = it.nodes[0].core.parts.queues.balancing.reasons(it.queue(0))
+    ((_, why, is_cause),) = it.nodes[0].core.parts[QueueParts].balancing.reasons(it.queue(0))
     assert why == "no consumer is here; consumers at c are outside the nodes of the queue"
     assert is_cause
     it.take(1)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mesh.core.queues.room import QueueParts
 from mesh.core.queues.transfers import leaving
 from mesh.queues.moves.distribution import one_of
 from mesh.wire import commands as c
@@ -243,10 +244,10 @@ def test_who_ends_it_has_all_as_it_was_before() -> None:
     it.net.until(lambda: sorted(it.had(0)) == TEN)
     it.put(1, range(11, 21))
     it.net.until(lambda: sorted(it.had(0)) == [*TEN, *range(11, 21)])
-    assert it.nodes[0].core.parts.services.presence.own
+    assert it.nodes[0].core.parts.presence.own
     it.takers[0][0].leave("jobs")
     it.net.run(0.2)
-    assert not it.nodes[0].core.parts.services.presence.own
+    assert not it.nodes[0].core.parts.presence.own
 
 
 def test_queues_of_the_node_alone_stay_and_are_named() -> None:
@@ -327,7 +328,7 @@ def test_what_another_node_keeps_on_its_disk_it_keeps_until_it_is_done_though_it
     b, c_ = (net.node(name, "a", **dict(VOLATILE)) for name in "bc")
     net.until(lambda: all(len(node.alive) == 2 for node in (a, b, c_)))
     boss, at_b, joe = Worker(a, "boss"), Worker(b, "ann"), Worker(c_, "joe")
-    parts = [node.core.parts.queues.queues for node in (a, b, c_)]
+    parts = [node.core.parts[QueueParts].queues for node in (a, b, c_)]
     boss.declare("jobs", nodes=["a", "b", "c"])
     boss.put("jobs", *(b"%d" % n for n in TEN))
     net.until(lambda: parts[0].get("jobs").part.ready == 10)
@@ -352,4 +353,4 @@ def test_only_who_may_run_the_node_drains_it() -> None:
             if conn.owner == boss.stream:
                 conn.grant = grant
         assert boss.ask("queue_drain", do="begin").code == "NOT_ALLOWED"
-    assert not it.nodes[0].core.parts.queues.queues.is_leaving
+    assert not it.nodes[0].core.parts[QueueParts].queues.is_leaving

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mesh.core.queues.moves.stocks import REST
+from mesh.core.queues.room import QueueParts
 from tests.mesh.core.queues.spread import TEN, Several
 
 
@@ -20,9 +21,9 @@ def test_an_idle_queue_is_neither_told_nor_watched() -> None:
     it.net.run(100)
     for node in it.nodes:
         parts = node.core.parts
-        presence = parts.services.presence
+        presence = parts.presence
         assert not presence.own and not presence._watching.names
-        assert not parts.queues.balancing._spreads and not parts.queues.stocks._told
+        assert not parts[QueueParts].balancing._spreads and not parts[QueueParts].stocks._told
 
 
 def test_a_removed_queue_leaves_nothing() -> None:
@@ -35,8 +36,8 @@ def test_a_removed_queue_leaves_nothing() -> None:
     it.net.run(1)
     for node in it.nodes:
         parts = node.core.parts
-        assert not parts.services.presence.own
-        assert not parts.queues.balancing._spreads and not parts.queues.stocks._told
+        assert not parts.presence.own
+        assert not parts[QueueParts].balancing._spreads and not parts[QueueParts].stocks._told
 
 
 def test_where_just_enough_comes_not_each_message_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +45,7 @@ def test_where_just_enough_comes_not_each_message_is_told(monkeypatch: pytest.Mo
     (one,) = it.take(1, credit=1)
     it.know(0)
     one.settle(1, 1)
-    presence = it.nodes[1].core.parts.services.presence
+    presence = it.nodes[1].core.parts.presence
     told, serve = list[object](), presence.serve
 
     def heard(*row: Any) -> None:
@@ -63,7 +64,7 @@ def test_where_just_enough_comes_not_each_message_is_told(monkeypatch: pytest.Mo
 def test_a_node_that_lies_about_its_wishes_moves_no_more_than_there_is() -> None:
     it = Several(2)
     it.put(0, TEN)
-    presence = it.nodes[1].core.parts.services.presence
+    presence = it.nodes[1].core.parts.presence
     for note in (
         b"\xff",
         b"\x97\xcf\xff\xff\xff\xff\xff\xff\xff\xff\x00\xcb\x00\x00\x00\x00\x00\x00\x00\x00\x90\xc3\xc2\xc2",
@@ -80,7 +81,7 @@ def test_that_nothing_is_wanted_is_told_at_once() -> None:
     (one,) = it.take(1, credit=1)
     it.know(0)
     it.net.run(1)
-    here, there = (it.nodes[i].core.parts.queues.stocks for i in (0, 1))
+    here, there = (it.nodes[i].core.parts[QueueParts].stocks for i in (0, 1))
 
     def wants() -> int:
         return here.others("jobs")[it.nodes[1].uuid].wants

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from mesh.core.queues.room import QueueParts
 from mesh.core.queues.transfers import sources
 from mesh.wire import commands as c
 from mesh.wire.envelope import PERSISTENT, Envelope
@@ -82,7 +83,7 @@ def test_a_clock_that_is_years_ahead_elsewhere_does_not_move_ours() -> None:
     ann = Worker(a, "ann")
     ann.take("jobs")
     ann.net.until(lambda: len(ann.contents()) == 3)
-    queue = a.core.parts.queues.queues.get("jobs")
+    queue = a.core.parts[QueueParts].queues.get("jobs")
     (taker,) = queue.part.takers.values()
     sent = [run.lot.envelope.sent for run in taker.holding.settle(1, 3)]
     assert all(1 <= each <= a.wall + 61 * 10**9 for each in sent)
@@ -108,7 +109,7 @@ def test_what_nobody_knows_leaves_no_trace() -> None:
         liar.say(c.Transferred(name, (1, 2**63 - 1)))
     liar.say(c.Transferred("jobs", (1, 2**63 - 1), (1, 5), (7, 7)))
     assert liar.answers == [((), (), (1, 1))] * 3
-    assert not liar.is_gone and not list(a.core.parts.queues.arriving._sources)
+    assert not liar.is_gone and not list(a.core.parts[QueueParts].arriving._sources)
     boss.put("jobs", b"y")
     boss.net.until(lambda: boss.state_of("jobs", 1) == "OK")
 
@@ -161,7 +162,7 @@ def test_what_was_said_on_an_older_connection_changes_nothing() -> None:
     p = Pair(at_b={"stores": (("jobs", MEMORY),), "volatile": frozenset((MEMORY,))})
     p.put(2)
     p.move()
-    moving, peer = p.a.core.parts.queues.moving, p.a.core.parts.neighbours.peers[p.b.uuid]
+    moving, peer = p.a.core.parts[QueueParts].moving, p.a.core.parts.neighbours.peers[p.b.uuid]
     said = c.Transferred("jobs", (1, 2**63 - 1))
     moving._on_transferred(None, peer, said)
     assert p.figures(p.a) == (0, 2)
@@ -197,13 +198,13 @@ def test_each_move_is_counted_and_what_was_tried_in_vain_stays_known() -> None:
     p.at_a.leave("jobs", begun=1)
     p.move()
     p.at_b.ok(p.at_b.ask("queue_move", name="jobs", to="a"))
-    (lot,) = p.a.core.parts.queues.queues.get("jobs").part.next()
+    (lot,) = p.a.core.parts[QueueParts].queues.get("jobs").part.next()
     failed = lot.failures(1)
     assert lot.moves == 2 and failed >= 1
     p.net.run(2)
     p.a.restart()
     p.net.until(lambda: p.figures(p.a) == (1, 0))
-    (lot,) = p.a.core.parts.queues.queues.get("jobs").part.next()
+    (lot,) = p.a.core.parts[QueueParts].queues.get("jobs").part.next()
     assert (lot.moves, lot.failures(1)) == (2, failed)
 
 

@@ -6,6 +6,7 @@ import copy
 
 import pytest
 
+from mesh.core.queues.room import QueueParts
 from mesh.core.queues.transfers import leaving
 from mesh.core.queues.transfers.moving import Moving
 from mesh.printable import count as counted
@@ -28,7 +29,7 @@ def test_what_is_moved_is_at_the_other_node_as_it_was_put_and_nowhere_else() -> 
     assert p.net.now < 30
     p.at_b.take("jobs")
     p.net.until(lambda: len(p.at_b.got[1]) == 4)
-    queue = p.b.core.parts.queues.queues.get("jobs")
+    queue = p.b.core.parts[QueueParts].queues.get("jobs")
     (taker,) = queue.part.takers.values()
     lots = [run.lot for run in taker.holding.settle(1, 4)]
     first = lots[0].envelope
@@ -37,9 +38,9 @@ def test_what_is_moved_is_at_the_other_node_as_it_was_put_and_nowhere_else() -> 
     )  # fmt: skip
     assert [lot.moves for lot in lots] == [1] * 4
     assert p.a.metric("queue_moved_out") == p.b.metric("queue_moved_in") == 4
-    told = [node.core.parts.queues.queues.get("jobs").waiting() for node in (p.a, p.b)]
+    told = [node.core.parts[QueueParts].queues.get("jobs").waiting() for node in (p.a, p.b)]
     assert [(each.moved_in, each.moved_out, each.ready) for each in told] == [(0, 4, 0), (4, 0, 0)]
-    assert p.a.core.parts.queues.moving.transfers_to == {"b": 4}
+    assert p.a.core.parts[QueueParts].moving.transfers_to == {"b": 4}
     p.net.until(lambda: p.a.metric("stored_envelopes") == 0)
 
 
@@ -325,7 +326,7 @@ def test_more_than_memory_holds_moves_in_turns_and_memory_keeps_its_bound(
     for n in range(many):
         boss.put("jobs", b"%d" % n)
     net.until(lambda: boss.state_of("jobs", many) == "OK")
-    here, there = (node.core.parts.queues.queues.get("jobs").part for node in (a, b))
+    here, there = (node.core.parts[QueueParts].queues.get("jobs").part for node in (a, b))
     taken = 0
     while here.ready:
         taken += boss.ok(boss.ask("queue_move", name="jobs", to="b"))["taken"]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mesh.core.queues.moves.manual_moves import next_ones
+from mesh.core.queues.room import QueueParts
 from tests.mesh.core.queues.pair import MEMORY, Pair, contents
 from tests.mesh.core.queues.reader import Reader, waiting
 from tests.mesh.core.queues.worker import Worker
@@ -30,7 +31,7 @@ def test_what_is_back_before_its_first_way_has_ended_is_twice_in_a_part_and_each
     p.net.until(lambda: p.rested(3, 0))
     p.a.restart()
     p.net.until(lambda: p.rested(3, 0))
-    assert [lot.moves for lot in p.a.core.parts.queues.queues.get("jobs").part.next()] == [2, 2, 2]
+    assert [lot.moves for lot in p.a.core.parts[QueueParts].queues.get("jobs").part.next()] == [2, 2, 2]
     assert sorted(content for content, _ in p.take_all(Worker(p.a, "ann"))) == contents(3)
 
 
@@ -40,10 +41,10 @@ def test_C4_1_who_is_named_for_what_is_kept_and_says_nothing_is_waited_for_and_n
     boss = Reader(a, "boss")
     boss.ok(boss.durable("audit"))
     assert boss.published(b"1") == boss.published(b"2") == "OK"
-    queue = a.core.parts.queues.queues.get("sub/audit")
-    net.until(lambda: a.core.parts.queues.moving.can_take(b.uuid))
+    queue = a.core.parts[QueueParts].queues.get("sub/audit")
+    net.until(lambda: a.core.parts[QueueParts].moving.can_take(b.uuid))
     b.kill()
-    assert a.core.parts.queues.moving.begin(queue, b.uuid, next_ones(queue.part, 2)) == 2
+    assert a.core.parts[QueueParts].moving.begin(queue, b.uuid, next_ones(queue.part, 2)) == 2
     a._carry_out_all()
     ann = Reader(c, "ann")
     ann.take("sub/audit")

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
-from mesh.core.services.facts import RequestAnswered
+from mesh.core.presence.facts import RequestAnswered
 from mesh.core.subscribers.session import merged
-from mesh.services.requester import Requester
-from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
+from mesh.routing.requester import Requester
+from mesh.wire.commands import Answer, Outcome, Respond, Sent
 from mesh.wire.envelope import Envelope
+from mesh.wire.envelope_batches import TimedEnvelopes, batches
 from mesh.wire.frames import body_frames
-from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
 OUTCOMES = 256  # in one message
 HOLD = 0.05  # s that a lone OK waits for its reply
-TimedEnvelopes = list[tuple[Envelope, int]]  # with the remaining ms of each
 
 
 class ReplyBatch:
@@ -99,28 +98,3 @@ class ReplyBatch:
         peer = self._peer(uuid)
         if peer is not None:
             self._desk.send(peer.data, command, envelopes or ())
-
-
-def batches(envelopes: TimedEnvelopes) -> Iterator[TimedEnvelopes]:
-    """Yield the envelopes, in order, in batches for one message each.
-
-    A batch exceeds the limit of bytes, or of frames, by at most its last envelope.
-    """
-    batch: TimedEnvelopes = []
-    size = frames = 0
-    for pair in envelopes:
-        needs = 1 + body_frames(pair[0])
-        is_full = len(batch) >= ENVELOPES_A_MESSAGE or size >= ENVELOPE_BYTES or frames + needs >= FRAMES
-        if batch and is_full:
-            yield batch
-            batch, size, frames = [], 0, 0
-        batch.append(pair)
-        size, frames = size + len(pair[0].body), frames + needs
-    if batch:
-        yield batch
-
-
-def sends(batch: TimedEnvelopes) -> Sends:
-    """Return the command that carries these envelopes to a node or a gateway of another site."""
-    ttls = tuple(ttl for _, ttl in batch)
-    return Sends(tuple(body_frames(envelope) for envelope, _ in batch), ttls if any(ttls) else ())
