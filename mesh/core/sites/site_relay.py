@@ -29,6 +29,7 @@ from mesh.core.sites.passing import in_runs, leaving, may_leave
 from mesh.core.sites.sitefeed import SiteFeed, site_key
 from mesh.core.sites.transfer_marks import TransferMarks
 from mesh.errors import SiteFull
+from mesh.flow.seldom import Seldom
 from mesh.operations import Delete
 from mesh.patterns import SYSTEM
 from mesh.printable import count
@@ -70,7 +71,7 @@ class Outbound:
     open: Counter[bytes] = field(default_factory=Counter)  # sent and unanswered, by stream
     pauses: StreamBackoff = field(default_factory=StreamBackoff)  # by stream and domain
     untold: int = 0  # dropped messages not yet reported to the site
-    put_off_told: float = float("-inf")  # time of the last warning about deferral
+    warnings: Seldom = field(default_factory=lambda: Seldom(TOLD_AGAIN))  # about deferral
 
 
 class SiteRelay(Component):
@@ -450,8 +451,7 @@ class SiteRelay(Component):
             return False
         self._desk.wake(out.pauses.defer_stream(key, now))
         out.unsent.pop(key, None)
-        if now >= out.put_off_told + TOLD_AGAIN:
-            out.put_off_told = now
+        if out.warnings.allows(now):
             why = f"{answer.state}: {answer.text[:TEXT]!r}"
             text = f"{site} cannot accept some messages, which wait here: {why}"
             self._desk.event("site", text, level="warning")
