@@ -24,7 +24,7 @@ from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFul
 from mesh.flow.seldom import Seldom
 from mesh.printable import count
 from mesh.remote_names import WAY_LOST, split
-from mesh.sites.stream_backoff import FOR_NOW
+from mesh.sites.refusals import FOR_NOW
 from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.commands import Relay
 from mesh.wire.envelope import Envelope, short_parts

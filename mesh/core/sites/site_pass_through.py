@@ -32,8 +32,8 @@ from mesh.errors import LocalError, PublishRefused, TailBackFull
 from mesh.remote_names import UNREACHABLE, WAY_LOST
 from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
+from mesh.sites.refusals import FOR_NOW
 from mesh.sites.stores import broken
-from mesh.sites.stream_backoff import FOR_NOW
 from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.commands import Answer, Outcome, Relay
 from mesh.wire.envelope import Envelope

@@ -29,6 +29,7 @@ from mesh.core.sites.passing import in_runs, leaving, may_leave
 from mesh.core.sites.sitefeed import SiteFeed, site_key
 from mesh.core.sites.transfer_marks import TransferMarks
 from mesh.errors import SiteFull
+from mesh.flow.backoff import Backoff
 from mesh.flow.seldom import Seldom
 from mesh.operations import Delete
 from mesh.patterns import SYSTEM
@@ -42,7 +43,6 @@ from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.subscriptions import by_taker
 from mesh.sites.gateways import gateway
 from mesh.sites.stores import broken
-from mesh.sites.stream_backoff import StreamBackoff
 from mesh.snapshots.waiting import Waiting
 from mesh.wire.commands import Outcome, Relayed
 from mesh.wire.envelope import Envelope
@@ -69,7 +69,7 @@ class Outbound:
     notes: dict[bytes, bytes] = field(default_factory=dict)  # notes of gateways, when last read
     unsent: dict[bytes, deque[PartlySent]] = field(default_factory=dict)  # by stream and domain
     open: Counter[bytes] = field(default_factory=Counter)  # sent and unanswered, by stream
-    pauses: StreamBackoff = field(default_factory=StreamBackoff)  # by stream and domain
+    pauses: Backoff[bytes] = field(default_factory=Backoff)  # by stream and domain
     untold: int = 0  # dropped messages not yet reported to the site
     warnings: Seldom = field(default_factory=lambda: Seldom(TOLD_AGAIN))  # about deferral
 
@@ -279,7 +279,7 @@ class SiteRelay(Component):
             if left := [given for given in out.unsent.pop(key, ()) if given.left]:
                 out.unsent[key] = deque(left)
             if not out.feed.custody.has(key):
-                out.pauses.drop_stream(key)
+                out.pauses.drop(key)
         for given in void:
             self._is_done(out, given.envelope.stream)
         if out.feed.position != before:
@@ -329,7 +329,7 @@ class SiteRelay(Component):
 
     def _leaves(self, feed: SiteFeed, given: PartlySent) -> None:
         out, key = self._outbound[feed.site], stream_key(given.envelope)
-        if key not in out.pauses:
+        if not out.pauses.holds(key):
             out.unsent.setdefault(key, deque()).append(given)
         out.open[given.envelope.stream] += 1
         self._is_due(feed.site)
@@ -356,7 +356,7 @@ class SiteRelay(Component):
         for stream in streams:
             del out.ways[stream]
         for key in out.feed.custody.streams() if streams else ():
-            if key[:STREAM] in streams and key not in out.pauses:
+            if key[:STREAM] in streams and not out.pauses.holds(key):
                 out.unsent[key] = deque(out.feed.custody.unanswered(key))
 
     def _is_due(self, site: str) -> None:
@@ -436,10 +436,10 @@ class SiteRelay(Component):
             if not given.left:
                 self._is_done(out, outcome.stream)
         if feed.custody.has(key):
-            out.pauses.went_on(key, self._desk.now)
+            out.pauses.record_progress(key, self._desk.now)
             self._desk.wake(out.pauses.deadline())
         else:
-            out.pauses.drop_stream(key)
+            out.pauses.drop(key)
         if feed.position != before:
             self._write_position(feed)
 
@@ -449,7 +449,7 @@ class SiteRelay(Component):
         about = list(out.feed.custody.about(outcome.stream, answer))
         if not about or not is_put_off(answer, about):
             return False
-        self._desk.wake(out.pauses.defer_stream(key, now))
+        self._desk.wake(out.pauses.record_refusal(key, now))
         out.unsent.pop(key, None)
         if out.warnings.allows(now):
             why = f"{answer.state}: {answer.text[:TEXT]!r}"
@@ -460,7 +460,7 @@ class SiteRelay(Component):
     def tick(self) -> None:
         """Resend deferred streams whose pause is over."""
         for site, out in self._outbound.items():
-            for key in out.pauses.take_ended(self._desk.now):
+            for key in out.pauses.begin_due(self._desk.now):
                 out.unsent[key] = deque(out.feed.custody.unanswered(key))
                 self._is_due(site)
             self._desk.wake(out.pauses.deadline())
