@@ -48,6 +48,7 @@ steps = st.lists(
         st.tuples(st.just("add"), sizes, st.just(0)),
         st.tuples(st.just("skip"), sizes, st.just(0)),
         st.tuples(st.just("settle"), tags, st.integers(0, 9)),
+        st.tuples(st.just("settle first"), st.just(0), st.just(0)),
         st.tuples(st.just("take"), st.just(0), st.just(0)),
     ),
     max_size=20,
@@ -65,8 +66,9 @@ def test_laws_1_and_3_each_message_has_its_tag_and_is_settled_once(steps: list[t
         elif what == "skip":
             holding.skip(n)
             given += n
-        elif what == "settle":
-            first, last = n, n + more
+        elif what.startswith("settle"):
+            oldest = next(iter(holding), Run(1, 1, range(0)))
+            first, last = (n, n + more) if what == "settle" else (oldest.tag, oldest.tag + oldest.n - 1)
             if last > given:
                 with pytest.raises(RemoteError) as refused:
                     holding.settle(first, last)
