@@ -1,1 +1,1 @@
-"""Mechanisms that several features share: who waits for which answers."""
+"""Mechanisms that several components share."""

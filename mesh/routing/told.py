@@ -6,6 +6,7 @@ The parts are sent directly after each other, so no later change can come betwee
 from collections import deque
 from collections.abc import Iterator
 
+from mesh.flow.parts import changes, cut
 from mesh.wire.commands import Interest, Query, encode
 from mesh.wire.limits import INTEREST_PART
 
@@ -21,7 +22,8 @@ def parts(whole: Interest) -> Iterator[bytes]:
 
     The first has the positions. Withdrawn queries come before added ones.
     """
-    return _frames(whole, _cuts(whole, EACH), INTEREST_PART, is_old=False)
+    cuts = [(add, remove) for add, remove, _ in changes(cut(whole.remove, EACH), cut(whole.add, EACH))]
+    return _frames(whole, cuts, INTEREST_PART, is_old=False)
 
 
 def slices(whole: Interest, count: int, more: bool) -> Iterator[Interest]:
@@ -32,9 +34,9 @@ def slices(whole: Interest, count: int, more: bool) -> Iterator[Interest]:
     if len(whole.add) + len(whole.remove) <= count and whole.more == more:
         yield whole  # the usual case
         return
-    cuts, positions = _cuts(whole, count), whole.positions
-    for left, (add, remove) in zip(reversed(range(len(cuts))), cuts, strict=True):
-        yield Interest(whole.version, whole.full, add, remove, positions, more or left > 0)
+    positions = whole.positions
+    for add, remove, has_more in changes(cut(whole.remove, count), cut(whole.add, count)):
+        yield Interest(whole.version, whole.full, add, remove, positions, more or has_more)
         positions = ()
 
 
@@ -44,14 +46,6 @@ def in_one(whole: Interest, most: int) -> Iterator[bytes]:
     The peer considers the queries of later frames withdrawn until these arrive.
     """
     return _frames(whole, [(whole.add, whole.remove)], most, is_old=True)
-
-
-def _cuts(whole: Interest, count: int) -> list[tuple[Queries, Queries]]:
-    add, remove = whole.add, whole.remove
-    cuts: list[tuple[Queries, Queries]] = []
-    cuts += [((), remove[at : at + count]) for at in range(0, len(remove), count)]
-    cuts += [(add[at : at + count], ()) for at in range(0, len(add), count)]
-    return cuts or [((), ())]
 
 
 def _frames(whole: Interest, cuts: list[tuple[Queries, Queries]], most: int, is_old: bool) -> Iterator[bytes]:

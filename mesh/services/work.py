@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
+from mesh.flow.outstanding_deliveries import OutstandingDeliveries
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.requester import Requester
-from mesh.services.consumer import AddressConsumer
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import EVERY, REQUEST, Envelope, runs
 
@@ -45,27 +45,34 @@ class QueuedRequests(Struct, eq=False):
         return bool(self.envelope.flags & EVERY)
 
 
-class GivenMessage(Struct, eq=False):
-    """A delivered message that is not settled."""
+class GivenRun(Struct, eq=False):
+    """Delivered messages of one envelope that are not settled, with consecutive tags from `tag`."""
 
+    tag: int
+    n: int
     work: QueuedRequests
-    index: int
-    since: float
+    at: int  # index of the first message
 
-    def alone(self) -> QueuedRequests:
-        """Return the message as new work, to be assigned again."""
+    def part(self, start: int, end: int) -> GivenRun:
+        return GivenRun(start, end - start + 1, self.work, self.at + start - self.tag)
+
+    def as_work(self) -> QueuedRequests:
+        """Return the messages as new work, to be assigned again."""
         work = self.work
+        indices = range(self.at, self.at + self.n)
         return QueuedRequests(
-            work.envelope.cut((self.index,)), work.requester, work.until, work.came, was_given=True
+            work.envelope.cut(indices), work.requester, work.until, work.came, was_given=True
         )
 
-    @property
-    def number(self) -> int:
-        return self.work.envelope.number(self.index)
+    def numbers(self) -> list[int]:
+        return self.work.envelope.number_list(range(self.at, self.at + self.n))
 
 
-class Server(AddressConsumer[GivenMessage]):
-    """A consumer of an address. Messages for all consumers wait in the `line` of each."""
+class Server:
+    """A consumer of an address, for the time of its connection; `key` is the key of its subscription.
+
+    Messages for all consumers wait in the `line` of each.
+    """
 
     def __init__(
         self,
@@ -76,10 +83,24 @@ class Server(AddressConsumer[GivenMessage]):
         name: str,
         push: Callable[[Server, EnvelopeSlice], None],
     ) -> None:
-        super().__init__(key, epoch, credit, local_only)
+        self.key = key
+        self.epoch = epoch
+        self.credit = credit
+        self.local_only = local_only
         self.name = name  # of its session
         self.push = push  # sends messages to the client
         self.line: deque[tuple[QueuedRequests, int]] = deque()  # with the index of its next message
+        self.holding = OutstandingDeliveries[GivenRun]()
+        self.turn = 0  # turn of the last assignment
+
+    @property
+    def busy(self) -> int:
+        return self.holding.out
+
+    @property
+    def room(self) -> int:
+        """The number of messages that the consumer may get now."""
+        return max(0, self.credit - self.holding.out)
 
     @property
     def is_for_others(self) -> bool:
@@ -139,7 +160,7 @@ def works_of(server: Server, address: ServedAddress, is_first: bool) -> Iterator
     With `is_first`, work that waits at the address for any server is included.
     """
     last = None
-    for given in server.out.values():
+    for given in server.holding:
         if given.work is not last:
             yield given.work
         last = given.work

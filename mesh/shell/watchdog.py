@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from mesh.balancers.base import Balancer, Candidates, Message, NodeInfo, Registration, reads_message
+from mesh.flow.seldom import Seldom
 
 BUDGET = 0.05  # s that a plug-in may take per answer
 QUIET = 60.0  # s between two reports
@@ -25,7 +26,7 @@ class WatchedStrategy:
         self.name = name
         self.reads_message = reads_message(strategy)
         self._strategy, self._tell, self._clock = strategy, tell, clock
-        self._told = float("-inf")
+        self._warnings = Seldom(QUIET)
 
     def pick(self, candidates: Candidates, message: Message | None = None) -> str:
         return self._timed(lambda: self._strategy.pick(candidates, message))
@@ -51,8 +52,7 @@ class WatchedStrategy:
             return work()
         finally:
             now = self._clock()
-            if now - began > BUDGET and now - self._told > QUIET:
-                self._told = now
+            if now - began > BUDGET and self._warnings.allows(now):
                 self._tell(
                     f"balancer {self.name} blocked this node for {now - began:.2f} s with one "
                     f"answer; its limit is {BUDGET:g} s"

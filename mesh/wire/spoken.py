@@ -29,19 +29,3 @@ def in_common(version: int, theirs: Iterable[str], ours: Iterable[str]) -> froze
 
 def is_spoken(kind: str, words: frozenset[str]) -> bool:
     return kind in KINDS or kind in words
-
-
-class Seldom:
-    """A rate limit for notices to an end that keeps sending unknown commands."""
-
-    __slots__ = ("_since", "_told")
-
-    def __init__(self) -> None:
-        self._since = self._told = 0.0
-
-    def allows(self, now: float) -> bool:
-        """Return whether a further notice may be sent at `now` (s), and count it."""
-        if now - self._since >= 1:
-            self._since, self._told = now, 0
-        self._told += 1
-        return self._told <= A_SECOND

@@ -12,7 +12,7 @@ from mesh.core.queues.keeping.consumer_table import ConsumerTable
 from mesh.core.queues.keeping.dead_lettering import DeadLettering
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.keeping.rows import CONSUMER, PART, Rows
-from mesh.queues.consumers.outstanding_deliveries import OutstandingDeliveries
+from mesh.queues.consumers.leased_deliveries import LeasedDeliveries
 from mesh.queues.lots.counts import Runs, numbers_of
 from mesh.queues.lots.queued_envelope import QueuedEnvelope, read_lot_row
 from mesh.queues.part.delayed_messages import DelayedMessages
@@ -70,10 +70,7 @@ def held_by_the_dead() -> list[Patch]:
 
 
 def leases_never_end() -> list[Patch]:
-    return [
-        (OutstandingDeliveries, "take_lapsed", lambda self, now: []),
-        (OutstandingDeliveries, "first_over", inf),
-    ]
+    return [(LeasedDeliveries, "take_lapsed", lambda self, now: []), (LeasedDeliveries, "first_over", inf)]
 
 
 def recovered_and_given_to_another() -> list[Patch]:

@@ -8,12 +8,13 @@ from typing import Any
 from mesh.client.core.serving import ClientServing
 from mesh.core.delivery import router
 from mesh.core.presence.presence import Presence
-from mesh.core.presence.registry import Registry
 from mesh.core.services.groups import Groups
 from mesh.core.services.request_outcomes import RequestOutcomes
 from mesh.core.services.serving import ServedAddresses
-from mesh.services.consumer import AddressConsumer
+from mesh.flow.followed import Followed
+from mesh.flow.outstanding_deliveries import OutstandingDeliveries
 from mesh.services.sent_requests import SentRequests
+from mesh.services.work import GivenRun
 from mesh.wire.commands import Answer
 
 Patch = tuple[Any, str, Any]
@@ -21,20 +22,22 @@ Patch = tuple[Any, str, Any]
 
 def rows_of_the_dead() -> list[Patch]:
     def keeps(self: Any, peer: Any) -> None:
-        self._peers.remove_watcher(peer)
-        self._watching.lost(peer.node.uuid)
+        self._peers.lost(peer)
+        self._watching.lost(peer)
+        self._registry._received.pop(peer.node.uuid, None)
 
     return [(Presence, "_forget_peer", keeps)]
 
 
 def deltas() -> list[Patch]:
-    told = Registry.record
+    told: Any = Followed.record
 
     def adds(self: Any, uuid: bytes, name: Any, consumers: int, note: bytes = b"") -> int | None:
         before = self.servers(name).get(uuid, 0)
-        return told(self, uuid, name, before + consumers if consumers else 0, note)
+        changed: int | None = told(self, uuid, name, before + consumers if consumers else 0, note)
+        return changed
 
-    return [(Registry, "record", adds)]
+    return [(Followed, "record", adds)]
 
 
 def retries_what_was_lost() -> list[Patch]:
@@ -77,15 +80,17 @@ def chosen_anew() -> list[Patch]:
 
 
 def a_count_forgotten() -> list[Patch]:
-    take = AddressConsumer.take_message
+    settle: Any = OutstandingDeliveries.settle
 
-    def leaks(self: Any, count: int) -> Any:
-        message = take(self, count)
-        if message is not None and count % 4 == 0:
-            self.out[count] = message
-        return message
+    def leaks(self: Any, first: int, last: int) -> Any:
+        runs = settle(self, first, last)
+        for run in runs:
+            if isinstance(run, GivenRun) and run.tag % 4 == 0:
+                self._runs = sorted([*self._runs, run], key=lambda run: run.tag)
+                self.out += run.n
+        return runs
 
-    return [(AddressConsumer, "take_message", leaks)]
+    return [(OutstandingDeliveries, "settle", leaks)]
 
 
 def nobody_although_it_was_given() -> list[Patch]:

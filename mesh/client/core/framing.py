@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from mesh.flow.seldom import Seldom
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read, write
 from mesh.wire.limits import DIRTY, DURABLE, FRAME, FRAMES, GAPS, LETTERS, PIECES, QUEUES, SERVICES, STAYS
 from mesh.wire.pieces import Cutter, Frames, Gatherer, is_short
-from mesh.wire.spoken import UNKNOWN_IS_TOLD, Seldom, agreed, in_common
+from mesh.wire.spoken import A_SECOND, UNKNOWN_IS_TOLD, agreed, in_common
 
 # The features of this client beyond its version of the wire.
 SPEAKS = (PIECES, SERVICES, QUEUES, DURABLE, STAYS, LETTERS, DIRTY, GAPS)
@@ -22,7 +23,7 @@ class Framing:
     def __init__(self, put: Callable[[Frames], None]) -> None:
         self._put = put
         self._version = 0  # common wire version, after WELCOME
-        self._unknown = Seldom()
+        self._unknown = Seldom(1.0, A_SECOND)
         self._cutter: Cutter | None = None
         self._gatherer = Gatherer(0)
 

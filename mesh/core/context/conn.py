@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 
 from mesh.core.context.effects import ConnKey
 from mesh.core.context.otherclock import OtherClock
+from mesh.flow.seldom import Seldom
 from mesh.wire.limits import VERSION_MIN
 from mesh.wire.pieces import Cutter, Gatherer
-from mesh.wire.spoken import Seldom
+from mesh.wire.spoken import A_SECOND
 
 ONLY_READS = "A monitor can only read."
 NODE, CLIENT, MONITOR = "node", "client", "monitor"  # roles that a secret proves
@@ -35,7 +36,7 @@ class Conn:
     closed: bool = False
     version: int = VERSION_MIN  # wire version of both ends
     speaks: frozenset[str] = frozenset()  # features of both ends
-    unknown: Seldom = field(default_factory=Seldom)  # limits our notices of unknown commands
+    unknown: Seldom = field(default_factory=lambda: Seldom(1.0, A_SECOND))  # our notices of unknown commands
     user: str = ""  # CURVE key (Z85) of the dialing end
     why: str = ""  # why it failed, if known
     hint: str = ""  # for the user, after a failure

@@ -44,7 +44,7 @@ from mesh.routing.decision_table import DecisionTable
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.origin import Local, Origin
 from mesh.routing.pending_forward import HERE, SOMEBODY, PendingForward
-from mesh.sites.stream_backoff import is_for_now
+from mesh.sites.refusals import is_for_now
 from mesh.snapshots.waiting import Waiting
 from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcomes

@@ -23,7 +23,7 @@ from mesh.routing.origin import Origin
 from mesh.routing.pending_forward import HERE, PendingForward
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.verdict import PARTLY_REFUSED, verdicts
-from mesh.sites.stream_backoff import is_for_now
+from mesh.sites.refusals import is_for_now
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope

@@ -17,7 +17,6 @@ from mesh.hops import inside
 from mesh.wire.envelope import Envelope
 
 QUESTIONS = 1000  # that may wait at once
-SAY_AGAIN = 600.0  # s until a node is reported again
 
 
 class Provenance:
@@ -111,7 +110,6 @@ class Provenance:
         unnamed = f"by {path}, where a node does not confirm its next hop"
         why = unnamed if is_late else "which is not on its route"
         what = f"{peer.node.name} forwards {plain(envelope.sender)[:80]!r}, {why}"
-        if self._desk.now - peer.forged_told >= SAY_AGAIN:
-            peer.forged_told = self._desk.now
+        if peer.forged.allows(self._desk.now):
             self._desk.event("refused", f"{what} [FORGED_SENDER]", peer.node, level="warning")
         return PublishRefused(what, code="FORGED_SENDER")

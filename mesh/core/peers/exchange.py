@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.outlet import Outlet
+from mesh.flow.seldom import Seldom
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.paging import Paging
@@ -17,6 +18,7 @@ from mesh.streams.link import LinkReceiver
 from mesh.wire.commands import Introduction, Query
 
 NEVER = float("-inf")
+REPORTED_AGAIN = 600.0  # s until a peer is reported again
 
 
 class Exchange:
@@ -31,8 +33,8 @@ class Exchange:
         self.is_way = False  # named by our rules; may relay other masters
         self.homes: tuple[str, ...] = ()  # prefixes of its own senders
         self.first_login: float | None = None  # during this boot of ours
-        self.unasked_told = NEVER  # time of the report on unrequested items
-        self.doubt_told = NEVER  # time of the report on an unconfirmed sender
+        self.unasked = Seldom(REPORTED_AGAIN)  # reports on unrequested items
+        self.doubts = Seldom(REPORTED_AGAIN)  # reports on an unconfirmed sender
         self.relayed: set[Query] = set()  # its queries that we relay to others
         self.held_replies: deque[tuple[int, Callable[[], None]]] = deque()  # (item, send after it)
         self.held_versions: deque[tuple[int, list[bool]]] = deque()  # (version, is it confirmed)

@@ -7,9 +7,10 @@ from functools import cached_property
 
 from mesh.core.context.conn import Conn
 from mesh.core.context.node_context import NodeContext
-from mesh.core.peers.exchange import NEVER, Exchange
+from mesh.core.peers.exchange import NEVER, REPORTED_AGAIN, Exchange
 from mesh.core.peers.reach import LIVING, Reach
 from mesh.core.peers.reach_table import ReachState
+from mesh.flow.seldom import Seldom
 from mesh.links.backoff import Timing
 from mesh.links.link import Link
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Call, Introduction
@@ -39,7 +40,7 @@ class Peer:
         self.version = VERSION_MIN  # wire version of both ends
         self.speaks: frozenset[str] = frozenset()  # features of both ends
         self.asked_for_ways = NEVER  # time of the last question for routes
-        self.forged_told = NEVER  # time of the last report of forgery
+        self.forged = Seldom(REPORTED_AGAIN)  # reports of forgery
         self.hears_us = True  # our PUB is believed to reach it
         self.lost_at: float | None = None  # end of its data connection; None while open
         self.rtt = 0.0  # s, of the last ping

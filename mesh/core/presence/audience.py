@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from math import inf
 
 from mesh.core.context.conn import Conn
 from mesh.core.context.settings import CONFIRM
@@ -36,7 +37,12 @@ class Audience:
             if peer.node.uuid not in self._slow and not self.is_mute(peer):
                 yield peer
 
-    def missed(self, peers: list[Peer]) -> None:
-        """Record that these nodes have not answered in time."""
-        for peer in peers:
-            self._slow.waited_for(peer.node.uuid, CONFIRM)
+    def known(self, confirmed: Callable[[Peer], int]) -> float:
+        """Return the version that all awaited nodes have confirmed, or infinity if no node is awaited."""
+        return min(map(confirmed, self.awaited()), default=inf)
+
+    def missed(self, confirmed: Callable[[Peer], int], versions: Collection[int]) -> None:
+        """Record which awaited nodes have not confirmed the highest of the versions in time."""
+        if versions:
+            for peer in [peer for peer in self.awaited() if confirmed(peer) < max(versions)]:
+                self._slow.waited_for(peer.node.uuid, CONFIRM)

@@ -8,8 +8,7 @@ Each node reports its own members to all others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
@@ -21,36 +20,19 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.audience import Audience
 from mesh.core.presence.facts import GroupChanged
-from mesh.core.presence.registry import Registry, ServedName
 from mesh.core.routes.nodes import Nodes
 from mesh.errors import LocalError, RemoteError
+from mesh.flow.followed import Followed
+from mesh.flow.known_by_all import KnownByAll
+from mesh.flow.mirror import Mirror
+from mesh.flow.parts import cut
 from mesh.names import check_group
 from mesh.wire.commands import Heard
 from mesh.wire.commands import Members as Said
 from mesh.wire.envelope import Envelope
 
-GROUP = "group"
 MOST = 10_000  # groups of one node
 EACH = 100  # groups in one message
-
-
-@dataclass(slots=True)
-class PeerVersion:
-    """The reports that were exchanged with a peer on its current connection."""
-
-    number: int = 0
-    version: int = -1  # last confirmed one
-    marks: dict[int, int] = field(default_factory=dict)  # message number -> version that it brings
-    heard: int = 0  # last number received
-
-
-@dataclass(slots=True, eq=False)
-class VersionWaiter:
-    """A callback that waits until all nodes know a version."""
-
-    version: int
-    deadline: float
-    then: Callable[[], None]
 
 
 class GroupMembers(Component):
@@ -62,11 +44,9 @@ class GroupMembers(Component):
         self._nodes = nodes
         self._audience = audience
         self.own: dict[str, int] = {}
-        self._registry = Registry()
-        self._told: dict[bytes, PeerVersion] = {}
-        self._due: dict[str, None] = {}
-        self._version = 0
-        self._waiting: list[VersionWaiter] = []
+        self._registry = Followed[str]("group")
+        self._peers = Mirror[str, tuple[str, int], Peer](self._parts)
+        self._joins = KnownByAll[None](CONFIRM)
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -83,7 +63,7 @@ class GroupMembers(Component):
         return {"groups": len(self.own)}
 
     def requires_login(self, peer: Peer) -> bool:
-        return bool(self.own or self._waiting) and not self._audience.is_mute(peer)
+        return bool(self.own or self._joins) and not self._audience.is_mute(peer)
 
     # --- groups of this node ------------------------------------------------------------------------------
 
@@ -102,82 +82,48 @@ class GroupMembers(Component):
             self.own[name] = members
         else:
             self.own.pop(name, None)
-        self._version += 1
-        self._due[name] = None
+        self._peers.changed(name)
         self._desk.ending[self._say] = None
         self._desk.publish_fact(GroupChanged(name, self._desk.me.uuid, members))
-        self._waiting.append(VersionWaiter(self._version, self._desk.now + CONFIRM, then))
-        self._desk.wake(self._desk.now + CONFIRM)
+        self._joins.when(None, self._peers.version, self._desk.now, then)
+        self._desk.wake(self._joins.deadline)
         for peer in self._nodes.usable():
             self._neighbours.review_login(peer)
 
+    def _parts(self, names: Collection[str]) -> Iterator[tuple[tuple[str, int], ...]]:
+        return cut([(name, self.own.get(name, 0)) for name in names], EACH)
+
     def _say(self) -> None:
-        due, self._due = list(self._due), {}
-        for peer in self._nodes.usable():
-            told = self._told.get(peer.node.uuid)
-            if told is not None:
-                self._tell(peer, told, due)
+        for peer, (number, _, groups) in self._peers.updates():
+            self._desk.send(peer.data, Said(number, groups))
         self._review()
 
-    def _tell(self, peer: Peer, told: PeerVersion, names: Sequence[str]) -> None:
-        for at in range(0, len(names), EACH) or (0,):
-            told.number += 1
-            groups = tuple((name, self.own.get(name, 0)) for name in names[at : at + EACH])
-            self._desk.send(peer.data, Said(told.number, groups))
-        told.marks[told.number] = self._version
-
     def _heard(self, conn: Conn, peer: Peer, command: Heard, _: list[Envelope]) -> None:
-        told = self._told.get(peer.node.uuid)
-        if told is None:
-            return
-        if command.number > told.number:
-            what = f"{peer.node.name} acknowledged update {command.number} of {told.number}"
-            raise RemoteError(what, code="FORGED_ACK")
-        for number in [number for number in told.marks if number <= command.number]:
-            told.version = max(told.version, told.marks.pop(number))
+        self._peers.acknowledged(peer, command.number, peer.node.name)
         self._review()
 
     def _review(self) -> None:
-        if not self._waiting:
-            return
-        known = min((self._knows(peer) for peer in self._audience.awaited()), default=self._version)
-        waiting, self._waiting = self._waiting, []
-        done: list[VersionWaiter] = []
-        for one in waiting:
-            is_over = one.version <= known or one.deadline <= self._desk.now
-            (done if is_over else self._waiting).append(one)
-        for one in done:
-            one.then()
-
-    def _knows(self, peer: Peer) -> int:
-        told = self._told.get(peer.node.uuid)
-        return -1 if told is None else told.version
+        if self._joins:
+            known = self._audience.known(self._peers.known_to)
+            self._joins.review(self._desk.now, lambda _: known)
 
     # --- groups of other nodes ----------------------------------------------------------------------------
 
     def members(self, name: str) -> Mapping[bytes, int]:
         """Return the number of members of a group at each other node, by uuid."""
-        return self._registry.servers((GROUP, name))
+        return self._registry.servers(name)
 
     def _logged_in(self, fact: LoggedIn) -> None:
         peer = fact.peer
         self._forget(peer)
         if self._audience.hears(peer, fact.conn):
-            told = self._told[peer.node.uuid] = PeerVersion()
-            if self.own:
-                self._tell(peer, told, list(self.own))
-            else:
-                told.version = self._version
+            self._peers.follow_all(peer, self.own)
+            self._desk.ending[self._say] = None
         self._review()
 
     def _said(self, conn: Conn, peer: Peer, command: Said, _: list[Envelope]) -> None:
         """Accept a report. Raises RemoteError for a missing number, or too many groups."""
-        uuid = peer.node.uuid
-        told = self._told.setdefault(uuid, PeerVersion())
-        if command.number != told.heard + 1:
-            what = f"{peer.node.name} sent group update {command.number} after {told.heard}"
-            raise RemoteError(what, code="OUT_OF_ORDER")
-        told.heard = command.number
+        self._registry.receive(peer.node.uuid, command.number, peer.node.name)
         for name, members in command.groups:
             self._take(peer, name, members)
         self._desk.send(conn, Heard(command.number))
@@ -188,29 +134,22 @@ class GroupMembers(Component):
         except LocalError:  # of a later release, or malicious
             self._desk.count("unknown_kinds")
             return
-        if members and self._registry.count_names(peer.node.uuid) >= MOST:
+        uuid = peer.node.uuid
+        if members and uuid not in self.members(name) and self._registry.count_names(uuid) >= MOST:
             raise RemoteError(f"{peer.node.name} has more than {MOST:,} groups", code="TOO_MANY_GROUPS")
-        if self._registry.record(peer.node.uuid, (GROUP, name), members):
-            self._desk.publish_fact(GroupChanged(name, peer.node.uuid, members))
+        if self._registry.record(uuid, name, members):
+            self._desk.publish_fact(GroupChanged(name, uuid, members))
 
     def _lost(self, peer: Peer) -> None:
         self._forget(peer)
         self._review()
 
     def _forget(self, peer: Peer) -> None:
-        uuid = peer.node.uuid
-        self._told.pop(uuid, None)
-        self._drop(self._registry.remove_node(uuid), uuid)
-
-    def _drop(self, rows: Sequence[tuple[ServedName, int]], uuid: bytes) -> None:
-        for (_, name), _members in rows:
-            self._desk.publish_fact(GroupChanged(name, uuid, 0))
+        self._peers.lost(peer)
+        for name, _ in self._registry.remove_node(peer.node.uuid):
+            self._desk.publish_fact(GroupChanged(name, peer.node.uuid, 0))
 
     def tick(self) -> None:
-        late = [w for w in self._waiting if w.deadline <= self._desk.now]
-        if late:
-            version = max(w.version for w in late)
-            self._audience.missed([p for p in self._audience.awaited() if self._knows(p) < version])
+        self._audience.missed(self._peers.known_to, self._joins.late(self._desk.now).values())
         self._review()
-        for one in self._waiting:
-            self._desk.wake(one.deadline)
+        self._desk.wake(self._joins.deadline)

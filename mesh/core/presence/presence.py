@@ -6,25 +6,27 @@ Nothing is gossiped, stored or relayed: a report is valid as long as its connect
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import inf
+from itertools import chain
 
 from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import CONFIRM
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.audience import Audience
 from mesh.core.presence.facts import ServersChanged
-from mesh.core.presence.lookups import Lookups
-from mesh.core.presence.registry import Registry, ServedName
-from mesh.core.presence.watchers import Watchers
-from mesh.core.presence.watching import WatchedNames
+from mesh.core.presence.watching import ServedName, WatchedNames
 from mesh.core.routes.nodes import Nodes
 from mesh.core.subscribers.facts import SessionAway
 from mesh.core.subscribers.session import Session
 from mesh.errors import LocalError, RemoteError
+from mesh.flow.followed import Followed
+from mesh.flow.known_by_all import KnownByAll
+from mesh.flow.mirror import Mirror
+from mesh.flow.parts import cut_by_size
 from mesh.names import ADDRESS
 from mesh.wire.commands import Row, Serving, Watch
 from mesh.wire.envelope import Envelope
@@ -32,6 +34,7 @@ from mesh.wire.limits import SERVICES
 
 MOST = 100_000  # names served here
 NAMES = 200_000  # names that another node may watch
+ROW = 24  # bytes of a row without its name
 IDLE = 60.0  # s that a name is watched after its last use
 
 
@@ -45,11 +48,11 @@ class Presence(Component):
         self._audience = audience
         self.own: dict[ServedName, int] = {}  # number of servers here, for other nodes
         self._notes: dict[ServedName, bytes] = {}  # notes about these servers
-        self._registry = Registry()
-        self._peers = Watchers[Peer](self._own_rows, NAMES)
-        self._clients = Watchers[Session](self._all_rows, desk.settings.max_subscriptions)
+        self._registry = Followed[ServedName]("service")
+        self._peers = Mirror[ServedName, Row, Peer](lambda names: _parts(map(self._own_rows, names)))
+        self._clients = Mirror[ServedName, Row, Session](lambda names: _parts(map(self._all_rows, names)))
         self._watching = WatchedNames()
-        self._lookups = Lookups()
+        self._lookups = KnownByAll[ServedName](CONFIRM)
 
     def features(self) -> Sequence[str]:
         return (SERVICES,)
@@ -106,15 +109,16 @@ class Presence(Component):
             self.own[name] = consumers
             if note:
                 self._notes[name] = note
-        self._peers.mark_changed(name)
+        self._peers.changed(name)
         self._publish_change(name, self._desk.me.uuid, change)
 
     def _own_rows(self, name: ServedName) -> Sequence[Row]:
         return (Row(*name, self.own.get(name, 0), note=self._notes.get(name, b"")),)
 
     def _watched(self, conn: Conn, peer: Peer, command: Watch, _: list[Envelope]) -> None:
-        self._peers.apply_command(peer, command)
+        self._peers.follow(peer, command.version, command.add, command.remove, command.full, command.more)
         self._desk.ending[self._say_news] = None
+        _check_count(self._peers.count_keys(peer), NAMES)
 
     # --- names served elsewhere -------------------------------------------------------------------------
 
@@ -142,13 +146,11 @@ class Presence(Component):
         self._watch(name)
         watched = self._watching.names[name]
         is_served = watched.is_known and (name in self.own or bool(self._registry.servers(name)))
-        is_known = is_served or self._is_known(name)
+        is_known = is_served or watched.version <= self._audience.known(self._watching.confirmed)
         watched.is_known = watched.is_known or is_known
-        self._lookups.when_known(name, self._desk.now, then, is_known)
-        if is_known:
-            return
-        if (deadline := self._lookups.deadline) is not None:
-            self._desk.wake(deadline)
+        self._lookups.when(name, watched.version, self._desk.now, then, is_known)
+        if not is_known:
+            self._desk.wake(self._lookups.deadline)
 
     def _watch(self, name: ServedName) -> None:
         if self._watching.used(name, self._desk.now):
@@ -156,30 +158,19 @@ class Presence(Component):
             for peer in self._nodes.usable():
                 self._neighbours.review_login(peer)
 
-    def _is_known(self, name: ServedName) -> bool:
-        return self._watching.names[name].version <= self._heard_by_all()
-
-    def _heard_by_all(self) -> float:
-        """Return the version of the watched names that all awaited nodes have confirmed.
-
-        The result is infinity if no node is awaited.
-        """
-        return min(
-            (self._watching.confirmed(peer.node.uuid) for peer in self._audience.awaited()), default=inf
-        )
-
     def _logged_in(self, fact: LoggedIn) -> None:
         peer = fact.peer
         self._forget_peer(peer)
         if self._audience.hears(peer, fact.conn):
-            for command in self._watching.full(peer.node.uuid):
+            for command in self._watching.full(peer):
                 self._desk.send(fact.conn, command)
         self._review()
 
     def _served(self, conn: Conn, peer: Peer, command: Serving, _: list[Envelope]) -> None:
         """Accept a report. Raises RemoteError for a missing number."""
         uuid = peer.node.uuid
-        self._watching.heard(uuid, command)
+        self._registry.receive(uuid, command.number, "a node")
+        self._watching.confirm(peer, command.knows)
         for row in command.rows:
             name = (row.kind, row.name)
             if name not in self._watching.names:
@@ -196,37 +187,40 @@ class Presence(Component):
 
     def _forget_peer(self, peer: Peer) -> None:
         uuid = peer.node.uuid
-        self._peers.remove_watcher(peer)
-        self._watching.lost(uuid)
+        self._peers.lost(peer)
+        self._watching.lost(peer)
         for name, consumers in self._registry.remove_node(uuid):
             self._publish_change(name, uuid, -consumers)
 
     def _publish_change(self, name: ServedName, uuid: bytes, change: int) -> None:
         if change:  # clients do not see notes
-            self._clients.mark_changed(name)
+            self._clients.changed(name)
         self._desk.ending[self._say_news] = None
         self._desk.publish_fact(ServersChanged(*name, uuid, change))
 
     def _review(self) -> None:
         if self._lookups:
-            heard, names = self._heard_by_all(), self._watching.names
-            self._lookups.review(self._desk.now, lambda name: names[name].version <= heard)
+            known = self._audience.known(self._watching.confirmed)
+            self._lookups.review(self._desk.now, lambda _: known)
 
     # --- watching clients ---------------------------------------------------------------------------------
 
     def _client_watches(self, conn: Conn, session: Session, command: Watch, _: list[Envelope]) -> None:
         if any(kind != ADDRESS for kind, _name in (*command.add, *command.remove)):
             raise RemoteError("a client watches an invalid address", code="MALFORMED")
-        new, gone = self._clients.apply_command(session, command)
+        new, gone = self._clients.follow(
+            session, command.version, command.add, command.remove, command.full, command.more
+        )
         self._desk.ending[self._say_news] = None
         for name in new:
             self._watch(name)
             self._watching.hold(name, +1)
         for name in gone:
             self._watching.hold(name, -1)
+        _check_count(self._clients.count_keys(session), self._desk.settings.max_subscriptions)
 
     def _client_gone(self, session: Session) -> None:
-        for name in self._clients.remove_watcher(session):
+        for name in self._clients.lost(session):
             self._watching.hold(name, -1)
 
     def _all_rows(self, name: ServedName) -> Sequence[Row]:
@@ -243,14 +237,9 @@ class Presence(Component):
     # --- timers -----------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        now = self._desk.now
-        if late := self._lookups.late(now):
-            version = max(self._watching.names[name].version for name in late)
-            confirmed = self._watching.confirmed
-            self._audience.missed([p for p in self._audience.awaited() if confirmed(p.node.uuid) < version])
+        self._audience.missed(self._watching.confirmed, self._lookups.late(self._desk.now).values())
         self._review()
-        if (deadline := self._lookups.deadline) is not None:
-            self._desk.wake(deadline)
+        self._desk.wake(self._lookups.deadline)
 
     def on_second(self) -> None:
         self._registry.drop_names(self._watching.idle(self._desk.now - IDLE))
@@ -261,7 +250,22 @@ class Presence(Component):
             for peer in self._nodes.usable():
                 if peer.data is not None and peer.data.is_open:
                     self._desk.send(peer.data, command)
-        for peer, serving in self._peers.pending_updates():
-            self._desk.send(peer.data, serving)
-        for session, serving in self._clients.pending_updates():
-            self._desk.send(session.conn, serving)
+        for peer, update in self._peers.updates():
+            self._desk.send(peer.data, Serving(*update))
+        for session, update in self._clients.updates():
+            self._desk.send(session.conn, Serving(*update))
+
+
+def _check_count(watched: int, most: int) -> None:
+    if watched > most:
+        raise RemoteError(f"more than {most:,} addresses are watched at once", code="TOO_MANY_NAMES")
+
+
+def _parts(names: Iterator[Sequence[Row]]) -> Iterator[tuple[Row, ...]]:
+    """Split the rows into messages, with all rows of a name in one message."""
+    for part in cut_by_size(names, lambda rows: sum(map(_size, rows))):
+        yield tuple(chain.from_iterable(part))
+
+
+def _size(row: Row) -> int:
+    return ROW + 4 * len(row.name) + len(row.node) + len(row.note)

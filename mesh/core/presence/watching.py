@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
-from mesh.core.presence.registry import ServedName
-from mesh.errors import RemoteError
-from mesh.wire.commands import Serving, Watch
+from mesh.flow.parts import changes, cut_by_size
+from mesh.wire.commands import Watch
 
+ServedName = tuple[str, str]  # kind and name
 EACH = 512  # names in one message
-LONG = 48 * 1024  # approximate bytes of names in one message
 
 
 @dataclass(slots=True)
@@ -26,14 +25,6 @@ class WatchedName:
     is_known: bool = False  # whether every node has once reported its servers
 
 
-@dataclass(slots=True)
-class WatchLink:
-    """The state of a node on its open connection."""
-
-    number: int = 0  # messages received from it
-    knows: int = -1  # version that it has confirmed
-
-
 class WatchedNames:
     """The names whose consumers other nodes report to this node, from the first use until they are idle.
 
@@ -45,7 +36,7 @@ class WatchedNames:
         self._version = 0
         self._added: dict[ServedName, None] = {}  # and not sent yet
         self._removed: dict[ServedName, None] = {}
-        self._heard: dict[bytes, WatchLink] = {}
+        self._confirmed: dict[Hashable, int] = {}  # version that each node has confirmed on its connection
 
     def used(self, name: ServedName, now: float) -> bool:
         """Record a use of the name, and return whether it is newly watched."""
@@ -81,49 +72,32 @@ class WatchedNames:
         if not self._added and not self._removed:
             return
         self._version += 1
-        added, removed = list(self._added), list(self._removed)
+        added, removed = _parts(self._added), _parts(self._removed)
         self._added, self._removed = {}, {}
-        cuts = [((), cut) for cut in _cuts(removed)] + [(cut, ()) for cut in _cuts(added)]
-        for left, (add, remove) in zip(reversed(range(len(cuts))), cuts, strict=True):
-            yield Watch(self._version, False, left > 0, tuple(add), tuple(remove))
+        for add, remove, has_more in changes(removed, added):
+            yield Watch(self._version, False, has_more, add, remove)
 
-    def full(self, uuid: bytes) -> Iterator[Watch]:
+    def full(self, node: Hashable) -> Iterator[Watch]:
         """Yield the commands with all watched names for a node that has logged in.
 
         Later changes follow with the news.
         """
-        self._heard[uuid] = WatchLink()
-        names = [name for name in self.names if name not in self._added]
-        cuts = list(_cuts(names)) or [[]]
-        for left, add in zip(reversed(range(len(cuts))), cuts, strict=True):
-            yield Watch(self._version, True, left > 0, tuple(add))
+        self.lost(node)
+        names = _parts(name for name in self.names if name not in self._added)
+        for add, _, has_more in changes((), names):
+            yield Watch(self._version, True, has_more, add)
 
-    def heard(self, uuid: bytes, command: Serving) -> None:
-        """Record a report of a node. Raises RemoteError for a missing number."""
-        heard = self._heard.setdefault(uuid, WatchLink())
-        if command.number != heard.number + 1:
-            what = f"a node sent service update {command.number} after {heard.number}"
-            raise RemoteError(what, code="OUT_OF_ORDER")
-        heard.number = command.number
-        heard.knows = max(heard.knows, command.knows)
+    def confirm(self, node: Hashable, version: int) -> None:
+        """Record that the node has reported all servers of the names of a version."""
+        self._confirmed[node] = max(version, self.confirmed(node))
 
-    def confirmed(self, uuid: bytes) -> int:
+    def confirmed(self, node: Hashable) -> int:
         """Return the version that the node has confirmed on its connection, or -1."""
-        heard = self._heard.get(uuid)
-        return -1 if heard is None else heard.knows
+        return self._confirmed.get(node, -1)
 
-    def lost(self, uuid: bytes) -> None:
-        self._heard.pop(uuid, None)
+    def lost(self, node: Hashable) -> None:
+        self._confirmed.pop(node, None)
 
 
-def _cuts(names: Sequence[ServedName]) -> Iterator[Sequence[ServedName]]:
-    cut: list[ServedName] = []
-    size = 0
-    for name in names:
-        cut.append(name)
-        size += 4 * len(name[1])
-        if len(cut) == EACH or size >= LONG:
-            yield cut
-            cut, size = [], 0
-    if cut:
-        yield cut
+def _parts(names: Iterable[ServedName]) -> list[tuple[ServedName, ...]]:
+    return list(cut_by_size(names, lambda name: 4 * len(name[1]), EACH))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from functools import partial
+from math import inf
 from typing import Any, Generic
 
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.routes.unresponsive_peers import SHORT, UnresponsivePeers
 from mesh.errors import RemoteError
+from mesh.flow.known_by_all import KnownByAll
 from mesh.wire.calls import Ask, AskGet, AskWhere, Carried, arguments
 from mesh.wire.commands import Call, Reply
 from mesh.wire.envelope import UNCONFIRMED, Envelope
@@ -54,15 +56,6 @@ OnReplies = Callable[[Replies[R], list[str]], None]  # (replies, names of nodes 
 
 
 @dataclass(slots=True, eq=False)
-class Confirmation:
-    """A wait until the nodes in `need` have confirmed their version of this node's queries."""
-
-    need: dict[bytes, int]
-    deadline: float
-    then: Callable[[], None]
-
-
-@dataclass(slots=True, eq=False)
 class Question(Generic[R]):
     """A question to several nodes."""
 
@@ -84,8 +77,7 @@ class PeerCalls(Component):
         self._desk = desk
         self._neighbours = neighbours
         self.slow = UnresponsivePeers(desk, neighbours.directory.introduction, self._try)
-        self._confirmations: dict[Confirmation, None] = {}
-        self._versions: dict[bytes, list[tuple[int, int, Confirmation]]] = {}  # by uuid, lowest version first
+        self._confirming = KnownByAll[bytes](CONFIRM)  # by uuid: versions of this node's queries
         self._questions: dict[int, Question[Any]] = {}
         self._early: list[Callable[[], None]] = []  # asked before the peers are known
         self._request = 0
@@ -129,33 +121,24 @@ class PeerCalls(Component):
 
         A peer that dies is no longer awaited.
         """
-        confirmation = Confirmation(dict(need), self._desk.now + CONFIRM, then)
-        self._confirmations[confirmation] = None
-        self._request += 1
+        left = set(need)
+
+        def confirmed_by(uuid: bytes) -> None:
+            left.discard(uuid)
+            if not left:
+                then()
+
         for uuid, version in need.items():
-            heappush(self._versions.setdefault(uuid, []), (version, self._request, confirmation))
-        self._desk.wake(confirmation.deadline)
-        self._finish_confirmation(confirmation)
+            self._confirming.when(uuid, version, self._desk.now, partial(confirmed_by, uuid))
+        if need:
+            self._desk.wake(self._confirming.deadline)
+        else:
+            then()
 
     def confirmed(self, peer: Peer) -> None:
         """Process the version that a peer has confirmed."""
-        uuid = peer.node.uuid
-        versions = self._versions.get(uuid, [])
-        while versions and versions[0][0] <= peer.confirmed:
-            self._has_confirmed(uuid, heappop(versions)[2])
+        self._confirming.review(self._desk.now, lambda _: peer.confirmed, (peer.node.uuid,))
         self._begin()
-
-    def _has_confirmed(self, uuid: bytes, confirmation: Confirmation) -> None:
-        confirmation.need.pop(uuid, None)
-        self._finish_confirmation(confirmation)
-
-    def _finish_confirmation(self, confirmation: Confirmation) -> None:
-        is_over = not confirmation.need or self._desk.now >= confirmation.deadline
-        if is_over and confirmation in self._confirmations:
-            del self._confirmations[confirmation]
-            for uuid in confirmation.need:
-                self.slow.waited_for(uuid, CONFIRM)
-            confirmation.then()
 
     def ask_all(
         self,
@@ -219,8 +202,7 @@ class PeerCalls(Component):
     def _on_peer_lost(self, peer: Peer) -> None:
         peer.reads.clear()
         self.slow.forget_node(peer.node.uuid)
-        for *_, confirmation in self._versions.pop(peer.node.uuid, ()):
-            self._has_confirmed(peer.node.uuid, confirmation)
+        self._confirming.review(self._desk.now, lambda _: inf, (peer.node.uuid,))
         for request, question in list(self._questions.items()):
             if peer.node.uuid in question.need:
                 question.missing.append(question.need.pop(peer.node.uuid))
@@ -230,10 +212,9 @@ class PeerCalls(Component):
     def review(self) -> None:
         """Finish the waits whose time is over, and ask slow nodes again when that is due."""
         self._begin()
-        for confirmation in list(self._confirmations):
-            self._finish_confirmation(confirmation)
-        if not self._confirmations:
-            self._versions.clear()  # entries of expired waits
+        for uuid in self._confirming.late(self._desk.now):
+            self.slow.waited_for(uuid, CONFIRM)
+        self._confirming.review(self._desk.now, lambda _: -inf)
         for request in list(self._questions):
             self._finish(request)
         self.slow.review()
@@ -266,9 +247,6 @@ class PeerCalls(Component):
 
     def deadline(self) -> float | None:
         """Return when review() must be called next, or None."""
-        deadlines = [c.deadline for c in self._confirmations] + [
-            self._due(q) for q in self._questions.values()
-        ]
-        if (again := self.slow.deadline()) is not None:
-            deadlines.append(again)
-        return min(deadlines, default=None)
+        deadlines = [self._confirming.deadline, self.slow.deadline()]
+        deadlines += map(self._due, self._questions.values())
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.settings import CONFIRM
 from mesh.flow.bounded import Bounded
+from mesh.flow.seldom import Seldom
 from mesh.wire.commands import Introduction
 
 SHORT = 0.25  # s that a question waits for slow nodes
@@ -32,7 +33,7 @@ class UnresponsivePeers:
     ) -> None:
         self._desk = desk
         self._slow: dict[bytes, float] = {}  # time of the next trial
-        self._told: dict[bytes, float] = {}
+        self._events: dict[bytes, Seldom] = {}
         self._versions: dict[bytes, tuple[int, float]] = {}  # of interest, with the time of sending
         self._trials = Bounded[tuple[bytes, int], float](TRIALS)  # (node, question) -> deadline
         self._again: dict[bytes, float] = {}  # nodes asked again, and the end of the pause
@@ -46,8 +47,7 @@ class UnresponsivePeers:
         """Record that a node has not answered a question for `seconds`; from 1 s, the node is slow."""
         if seconds >= ENOUGH and uuid not in self._slow:
             self._slow[uuid] = self._desk.now + TRY
-            if self._desk.now - self._told.get(uuid, -SAY_AGAIN) >= SAY_AGAIN:
-                self._told[uuid] = self._desk.now
+            if self._events.setdefault(uuid, Seldom(SAY_AGAIN)).allows(self._desk.now):
                 self._report_event(
                     uuid, "is alive but does not answer; requests skip it until it does", "warning"
                 )
@@ -109,7 +109,7 @@ class UnresponsivePeers:
 
     def forget_node(self, uuid: bytes) -> None:
         """Forget a dead node; its next process starts without a record."""
-        for known in (self._slow, self._told, self._versions, self._again):
+        for known in (self._slow, self._events, self._versions, self._again):
             known.pop(uuid, None)
 
     def _report_event(self, uuid: bytes, what: str, level: str) -> None:

@@ -16,14 +16,15 @@ from mesh.core.presence.reply_batch import ReplyBatch
 from mesh.core.subscribers.facts import SessionAway
 from mesh.core.subscribers.session import Session, feed_key
 from mesh.errors import BadArgument, LocalError, RemoteError
+from mesh.flow.outstanding_deliveries import ranges_of, spans_of
+from mesh.flow.sharing import shared_out
 from mesh.names import ADDRESS, check_address, check_group, is_group
 from mesh.printable import harmless
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.requester import Requester
 from mesh.routing.stored_envelope import StoredEnvelope
-from mesh.services.consumer import shared_out
 from mesh.services.replies import refusal, replies
-from mesh.services.work import GivenMessage, QueuedRequests, ServedAddress, Server, works_of
+from mesh.services.work import GivenRun, QueuedRequests, ServedAddress, Server, works_of
 from mesh.wire.commands import Answer, Consume, Ping, Reply, Settle
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ADDRESS_CREDIT
@@ -174,11 +175,14 @@ class ServedAddresses(Component):
         del address.servers[server.key]
         self._announce_address(address)
         session.outlet.withdraw(server)
-        for count, given in reversed(server.out.items()):
-            if count <= begun or given.work.is_for_all:
-                self._lose(server, given)
-            else:
-                address.add_first(given.alone())
+        for run in reversed(server.holding.take_all()):
+            last = run.tag + run.n - 1
+            lost = last if run.work.is_for_all else min(begun, last)
+            if lost < last:
+                address.add_first(run.part(max(lost + 1, run.tag), last).as_work())
+            if run.tag <= lost:
+                text = f"{server.name} disconnected before a reply. It may have run the request."
+                self._fail(run.part(run.tag, lost), LOST, text)
         for work, at in server.line:
             self._skipped(work, at, LOST, f"{server.name} disconnected before it accepted the message.")
         for work in address.waiting():
@@ -314,10 +318,9 @@ class ServedAddresses(Component):
     def _deliver(self, address: ServedAddress, server: Server, work: QueuedRequests, indices: range) -> None:
         address.turn += 1
         server.turn = address.turn
-        now, whole = self._desk.now, len(indices) == work.envelope.count
-        for index in indices:
-            server.add_message(GivenMessage(work, index, now))
-        ttl = ttl_of(work.until, now)
+        whole = len(indices) == work.envelope.count
+        server.holding.add(GivenRun(server.holding.given + 1, len(indices), work, indices.start))
+        ttl = ttl_of(work.until, self._desk.now)
         parcel = StoredEnvelope(work.envelope, master=self._desk.me.uuid, own=True, ttl=ttl)
         server.push(server, EnvelopeSlice(parcel, None if whole else tuple(indices)))
 
@@ -358,10 +361,10 @@ class ServedAddresses(Component):
             raise RemoteError(f"{address.name} is not a queue", code="MALFORMED")
         if envelopes:
             self._replied(server, command, envelopes[0])
-        for given in server.settle(command.done):
-            self._served += 1
-            if given.work.is_request:
-                self._fail(given, "REQUEST_FAILED", f"{server.name} finished the request without a reply.")
+        for first, last in ranges_of(command.done) if command.done else ():
+            for run in server.holding.settle(first, last):
+                self._served += run.n
+                self._fail(run, "REQUEST_FAILED", f"{server.name} finished the request without a reply.")
         self._has_room(address)
 
     def _replied(self, server: Server, command: Settle, contents: Envelope) -> None:
@@ -369,24 +372,20 @@ class ServedAddresses(Component):
             check_properties(contents)
         asked: dict[tuple[Requester, bytes], list[tuple[int, int]]] = {}
         to: dict[bytes, str] = {}
-        for place, count in enumerate(command.replied):
-            given = server.take_message(count)
-            self._served += given is not None
-            if given is None or not given.work.is_request:
-                continue
-            e = given.work.envelope
-            asked.setdefault((given.work.requester, e.stream), []).append((given.number, place))
-            to[e.stream] = e.sender
-        for (requester, stream), pairs in asked.items():
-            for envelope in replies(contents, pairs, stream, to[stream], server.name, self._desk.stamp()):
+        for start, first, last in spans_of(command.replied):
+            for run in server.holding.settle(first, last):
+                self._served += run.n
+                if run.work.is_request:
+                    e, place = run.work.envelope, start + run.tag - first
+                    pairs = zip(run.numbers(), range(place, place + run.n), strict=True)
+                    asked.setdefault((run.work.requester, e.stream), []).extend(pairs)
+                    to[e.stream] = e.sender
+        for (requester, stream), each in asked.items():
+            for envelope in replies(contents, each, stream, to[stream], server.name, self._desk.stamp()):
                 self._back.reply(requester, envelope)
 
-    def _lose(self, server: Server, given: GivenMessage) -> None:
-        if given.work.is_request:
-            self._fail(
-                given, LOST, f"{server.name} disconnected before a reply. It may have run the request."
-            )
-
-    def _fail(self, given: GivenMessage, code: str, text: str) -> None:
-        e = given.work.envelope
-        self._back.reply(given.work.requester, refusal(e.stream, (given.number,), e.sender, code, text))
+    def _fail(self, run: GivenRun, code: str, text: str) -> None:
+        """Send an error reply to each request of the run; messages other than requests need no reply."""
+        if run.work.is_request:
+            e = run.work.envelope
+            self._back.reply(run.work.requester, refusal(e.stream, run.numbers(), e.sender, code, text))

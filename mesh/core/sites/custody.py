@@ -10,7 +10,7 @@ from mesh.flow.inflight import AnsweredPart, InFlight
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.log import stream_key
 from mesh.routing.stored_envelope import StoredEnvelope
-from mesh.sites.stream_backoff import FOR_NOW
+from mesh.sites.refusals import FOR_NOW
 from mesh.streams.promises import Promises
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer

@@ -14,6 +14,7 @@ from mesh.core.sites.lostvalue import LostValue, letter_of
 from mesh.core.sites.site_relay import SiteRelay
 from mesh.core.sites.transfer_marks import TransferMarks
 from mesh.flow.bounded import Bounded
+from mesh.flow.seldom import Seldom
 from mesh.hops import is_of
 from mesh.patterns import SYSTEM
 from mesh.routing.retained_value import RetainedValue, last_values
@@ -65,7 +66,7 @@ class SiteConflicts(Component):
         self._room = AT_ONCE
         self._filled = 0.0
         self._count = self._untold = 0
-        self._told = float("-inf")
+        self._warnings = Seldom(TOLD_AGAIN)
 
     def on_restored(self) -> None:
         self._since = self._desk.wall
@@ -171,8 +172,7 @@ class SiteConflicts(Component):
         lost, self._lost = self._lost, []
         for each in lost:
             self._publish_lost(each)
-        if self._desk.now >= self._told + TOLD_AGAIN:
-            self._told = self._desk.now
+        if self._warnings.allows(self._desk.now):
             self._desk.event("site", self._text(lost[-1]), level="warning")
 
     def _text(self, lost: LostValue) -> str:

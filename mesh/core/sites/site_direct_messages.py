@@ -21,13 +21,13 @@ from mesh.core.sites.facts import ExitsChanged, PauseChanged, SiteAnswered
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.gateway_routes import GatewayRoutes
 from mesh.core.sites.passing import leaving
+from mesh.flow.backoff import Backoff
 from mesh.mapping.decision import ASKING, Decision, forward, refuse, wait
 from mesh.printable import count
 from mesh.remote_names import UNREACHABLE, WAY, way_to
 from mesh.routing.pending_forward import PendingForward
 from mesh.sites.gateways import gateway
-from mesh.sites.retry_probes import RetryProbes
-from mesh.sites.stream_backoff import goes_again
+from mesh.sites.refusals import goes_again
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import LETTERS
@@ -64,7 +64,7 @@ class SiteDirectMessages(Component):
         self._exits = exits
         self._sites = desk.settings.ways
         self._asking: set[str] = set()
-        self._trials = RetryProbes[Sending]()
+        self._trials = Backoff[Sending]()
 
     def features(self) -> Sequence[str]:
         return (LETTERS,)
@@ -146,7 +146,7 @@ class SiteDirectMessages(Component):
 
         Also replace retried messages that have ended without an answer.
         """
-        for sending, serial in self._trials.tried():
+        for sending, serial in self._trials.attempts():
             if self._forwarder.onward.entry(serial) is None:  # for example expired, so never answered
                 self._try(sending)
         for hop in self._forwarder.onward.hops():
@@ -212,7 +212,7 @@ class SiteDirectMessages(Component):
         elif self._forwarder.onward.is_under_way(entry, hop):  # otherwise it is resent anyway
             entry.why = f"{answer.state}: {answer.text[:WHY]}"
             self._forwarder.onward.put_aside(entry, hop)
-            self._trials.record_refusal(sending, entry.serial, self._desk.now)
+            self._trials.record_refusal(sending, self._desk.now, entry.serial)
             self._desk.wake(self._trials.deadline())
 
     # --- retries ----------------------------------------------------------------------------------------
@@ -226,8 +226,10 @@ class SiteDirectMessages(Component):
     def _try(self, sending: Sending) -> None:
         """Retry the message with the lowest number, which the other site never rejects as too early."""
         first = next(iter(self._waiting(sending)), None)
-        self._trials.tries(sending, first.serial if first is not None else None)
-        if first is not None:
+        if first is None:
+            self._trials.drop(sending)
+        else:
+            self._trials.begin(sending, first.serial)
             self._forwarder.onward.requeue(sending[0], (first,))
         self._forwarder.shipping.schedule_send(sending[0])
 

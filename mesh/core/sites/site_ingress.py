@@ -21,9 +21,10 @@ from mesh.core.sites.site_connection import SiteConnection
 from mesh.core.sites.site_pass_through import SitePassThrough
 from mesh.core.subscribers.facts import MissedFromSite
 from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFull
+from mesh.flow.seldom import Seldom
 from mesh.printable import count
 from mesh.remote_names import WAY_LOST, split
-from mesh.sites.stream_backoff import FOR_NOW
+from mesh.sites.refusals import FOR_NOW
 from mesh.sites.wire import Relay
 from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.envelope import Envelope, short_parts
@@ -48,7 +49,7 @@ class SiteIngress(Component):
         self._answering = answering
         self._turns = DeferredNumbers(STREAMS)
         self._dropped: dict[str, int] = {}  # by site, since the start
-        self._told: dict[str, float] = {}  # time of the next warning, by site
+        self._warnings: dict[str, Seldom] = {}  # by site
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
         return (on_command(Relay, self._relayed),)
@@ -75,11 +76,9 @@ class SiteIngress(Component):
                 self._forwarder.accept_from_site(part, origin)
 
     def _has_gap(self, site: str, neighbour: str, dropped: int) -> None:
-        now, total = self._desk.now, self._dropped.get(site, 0) + dropped
-        self._dropped[site] = total
+        total = self._dropped[site] = self._dropped.get(site, 0) + dropped
         self._desk.publish_fact(MissedFromSite(neighbour, dropped))
-        if now >= self._told.get(site, now):
-            self._told[site] = now + TOLD_AGAIN
+        if self._warnings.setdefault(site, Seldom(TOLD_AGAIN)).allows(self._desk.now):
             text = f"{site} discarded {count(total, 'message')} for this site: its buffer was full"
             self._desk.event("site", text, level="warning")
 

@@ -27,7 +27,7 @@ from mesh.core.sites.passing import GATEWAY, passing, turn_of
 from mesh.errors import LocalError, PublishRefused, TailBackFull
 from mesh.flow.inflight import InFlight, LostNumbers
 from mesh.remote_names import UNREACHABLE, WAY_LOST
-from mesh.sites.stream_backoff import FOR_NOW
+from mesh.sites.refusals import FOR_NOW
 from mesh.sites.wire import Relay
 from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.commands import Answer, Outcome

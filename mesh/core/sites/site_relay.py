@@ -27,6 +27,8 @@ from mesh.core.sites.passing import in_runs, leaving, may_leave
 from mesh.core.sites.sitefeed import SiteFeed, site_key
 from mesh.core.sites.transfer_marks import TransferMarks
 from mesh.errors import SiteFull
+from mesh.flow.backoff import Backoff
+from mesh.flow.seldom import Seldom
 from mesh.operations import Delete
 from mesh.patterns import SYSTEM
 from mesh.printable import count
@@ -37,7 +39,6 @@ from mesh.routing.retained_value import RetainedValue
 from mesh.routing.sink import Targets
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.subscriptions import by_taker
-from mesh.sites.stream_backoff import StreamBackoff
 from mesh.sites.wire import Relayed
 from mesh.snapshots.waiting import Waiting
 from mesh.wire.commands import Outcome
@@ -62,9 +63,9 @@ class Outbound:
 
     feed: SiteFeed
     unsent: dict[bytes, deque[PartlySent]] = field(default_factory=dict)  # by stream and domain
-    pauses: StreamBackoff = field(default_factory=StreamBackoff)  # by stream and domain
+    pauses: Backoff[bytes] = field(default_factory=Backoff)  # by stream and domain
     untold: int = 0  # dropped messages not yet reported to the site
-    put_off_told: float = float("-inf")  # time of the last warning about deferral
+    warnings: Seldom = field(default_factory=lambda: Seldom(TOLD_AGAIN))  # about deferral
 
 
 class SiteRelay(Component):
@@ -270,7 +271,7 @@ class SiteRelay(Component):
             if left := [given for given in out.unsent.pop(key, ()) if given.left]:
                 out.unsent[key] = deque(left)
             if key not in out.feed.custody.flight:
-                out.pauses.drop_stream(key)
+                out.pauses.drop(key)
         if out.feed.position != before:
             self._write_position(out.feed)
 
@@ -318,7 +319,7 @@ class SiteRelay(Component):
 
     def _leaves(self, feed: SiteFeed, given: PartlySent) -> None:
         out, key = self._outbound[feed.site], stream_key(given.envelope)
-        if key not in out.pauses:
+        if not out.pauses.holds(key):
             out.unsent.setdefault(key, deque()).append(given)
         self._is_due(feed.site)
 
@@ -335,7 +336,7 @@ class SiteRelay(Component):
         custody = out.feed.custody
         for key in custody.flight.streams_by(lambda way: way in lost):
             custody.flight.assign_route(key, None)
-            if key not in out.pauses:
+            if not out.pauses.holds(key):
                 out.unsent[key] = deque(custody.unanswered(key))
 
     def _is_due(self, site: str) -> None:
@@ -415,10 +416,10 @@ class SiteRelay(Component):
             dead = replace(given.envelope, to=f"site/{feed.site}")
             self._dead.publish_refused(dead, replace(answer, first=first, last=last))
         if key in feed.custody.flight:
-            out.pauses.went_on(key, self._desk.now)
+            out.pauses.record_progress(key, self._desk.now)
             self._desk.wake(out.pauses.deadline())
         else:
-            out.pauses.drop_stream(key)
+            out.pauses.drop(key)
         if feed.position != before:
             self._write_position(feed)
 
@@ -428,10 +429,9 @@ class SiteRelay(Component):
         about = out.feed.custody.about(outcome.stream, answer)
         if not about or not is_put_off(answer, about):
             return False
-        self._desk.wake(out.pauses.defer_stream(key, now))
+        self._desk.wake(out.pauses.record_refusal(key, now))
         out.unsent.pop(key, None)
-        if now >= out.put_off_told + TOLD_AGAIN:
-            out.put_off_told = now
+        if out.warnings.allows(now):
             why = f"{answer.state}: {answer.text[:TEXT]!r}"
             text = f"{site} cannot accept some messages, which wait here: {why}"
             self._desk.event("site", text, level="warning")
@@ -440,7 +440,7 @@ class SiteRelay(Component):
     def tick(self) -> None:
         """Resend deferred streams whose pause is over."""
         for site, out in self._outbound.items():
-            for key in out.pauses.take_ended(self._desk.now):
+            for key in out.pauses.begin_due(self._desk.now):
                 out.unsent[key] = deque(out.feed.custody.unanswered(key))
                 self._is_due(site)
             self._desk.wake(out.pauses.deadline())

@@ -21,12 +21,13 @@ from mesh.core.sites.passing import leaving
 from mesh.core.sites.site_relay import SiteRelay
 from mesh.core.sites.transfer_marks import TransferMarks
 from mesh.errors import LocalError
+from mesh.flow.backoff import Backoff
 from mesh.hops import is_foreign
 from mesh.patterns import SYSTEM
 from mesh.routing.keylist import KeyList
 from mesh.routing.retained import Retained
 from mesh.routing.retained_value import RetainedValue
-from mesh.sites.stream_backoff import FOR_NOW, StreamBackoff
+from mesh.sites.refusals import FOR_NOW
 from mesh.sites.transfers import SiteTransfer, Topic
 from mesh.wire.calls import AskSiteSync
 from mesh.wire.commands import Outcome
@@ -64,7 +65,7 @@ class Transferring(Component):
         self._questions = questions
         self._is_paused = is_paused
         self._transfers: dict[str, SiteTransfer] = {}
-        self._pauses = StreamBackoff()  # by site
+        self._pauses = Backoff[str]()  # by site
         self._unsent: dict[str, None] = {}  # sites that need everything unanswered again
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -120,8 +121,8 @@ class Transferring(Component):
                 )
                 keys = KeyList(self._retained)
                 self._transfers[site] = SiteTransfer(stream.digest(), keys, self._marking.dropped_count(site))
-        for key in self._pauses.take_ended(self._desk.now):
-            self._unsent[key.decode()] = None
+        for site in self._pauses.begin_due(self._desk.now):
+            self._unsent[site] = None
         for site in list(self._transfers):
             self._send_values(site)
         self._desk.wake(self._pauses.deadline())
@@ -145,7 +146,7 @@ class Transferring(Component):
         if site not in self._relaying.sites or site not in self._marking:
             self._end_transfer(site)  # no longer configured
             return
-        if not self._may_go(site) or site.encode() in self._pauses:
+        if not self._may_go(site) or self._pauses.holds(site):
             return
         transfer = self._transfers[site]
         going: list[Envelope] = []
@@ -215,13 +216,13 @@ class Transferring(Component):
             if outcome.stream != transfer.stream or not transfer.is_about(a.domain, a.first, a.last):
                 continue
             if a.state in FOR_NOW:
-                self._desk.wake(self._pauses.defer_stream(site.encode(), self._desk.now))
+                self._desk.wake(self._pauses.record_refusal(site, self._desk.now))
             elif a.state == FORGED:
                 self._give_up(site, a.text)
                 return
             elif a.state != WAITS:
                 transfer.apply_answer(a.domain, a.first, a.last, a.state == "OK")
-                self._pauses.went_on(site.encode(), self._desk.now)
+                self._pauses.record_progress(site, self._desk.now)
             self._desk.wake(self._desk.now)
 
     def _is_done(self, site: str, transfer: SiteTransfer) -> None:
@@ -245,4 +246,4 @@ class Transferring(Component):
     def _end_transfer(self, site: str) -> None:
         self._transfers.pop(site, None)
         self._unsent.pop(site, None)
-        self._pauses.drop_stream(site.encode())
+        self._pauses.drop(site)

@@ -20,7 +20,6 @@ from mesh.hops import inside
 from mesh.wire.commands import Items
 from mesh.wire.envelope import Envelope
 
-SAY_AGAIN = 600.0  # s until a peer is reported again
 NONE: frozenset[int] = frozenset()
 
 # Called with the indices of the envelopes that are forged.
@@ -90,9 +89,8 @@ class SenderCheck(Component):
     def report(self, peer: Peer, envelope: Envelope, is_forged: bool) -> str:
         """Report a forged or unconfirmed envelope, count a forged one, and return the text.
 
-        An event about each kind of report is emitted at most every `SAY_AGAIN` seconds for a peer.
+        An event about each kind of report is emitted at most every 10 minutes for a peer.
         """
-        x, now = peer.exchange, self._desk.now
         sender = plain(envelope.sender)[:80] or "no sender"
         path = " -> ".join(plain(hop.node) for hop in inside(envelope.route))[:200]
         text = f"{peer.node.name} sends {envelope.keys[0][:80]!r} as {sender!r} by {path or 'no route'}"
@@ -103,8 +101,7 @@ class SenderCheck(Component):
         else:
             text = f"{text}, which no declared next hop confirms: it is accepted"
             hint = "give this node the rules of the others"
-        told = peer.forged_told if is_forged else x.doubt_told
-        if now - told >= SAY_AGAIN:
-            peer.forged_told, x.doubt_told = (now, x.doubt_told) if is_forged else (peer.forged_told, now)
+        reports = peer.forged if is_forged else peer.exchange.doubts
+        if reports.allows(self._desk.now):
             self._desk.event("refused" if is_forged else "link", f"{text}; {hint}", peer.node, "warning")
         return text

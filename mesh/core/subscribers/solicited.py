@@ -15,7 +15,6 @@ from mesh.wire.envelope import Envelope
 # items of the peer may be owed to subscribers.
 GRACE = 60.0  # s for items that an earlier process requested
 MASTERS = 4096  # whose logs one peer may relay
-SAY_AGAIN = 600.0  # s until a peer is reported again
 
 
 class Solicited:
@@ -88,9 +87,8 @@ class Solicited:
 
     def _report_unrequested(self, peer: Peer, envelope: Envelope) -> None:
         # While rules change, a peer may be asked by the old ones and relay by the new ones.
-        if self._demand.is_changing or self._desk.now - peer.exchange.unasked_told < SAY_AGAIN:
+        if self._demand.is_changing or not peer.exchange.unasked.allows(self._desk.now):
             return
-        peer.exchange.unasked_told = self._desk.now
         what = " ".join(filter(None, (envelope.keys[0][:80], envelope.domain[:80])))
         text = f"{peer.node.name} sends {what!r}, which this node did not request; it is dropped"
         self._desk.event("refused", text, peer.node, level="warning")

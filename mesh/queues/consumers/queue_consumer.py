@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from math import inf
 from typing import Protocol
 
-from mesh.errors import RemoteError
-from mesh.queues.consumers.outstanding_deliveries import DeliveryRun, OutstandingDeliveries
+from mesh.queues.consumers.leased_deliveries import LeasedDeliveries, LeasedRun
 from mesh.queues.lots.counts import numbers_of
 from mesh.queues.lots.queued_envelope import LotKey, QueuedEnvelope
 from mesh.queues.lots.ready_index import FIRST
@@ -44,7 +43,7 @@ class QueueConsumer:
         self.credit = credit
         self.selector = selector
         self.lease = lease
-        self.holding = OutstandingDeliveries()
+        self.holding = LeasedDeliveries()
         self.lapsed: dict[int, tuple[QueuedEnvelope, int]] = {}  # by tag: messages whose lease ended
         self.settled: set[int] = set()  # tags acknowledged before this epoch
         self.acked: deque[tuple[bytes, int, int]] = deque(maxlen=LAPSED)  # recent acks: stream, first, last
@@ -79,8 +78,8 @@ class QueueConsumer:
         if key <= self.place(priority):
             self.passed[priority] = (key[0], key[1], key[2] - 1)
 
-    def lapse(self, run: DeliveryRun) -> None:
-        for count, number in enumerate(numbers_of(run.runs), run.count):
+    def lapse(self, run: LeasedRun) -> None:
+        for count, number in enumerate(numbers_of(run.runs), run.tag):
             self.lapsed[count] = run.lot, number
         while len(self.lapsed) > LAPSED:
             del self.lapsed[next(iter(self.lapsed))]
@@ -89,10 +88,3 @@ class QueueConsumer:
         """Remove and yield the (tag, envelope, number) of messages in a tag range whose lease ended."""
         for count in [c for c in self.lapsed if first <= c <= last]:
             yield count, *self.lapsed.pop(count)
-
-
-def ranges_of(counts: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last of each range. Raises: RemoteError if the last range has no end."""
-    if len(counts) % 2:
-        raise RemoteError(f"the settled ranges have an odd number of ends, {len(counts)}", code="MALFORMED")
-    yield from zip(counts[::2], counts[1::2], strict=True)

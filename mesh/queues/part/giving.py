@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import count as counter
 from math import inf
 
+from mesh.flow.sharing import shared_out
 from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.lots.counts import Runs, count, first_of
 from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.part.local_queue import LocalQueue
 from mesh.queues.part.searching import ScanBudget, wanted
-from mesh.services.consumer import shared_out
 
 Given = tuple[QueueConsumer, QueuedEnvelope, Runs]
 _turns = counter(1)

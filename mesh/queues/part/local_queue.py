@@ -14,7 +14,7 @@ from math import inf
 from msgspec import Struct
 
 from mesh.queues.consumers.groups import MessageGroups
-from mesh.queues.consumers.outstanding_deliveries import DeliveryRun
+from mesh.queues.consumers.leased_deliveries import LeasedRun
 from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots.counts import Runs, count, first_of, joined, numbers_of, slice_of, without
@@ -349,7 +349,7 @@ class LocalQueue:
         self.returning.update(self.picked)
         for run in taker.holding.take_all():
             self._returned(run)
-            seen = int(max(0, min(run.n, begun - run.count + 1)))
+            seen = int(max(0, min(run.n, begun - run.tag + 1)))
             if seen:
                 self._failed(run.lot, first_of(run.runs, seen))
             if seen < run.n:
@@ -370,7 +370,7 @@ class LocalQueue:
         self.out += n
         self.groups.out(lot.group, taker, n)
 
-    def _returned(self, run: DeliveryRun) -> None:
+    def _returned(self, run: LeasedRun) -> None:
         self.out -= run.n
         if run.lot.given is not None and run.lot.returned(run.runs):
             self.changed[run.lot] = None
@@ -455,7 +455,7 @@ class LocalQueue:
             self.done(run.lot, run.runs)
         if sum([run.n for run in runs]) == last - first + 1:
             return []
-        ours = {*taker.settled, *(run.count + i for run in runs for i in range(run.n))}
+        ours = {*taker.settled, *(run.tag + i for run in runs for i in range(run.n))}
         for at, lot, number in taker.take_lapsed(first, last):
             if number in lot.ready:  # not delivered to another consumer since
                 lot.take_out([(number, number)])
@@ -682,9 +682,9 @@ class LocalQueue:
             self._dies(lot, void, EXPIRED, f"The message expired in {self.name}.")
 
 
-def _others(runs: list[DeliveryRun], first: int, last: int) -> Runs:
+def _others(runs: list[LeasedRun], first: int, last: int) -> Runs:
     """Return the tags from `first` to `last` that no run in `runs` covers."""
     if sum(run.n for run in runs) == last - first + 1:
         return []
-    ours = {run.count + i for run in runs for i in range(run.n)}
+    ours = {run.tag + i for run in runs for i in range(run.n)}
     return joined(n for n in range(first, last + 1) if n not in ours)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from mesh.core.presence.members import GROUP
 from mesh.names import is_group
 from tools.simulator.clients.partner import Partner
 from tools.simulator.history import Event
@@ -125,5 +124,5 @@ class Services:
             rows = presence._registry.servers((kind, name))
             yield name, {peers[uuid].node.name: n for uuid, n in rows.items()}
         for name in filter(is_group, self._was):
-            rows = members._registry.servers((GROUP, name))
+            rows = members._registry.servers(name)
             yield name, {peers[uuid].node.name: n for uuid, n in rows.items()}

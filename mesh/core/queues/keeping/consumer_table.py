@@ -22,8 +22,9 @@ from mesh.core.queues.keeping.rows import Rows
 from mesh.core.subscribers.facts import SessionAway, SessionClosed
 from mesh.core.subscribers.session import Session, feed_key
 from mesh.errors import BadArgument, LocalError, MeshError, NoQueue, RemoteError
+from mesh.flow.outstanding_deliveries import ranges_of
 from mesh.names import QUEUE, taken_of
-from mesh.queues.consumers.queue_consumer import QueueConsumer, ranges_of
+from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.lots.counts import Runs, count
 from mesh.queues.selecting.selector import Selector
 from mesh.routing.envelope_slice import EnvelopeSlice

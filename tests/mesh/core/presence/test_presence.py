@@ -67,11 +67,11 @@ def test_E16_news_come_only_of_what_was_asked_for() -> None:
     server = User(a, "server")
     server.serve("x")
     asked(b)
-    told = b.core.parts.presence._watching._heard[a.uuid].number
+    told = b.core.parts.presence._registry._received[a.uuid]
     for number in range(10):
         server.serve(f"other/{number}", number=10 + number)
     net.run(1)
-    assert b.core.parts.presence._watching._heard[a.uuid].number == told
+    assert b.core.parts.presence._registry._received[a.uuid] == told
 
 
 def test_E22_a_change_needs_no_new_lookup() -> None:
@@ -156,12 +156,12 @@ def test_many_that_come_in_one_turn_are_one_row() -> None:
     server = User(a, "server")
     server.serve("x")
     asked(b)
-    told = b.core.parts.presence._watching._heard[a.uuid].number
+    told = b.core.parts.presence._registry._received[a.uuid]
     key = next(key for key, pipe in a.came_in.items() if pipe is server._pipe)
     for number in range(2, 302):  # all of them in one turn of the loop
         a.core.receive(key, write(c.Consume(10_000 + number, number, "x", 1)), a.now, a.wall)
     net.until(lambda: known(b) == {"a": 301})
-    assert b.core.parts.presence._watching._heard[a.uuid].number - told <= 2
+    assert b.core.parts.presence._registry._received[a.uuid] - told <= 2
 
 
 def test_a_client_watches_who_serves_an_address() -> None:

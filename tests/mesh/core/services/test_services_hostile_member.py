@@ -72,13 +72,13 @@ def envelope(stream: bytes = b"m" * 16, **more: Any) -> Envelope:
 
 @pytest.mark.parametrize("number", stories([99, 0, MOST]))
 def test_news_with_a_hole_end_the_connection(stage: Stage, number: int) -> None:
-    told = stage.b.core.parts.presence._watching._heard[stage.c.uuid].number
+    told = stage.b.core.parts.presence._registry._received[stage.c.uuid]
     assert told + 1 != number
     assert stage.says("b", c.Serving(number, MOST, (c.Row(*X, MOST),))) == "OUT_OF_ORDER"
 
 
 def test_rows_of_names_that_nobody_watches_are_counted(stage: Stage) -> None:
-    told = stage.b.core.parts.presence._watching._heard[stage.c.uuid].number
+    told = stage.b.core.parts.presence._registry._received[stage.c.uuid]
     rows = tuple(c.Row("address", f"n/{n}", 1) for n in range(1000))
     stage.says("b", c.Serving(told + 1, 0, rows))
     assert stage.figure("b", "unasked") == 1000
@@ -86,15 +86,17 @@ def test_rows_of_names_that_nobody_watches_are_counted(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("most", stories([3_000, NAMES]))
-def test_of_more_names_than_one_may_watch_the_rest_ends_it(stage: Stage, most: int) -> None:
-    watchers = stage.b.core.parts.presence._peers
-    watchers._most = most
+def test_of_more_names_than_one_may_watch_the_rest_ends_it(
+    stage: Stage, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followers = stage.b.core.parts.presence._peers._followers
+    monkeypatch.setattr("mesh.core.presence.presence.NAMES", most)
     for part in range(3 * most // 2_000):
         names = tuple(("address", f"{part}/{n}") for n in range(1000))
         peer = stage.c.core.parts.neighbours.peers[stage.b.uuid]
         stage.c.core.parts.desk.send(peer.data, c.Watch(5, False, True, names))
     stage.says("b", c.Watch(5, False, True, (), (("address", "never"),)))
-    assert sum(len(watcher.names) for watcher in watchers._all.values()) <= most + 1
+    assert sum(len(follower.keys) for follower in followers.values()) <= most + 1
     assert any("TOO_MANY_NAMES" in note for note in stage.b.notes)
 
 
@@ -151,9 +153,23 @@ def test_answers_to_what_another_node_has_are_counted(stage: Stage, state: str) 
 
 
 def test_groups_that_are_none_and_more_than_one_may_have(stage: Stage) -> None:
-    told = stage.b.core.parts.members._told[stage.c.uuid].heard
+    told = stage.b.core.parts.members._registry._received.get(stage.c.uuid, 0)
     odd = tuple((name, MOST) for name in ("", "g", "\n\n", "g\n\n", "x" * 9999, "g\n\na/#/b"))
     stage.says("b", c.Members(told + 1, odd))
     assert stage.figure("b", "unknown_kinds") == 6
     stage.says("b", c.Heard(MOST))
     assert stage.b.core.parts.members._registry.count_names(stage.c.uuid) == 0
+
+
+def test_a_node_with_as_many_groups_as_it_may_have_changes_them(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mesh.core.presence.members.MOST", 2)
+    here, there = (node.core.parts.members for node in (stage.b, stage.c))
+    groups = [f"g\n\na/{n}" for n in range(3)]
+    for name, number in [(groups[0], 1), (groups[1], 1), (groups[0], 2)]:
+        there.joined(name, number, lambda: None)
+        assert stage.says("b") == ""
+    assert [here.members(name) for name in groups] == [{stage.c.uuid: 2}, {stage.c.uuid: 1}, {}]
+    there.joined(groups[2], 1, lambda: None)
+    assert stage.says("b") == "TOO_MANY_GROUPS"

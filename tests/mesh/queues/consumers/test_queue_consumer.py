@@ -2,10 +2,7 @@
 
 from math import inf
 
-import pytest
-
-from mesh.errors import RemoteError
-from mesh.queues.consumers.queue_consumer import LAPSED, ranges_of
+from mesh.queues.consumers.queue_consumer import LAPSED
 from mesh.queues.lots.ready_index import FIRST
 from tests.mesh.queues.making import given, lot, queue, taker
 
@@ -44,10 +41,3 @@ def test_what_lapsed_may_be_settled_once_and_the_oldest_is_forgotten() -> None:
     assert len(joe.lapsed) == LAPSED and list(joe.take_lapsed(1, 2)) == []
     assert [(count, number) for count, _, number in joe.take_lapsed(3, 4)] == [(3, 3), (4, 4)]
     assert list(joe.take_lapsed(3, 4)) == []
-
-
-def test_half_a_range_is_refused() -> None:
-    assert list(ranges_of((1, 2, 5, 5))) == [(1, 2), (5, 5)]
-    with pytest.raises(RemoteError) as refused:
-        list(ranges_of((1, 2, 3)))
-    assert refused.value.code == "MALFORMED"

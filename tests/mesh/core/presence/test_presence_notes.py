@@ -4,11 +4,10 @@ import pytest
 
 from mesh.core.context.facts import Fact
 from mesh.core.presence.facts import ServersChanged
-from mesh.core.presence.presence import Presence
-from mesh.core.presence.registry import Registry
-from mesh.core.presence.watchers import PART, Watchers
+from mesh.core.presence.presence import Presence, _parts
 from mesh.core.services.room import ServiceParts
 from mesh.errors import RemoteError
+from mesh.flow.parts import SIZE
 from mesh.wire import commands as c
 from mesh.wire.frames import read, write
 from mesh.wire.limits import FRAME, NOTE
@@ -139,10 +138,9 @@ def test_parts_of_what_is_told_are_short_whatever_is_noted() -> None:
     def rows(name: tuple[str, str]) -> tuple[c.Row]:
         return (c.Row(*name, 1, note=b"n" * NOTE),)
 
-    watchers = Watchers[str](rows, 1000)
-    watchers.apply_command("me", c.Watch(1, True, False, tuple(("queue", f"q{n}") for n in range(100))))
-    frames = [write(serving)[0] for _, serving in watchers.pending_updates()]
-    assert len(frames) > 5 and max(map(len, frames)) < PART + 2 * NOTE < FRAME
+    parts = _parts(map(rows, [("queue", f"q{n}") for n in range(100)]))
+    frames = [write(c.Serving(1, 1, part))[0] for part in parts]
+    assert len(frames) > 5 and max(map(len, frames)) < SIZE + 2 * NOTE < FRAME
     told = [row for frame in frames for row in read([frame])[0].rows]  # type: ignore[attr-defined]
     assert len(told) == 100
 
@@ -151,18 +149,3 @@ def test_a_note_that_is_too_long_is_refused() -> None:
     read(write(c.Serving(1, 1, (c.Row(*JOBS, 1, note=b"n" * NOTE),))))
     with pytest.raises(RemoteError, match="MALFORMED"):
         read(write(c.Serving(1, 1, (c.Row(*JOBS, 1, note=b"n" * (NOTE + 1)),))))
-
-
-def test_nothing_is_left_of_notes_that_are_gone() -> None:
-    registry, one, other = Registry(), b"1" * 16, b"2" * 16
-    assert registry.record(one, JOBS, 1, b"a") == 1 and registry.record(other, JOBS, 2) == 2
-    assert registry.record(one, JOBS, 1, b"a") is None
-    assert registry.record(one, JOBS, 1, b"b") == 0 and registry.notes(JOBS) == {one: b"b"}
-    assert registry.record(one, JOBS, 1) == 0 and registry.notes(JOBS) == {}
-    registry.record(one, JOBS, 1, b"c")
-    assert registry.record(one, JOBS, 0, b"d") == -1 and registry.record(one, JOBS, 0, b"d") is None
-    registry.record(one, JOBS, 1, b"e")
-    registry.remove_node(one)
-    registry.record(one, JOBS, 1, b"f")
-    registry.drop_names([JOBS])
-    assert not registry._notes and not registry._rows and not registry._of

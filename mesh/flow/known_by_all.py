@@ -1,0 +1,67 @@
+"""Callbacks that wait until other nodes have confirmed a version of what this node sent them."""
+
+# Law 1: the waits of a key end in their order, including those that are added meanwhile.
+# Law 2: a wait ends when its version is known, or after `within` seconds, whichever node does not answer.
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from itertools import takewhile
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+Then = Callable[[], None]
+
+
+class KnownByAll(Generic[K]):
+    """The waits of each key, with the versions that they need; the versions of a key never fall.
+
+    Each wait lasts at most `within` seconds.
+    """
+
+    def __init__(self, within: float) -> None:
+        self._within = within
+        self._waiting: dict[K, deque[tuple[int, float, Then]]] = {}  # version, deadline, callback
+        self._is_busy: set[K] = set()  # keys whose waits are ending
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def when(self, key: K, version: int, now: float, then: Then, is_known: bool = False) -> None:
+        """Call `then` when the version is known.
+
+        That is at once if `is_known`, unless earlier waits of the key last.
+        """
+        if is_known and key not in self._waiting:
+            then()
+            return
+        self._waiting.setdefault(key, deque()).append((version, now + self._within, then))
+
+    def review(self, now: float, known: Callable[[K], float], keys: Iterable[K] | None = None) -> None:
+        """End the waits of `keys`, or of all, that are over; `known(key)` is the version that all know."""
+        for key in list(self._waiting if keys is None else keys):
+            if key in self._waiting and key not in self._is_busy:
+                self._end_waits(key, now, known)
+
+    def _end_waits(self, key: K, now: float, known: Callable[[K], float]) -> None:
+        waiting = self._waiting[key]
+        self._is_busy.add(key)
+        while waiting and (waiting[0][0] <= known(key) or waiting[0][1] <= now):
+            waiting.popleft()[2]()
+        self._is_busy.discard(key)
+        if not waiting:
+            del self._waiting[key]
+
+    def late(self, now: float) -> dict[K, int]:
+        """Return the keys with a wait whose deadline has passed, each with the version needed last."""
+        found = {}
+        for key, waiting in self._waiting.items():
+            for version, _, _ in takewhile(lambda wait: wait[1] <= now, waiting):
+                found[key] = version
+        return found
+
+    @property
+    def deadline(self) -> float | None:
+        """The first deadline, or None."""
+        return min((waiting[0][1] for waiting in self._waiting.values() if waiting), default=None)
