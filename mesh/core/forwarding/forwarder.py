@@ -41,6 +41,7 @@ from mesh.reasons.what import MESSAGE, What
 from mesh.remote_names import UNREACHABLE, WAY, is_site, split
 from mesh.reserved import reserved
 from mesh.routing.decision_table import DecisionTable
+from mesh.routing.forward_stages import Keeping
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.origin import Local, Origin
 from mesh.routing.pending_forward import HERE, SOMEBODY, PendingForward
@@ -274,7 +275,8 @@ class Forwarder(Component):
             envelope = envelope.without(HELD)
         envelope = envelope.passed(hop, self._desk.stamp())
         entry = self.onward.add(envelope, origin, self._desk.now)
-        entry.was_sent = was_sent
+        if was_sent:
+            entry.presume_sent()
         if origin.is_local and not envelope.to:
             self._router.cache.went(envelope)
         what = " ".join(filter(None, (envelope.keys[0], envelope.domain, envelope.to)))
@@ -341,7 +343,8 @@ class Forwarder(Component):
 
     def _here_too(self, entry: PendingForward) -> None:
         """Accept the envelope of an entry here, as one of its masters."""
-        e, entry.was_sent = self._marking.here(entry), True
+        e = self._marking.here(entry)
+        entry.presume_sent()
 
         def answered(answer: Answer) -> None:
             self.tailback.record_final_answer(entry, HERE, answer)
@@ -555,9 +558,11 @@ class Forwarder(Component):
     def _restore(self, position: int, envelope: Envelope) -> None:
         envelope, first = untailed(envelope)
         entry = self.onward.add(envelope, self._local, self._desk.now)
-        entry.position, entry.warned = position, True
+        entry.change_keeping(Keeping.STORED)
+        entry.position = position
         entry.first, entry.first_was_sent, entry.sent_to = first, bool(first), SOMEBODY
-        entry.was_sent = envelope.to.startswith(OTHERS)  # perhaps, so it waits for a route
+        if envelope.to.startswith(OTHERS):  # perhaps sent, so it waits for a route
+            entry.presume_sent()
         decision = self._deciding.decide(envelope)
         is_elsewhere = decision.kind in (Kind.FORWARD, Kind.WAIT)  # other decisions wait for the peers
         self.rulings.file(entry, self._deciding.question(envelope), decision, is_elsewhere)

@@ -17,6 +17,7 @@ from mesh.errors import Expired, MeshError, TailBackFull
 from mesh.hops import is_foreign
 from mesh.mapping.decision import CHANGING
 from mesh.remote_names import WAY
+from mesh.routing.forward_stages import DONE, Keeping
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.log import Log
 from mesh.routing.origin import Origin
@@ -79,7 +80,7 @@ class OutboundBuffer:
 
     def watch(self, entry: PendingForward) -> None:
         """Watch a new entry for its warning and its expiry."""
-        if not entry.warned:
+        if not entry.keeping.is_warned:
             self._stay_young(entry)
             self._desk.wake(self._desk.now + self._desk.settings.patience)
         if len(self._due) >= self._many_due:
@@ -110,7 +111,7 @@ class OutboundBuffer:
         if entry.warned or entry.is_done:
             return
         if not entry.is_kept:  # in transit: the publishing node keeps it
-            entry.warned = True
+            entry.change_keeping(Keeping.PASSING_WARNED)
             self._warn_origins(entry, why)
         elif self._is_behind(entry):
             self._stay_young(entry)
@@ -124,10 +125,10 @@ class OutboundBuffer:
                 )
                 self.refuse(entry, error)
         elif entry.envelope.persistent:
-            entry.warned = True
+            entry.change_keeping(Keeping.STORING)
             self._store(entry, why)
         else:
-            entry.warned = True
+            entry.change_keeping(Keeping.KEPT_WARNED)
             self._warn_origins(entry, why)
 
     def unanswered(self) -> Iterator[PendingForward]:
@@ -139,7 +140,7 @@ class OutboundBuffer:
         """Repeat the answers of a resent entry, and its warning, to its origin, as they may be lost."""
         told = [a for a in entry.told if a.first <= again.last and a.last >= again.first]
         _answer_origins(entry, told, (entry.origin,))
-        if entry.warned and (entry.position or not entry.envelope.persistent or not entry.is_kept):
+        if entry.warned and entry.keeping is not Keeping.STORING:
             self._warn_origins(entry, "", (entry.origin,))
 
     def adopt(self, entry: PendingForward) -> None:
@@ -147,8 +148,8 @@ class OutboundBuffer:
 
         The entry is kept in front of later ones.
         """
-        entry.is_kept, entry.warned = True, False
-        entry.was_sent = True  # by its first node, so never refused for space
+        entry.change_keeping(Keeping.KEPT)
+        entry.presume_sent()  # by its first node, so never refused for space
         self._stay_young(entry)
         self._desk.wake(self._desk.now + self._desk.settings.patience)
 
@@ -156,19 +157,17 @@ class OutboundBuffer:
         parcel = StoredEnvelope(tailed(entry), own=True)
         op = self._shelf.append(parcel)
 
-        entry.is_storing = True
-
         def stored(error: MeshError | None) -> None:
-            entry.is_storing = False
             if entry.is_done or error is not None:
                 self._shelf.delete_released(parcel)
             if entry.is_done:
                 return
             if error is None and not self._is_behind(entry):
+                entry.change_keeping(Keeping.STORED)
                 entry.position = parcel.position
                 self._warn_origins(entry, why)
                 return
-            entry.warned = False
+            entry.change_keeping(Keeping.KEPT)
             if error is None:
                 self._shelf.delete_released(parcel)
                 self._stay_young(entry)
@@ -192,7 +191,7 @@ class OutboundBuffer:
         stuck = self._stuck.get(entry.key)
         if stuck is None or stuck.serial >= entry.serial:
             return False
-        if stuck.is_done or stuck.position or (stuck.warned and not stuck.envelope.persistent):
+        if stuck.is_done or stuck.keeping in (Keeping.STORED, Keeping.KEPT_WARNED):
             del self._stuck[entry.key]
             return False
         return True
@@ -252,7 +251,7 @@ class OutboundBuffer:
         for first, last in self._onward.settle(entry, hop, answer.first, answer.last):
             whole = changed(answer, first=first, last=last)
             words += verdicts(entry.said, first, last) if entry.was_divided else (whole,)
-        if not entry.is_done:
+        if entry.transit is not DONE:
             entry.told += words  # at most one for each number
         was_stored = not entry.open and entry.position > 0
         if was_stored:

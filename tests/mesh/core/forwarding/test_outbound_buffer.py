@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from mesh.core.forwarding import outbound_buffer
 from mesh.core.forwarding.from_peer import FromPeer
 from mesh.mapping.rules import Rule
+from mesh.routing.forward_stages import Keeping
 from tests.mesh.core.masters import RUGBY, STOCK, Cluster, cluster
 from tests.mesh.envelopes import envelope
 from tests.mesh.store.images import standing
@@ -181,7 +182,9 @@ def test_what_a_client_here_asks_for_is_kept_also_when_another_node_brings_it_ag
         core.parts.forwarder._accept(e, origin)
     (entry,) = core.parts.forwarder.onward.entries()
     core.parts.forwarder.tailback.warn(entry)
-    assert entry.is_storing and entry.origin == bilbo, "on the disk, and whoever asks last is answered"
+    assert entry.keeping is Keeping.STORING and entry.origin == bilbo, (
+        "on the disk, and whoever asks last is answered"
+    )
 
 
 def test_how_much_waits_and_for_how_long_can_be_asked() -> None:
