@@ -83,6 +83,7 @@ from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.lastvalues import LastValues
 from mesh.core.subscribers.origins import Origins
 from mesh.core.subscribers.peer_subscriptions import PeerSubscriptions
+from mesh.core.subscribers.publishing import Publishing
 from mesh.core.subscribers.sender_check import SenderCheck
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import FeedSettling
@@ -196,7 +197,8 @@ class Parts:
         subscribing = self.subscribing = SubscriberFeeds(
             desk, disk, router, demand, questions, first, inboxes, settling, links.received, paging, sessions
         )
-        clients = self.clients = Clients(desk, router, nodes, forwarder, subscribing, sessions)
+        publishing = Publishing(desk, sessions, forwarder)
+        clients = self.clients = Clients(desk, router, nodes, publishing, subscribing, sessions)
         holdings = Holdings(desk, sessions, clients.cut_off_largest)
         services = self.services = Services(
             desk, n, nodes, questions.slow, sessions, router, balancing, sender_check
@@ -285,7 +287,7 @@ class Parts:
                 recall, gossiping, clocks, node_topics, vouching, demand, lookup, forwarder.shipping,
                 provisional, forwarder,
                 sessions, sender_check, links, wanted,
-                inboxes, last_values, routes, first, subscribing, clients,
+                inboxes, last_values, routes, first, subscribing, publishing, clients,
                 authors, shared,
                 weights, ruling, rules, inheriting, standby, strata, trees, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
