@@ -11,7 +11,7 @@ from mesh.core.context.disk import Disk
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext, is_followed
 from mesh.core.delivery.durable_bindings import Answered
-from mesh.core.delivery.router import Router, refusal
+from mesh.core.delivery.router import Router
 from mesh.core.forwarding.copy_marker import CopyMarker, untailed
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.deferred_entries import DeferredEntries
@@ -45,6 +45,7 @@ from mesh.routing.forward_stages import Keeping
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.origin import Local, Origin
 from mesh.routing.pending_forward import HERE, SOMEBODY, PendingForward
+from mesh.routing.verdict import refusal
 from mesh.sites.stream_backoff import is_for_now
 from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcomes

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.node_context import NodeContext
-from mesh.core.delivery.router import refusal
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.sites.answering import Answering, FromSite
 from mesh.core.sites.arrivals import NeighbourSite, sender_of, unfit
@@ -23,6 +22,7 @@ from mesh.core.subscribers.facts import MissedFromSite
 from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFull
 from mesh.printable import count
 from mesh.remote_names import WAY_LOST, split
+from mesh.routing.verdict import refusal
 from mesh.sites.stream_backoff import FOR_NOW
 from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.commands import Relay

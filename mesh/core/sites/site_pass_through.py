@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
-from mesh.core.delivery.router import refusal
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
@@ -31,6 +30,7 @@ from mesh.core.sites.passing import GATEWAY, passing, turn_of
 from mesh.errors import LocalError, PublishRefused, TailBackFull
 from mesh.remote_names import UNREACHABLE, WAY_LOST
 from mesh.routing.log import stream_key
+from mesh.routing.verdict import refusal
 from mesh.sites.gateways import gateway
 from mesh.sites.stores import broken
 from mesh.sites.stream_backoff import FOR_NOW

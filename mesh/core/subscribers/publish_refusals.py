@@ -6,10 +6,10 @@ from collections.abc import Callable, Container
 from typing import NamedTuple
 
 from mesh.core.context.conn import ONLY_READS
-from mesh.core.delivery.router import refusal
 from mesh.errors import BadArgument, BadName, PublishRefused, RemoteError
 from mesh.names import PUTS, QUEUE, SENDS, kind_of
 from mesh.reserved import of_queue
+from mesh.routing.verdict import refusal
 from mesh.values import check_text
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import EVERY, LOCAL_ONLY, PERSISTENT, REQUEST, RESENT, Envelope

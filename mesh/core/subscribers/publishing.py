@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.node_context import NodeContext
-from mesh.core.delivery.router import refusal
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.subscribers.ingress import Ingress
 from mesh.core.subscribers.publish_refusals import ODD_IN_SENDS, Attempt, is_well_addressed, refusal_of
@@ -17,6 +16,7 @@ from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.errors import RemoteError
 from mesh.names import PUTS, SENDS, kind_of
+from mesh.routing.verdict import refusal
 from mesh.wire.commands import Publish
 from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, NO_RELAY, PERSISTENT, RESENT, Envelope
 
