@@ -172,17 +172,7 @@ class Parts:
         dead = DeadLetters(desk, disk, router)
         provisional = DirtyReads(desk, router, mapping, lambda feed: sessions.speak(feed, DIRTY))
         forwarder = self.forwarder = Forwarder(
-            desk,
-            disk,
-            router,
-            n,
-            nodes,
-            mapping,
-            provenance,
-            dead,
-            sessions.answer_client,
-            merging.had,
-            provisional,
+            desk, disk, router, n, nodes, mapping, provenance, dead, sessions.answer_client, provisional
         )
         copies = Copies(desk, mapping, log, disk)
         links = self.links = DataLinks(

@@ -58,6 +58,7 @@ class Router(Component):
         receivers = self.receivers = Receivers(desk, merging)
         self.clients, self.peers, self.groups = receivers.clients, receivers.peers, receivers.groups
         self.bindings, self.goes_abroad = receivers.bindings, receivers.sites_for
+        self.had = merging.had
         self.log, self.shelf = log, log.shelf
         self._disk, self._disks = disks.own, disks
         deliveries = Deliveries(desk, log, disks, merging)
