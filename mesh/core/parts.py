@@ -73,13 +73,16 @@ from mesh.core.states.state_topic_stream import StateTopicStream
 from mesh.core.states.statetopics import StateTopics
 from mesh.core.states.ways import OwnWays
 from mesh.core.status import Status
+from mesh.core.subscribers.client_feeds import ClientFeeds
 from mesh.core.subscribers.clients import Clients
 from mesh.core.subscribers.consuming import Consuming
 from mesh.core.subscribers.copies import Copies
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.firstvalues import FirstValues
+from mesh.core.subscribers.gap_reports import GapReports
 from mesh.core.subscribers.holdings import Holdings
 from mesh.core.subscribers.inboxes import Inboxes
+from mesh.core.subscribers.item_arrivals import ItemArrivals
 from mesh.core.subscribers.lastvalues import LastValues
 from mesh.core.subscribers.origins import Origins
 from mesh.core.subscribers.peer_subscriptions import PeerSubscriptions
@@ -175,17 +178,25 @@ class Parts:
             desk, disk, router, n, nodes, mapping, provenance, dead, sessions.answer_client, provisional
         )
         copies = Copies(desk, mapping, log, disk)
-        links = self.links = DataLinks(
-            desk, disk, router, n, nodes, mapping, demand, forwarder, sessions, settling, merging, copies,
-            provisional,
-        )  # fmt: skip
+        gaps = GapReports(desk, n, sessions)
+        arrivals = ItemArrivals(desk, router, n, mapping, settling, merging, copies, provisional)
+        links = self.links = DataLinks(desk, disk, router, n, nodes, demand, forwarder, gaps, arrivals)
         origins = Origins(desk, vouching, mapping, links.solicited.has_grace)
         sender_check = self.sender_check = SenderCheck(desk, n, origins, links.solicited, links.items)
-        wanted = self.wanted = PeerSubscriptions(desk, disk, router, n, demand, questions, links.received)
+        wanted = self.wanted = PeerSubscriptions(desk, disk, router, n, demand, questions, arrivals.received)
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
         first = self.first_values = FirstValues(desk, router.joining, demand, questions, lookup)
         subscribing = self.subscribing = SubscriberFeeds(
-            desk, disk, router, demand, questions, first, inboxes, settling, links.received, paging, sessions
+            desk,
+            disk,
+            router,
+            demand,
+            questions,
+            first,
+            inboxes,
+            ClientFeeds(desk, settling, paging),
+            arrivals.received,
+            sessions,
         )
         publishing = Publishing(desk, sessions, forwarder)
         clients = self.clients = Clients(desk, router, nodes, publishing, subscribing, sessions)
@@ -260,7 +271,7 @@ class Parts:
         )
         visitors = RemoteSessions(desk, gateways, answering.aliases, services.sending)
         admission = self.admission = Admission(
-            desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways
+            desk, dialler, n, meeting, censuses, recall, clients, links, self.piecework, gateways
         )
         last_values = LastValues(desk, lookup, erasing, forwarder, links)
         ruling = self.ruling = Ruling(desk, mapping, meeting, n, nodes, router, gossiping, demand)

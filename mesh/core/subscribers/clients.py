@@ -12,6 +12,7 @@ from mesh.core.context.outlet import Outlet
 from mesh.core.context.records import read_record
 from mesh.core.delivery.router import Router
 from mesh.core.routes.nodes import Nodes
+from mesh.core.subscribers.client_feeds import named
 from mesh.core.subscribers.facts import SessionAway, SessionBack, SessionClosed, SessionCutOff
 from mesh.core.subscribers.publishing import Publishing
 from mesh.core.subscribers.session import Session, subscription_of
@@ -42,7 +43,7 @@ class Clients(Component):
         subscribing: SubscriberFeeds,
         sessions: Sessions,
     ) -> None:
-        self.sessions = sessions.by_stream
+        self.sessions, self.session_of = sessions.by_stream, sessions.session_of
         self.subscribing = subscribing
         self._all = sessions
         self._nodes = nodes
@@ -63,7 +64,7 @@ class Clients(Component):
         return (on_fact(ConnEnded, self._on_conn_ended),)
 
     def _on_conn_ended(self, fact: ConnEnded) -> None:
-        session = self._all.session_of(fact.conn)
+        session = self.session_of(fact.conn)
         if session is not None:
             self.on_disconnected(session)
 
@@ -223,7 +224,7 @@ class Clients(Component):
     def _cut_off_slow(self, session: Session, feed: Feed, seconds: float) -> None:
         if session.conn is None:
             return
-        what = f"{self.subscribing.named(session, feed)} has accepted no message for {seconds:.0f} s"
+        what = f"{named(session, feed)} has accepted no message for {seconds:.0f} s"
         hint = "Read its messages faster, or see overflow= of subscribe()."
         self._cut_off(session, what, f"{what} while messages were dropped for it: disconnected", hint)
         for each in session.feeds.values():
