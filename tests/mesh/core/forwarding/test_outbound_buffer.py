@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.forwarding import outbound_buffer
+from mesh.core.forwarding import entry_expiry
 from mesh.core.forwarding.from_peer import FromPeer
 from mesh.mapping.rules import Rule
 from mesh.routing.forward_stages import Keeping
@@ -159,13 +159,13 @@ def test_trial_D_what_comes_by_a_second_way_while_it_goes_to_the_disk_is_answere
 def test_of_what_has_gone_on_nothing_stays_however_long_it_might_have_waited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(outbound_buffer, "FEW_DUE", 8)
+    monkeypatch.setattr(entry_expiry, "FEW_DUE", 8)
     c = cluster("heron", "frodo", "bilbo")
     joe, due = c.client("bilbo"), []
     for n in range(40):
         joe.publish("k", b"%d" % n, domain=RUGBY)
         joe.settled()
-        due.append(len(c["bilbo"].core.parts.forwarder.tailback._due))
+        due.append(len(c["bilbo"].core.parts.forwarder.tailback._expiry._due))
     assert max(due) <= 8 and due.count(1) > 2, "few are looked through at a time"
 
 
