@@ -11,11 +11,12 @@ from mesh.core.delivery.joining import Joining
 from mesh.errors import MeshError, StoreFull
 from mesh.hops import leg_of
 from mesh.routing.envelope_slice import EnvelopeSlice
-from mesh.routing.log import Accepted, Log, StreamLog
+from mesh.routing.log import Log
 from mesh.routing.merging import Merging
 from mesh.routing.pacing import Pacing
 from mesh.routing.sink import Sink, Targets
 from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.routing.stream_log import Accepted, StreamLog
 from mesh.routing.verdict import refusal
 from mesh.streams.multi_path_stream import MultiPathStream
 from mesh.wire.commands import Answer

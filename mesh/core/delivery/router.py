@@ -22,12 +22,13 @@ from mesh.hops import leg_of
 from mesh.names import CLIENT, OTHERS
 from mesh.reasons.what import MESSAGE, TOPIC, What
 from mesh.routing.envelope_slice import EnvelopeSlice
-from mesh.routing.log import Log, StreamLog
+from mesh.routing.log import Log
 from mesh.routing.merging import Merging
 from mesh.routing.restored_debts import RestoredDebts
 from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.routing.sink import Targets
 from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.routing.stream_log import StreamLog
 from mesh.routing.verdict import refusal
 from mesh.streams.multi_path_stream import LegsFull, MultiPathStream
 from mesh.streams.ranges import Ranges

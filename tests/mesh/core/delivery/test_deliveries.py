@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from mesh.core.delivery.deliveries import Deliveries
 from mesh.errors import MeshError, NotAvailable, StoreFull
-from mesh.routing.log import Accepted, StreamLog
 from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.routing.stream_log import Accepted, StreamLog
 from mesh.wire.commands import Answer
 from tests.mesh.envelopes import envelope
 

@@ -45,7 +45,10 @@ class Stage:
 
 @pytest.mark.parametrize(
     ("here", "abroad", "is_full", "is_half_full"),
-    [(5, 0, False, False), (6, 0, False, True), (10, 0, False, True), (11, 0, True, True), (1, 9, False, False), (1, 10, True, False), (6, 4, False, True)],
+    [
+        (5, 0, False, False), (6, 0, False, True), (10, 0, False, True), (11, 0, True, True),
+        (1, 9, False, False), (1, 10, True, False), (6, 4, False, True),
+    ],
 )  # fmt: skip
 def test_above_half_of_the_limit_only_publishers_here_may_add_and_other_sites_do_not_count(
     here: int, abroad: int, is_full: bool, is_half_full: bool
