@@ -69,12 +69,8 @@ class PeerAddressBook(Component):
         self._remembers = desk.settings.remember
         self._seeds = {address: Seed(CONFIG) for address in desk.settings.seeds}
         nodes = self._nodes = RememberedNodes(desk, disk)
-        self.met, self.key_of, self.has_met, self.was_met = (
-            nodes.met,
-            nodes.key_of,
-            nodes.has_met,
-            nodes.was_met,
-        )
+        self.met, self.key_of = nodes.met, nodes.key_of
+        self.has_met, self.was_met = nodes.has_met, nodes.was_met
         self.keep_queued, self.with_queued = nodes.keep_queued, nodes.with_queued
         self._is_alive = is_alive
         self._is_occupied = is_occupied
