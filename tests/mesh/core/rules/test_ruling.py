@@ -203,7 +203,7 @@ def test_who_still_goes_by_rules_of_some_changes_ago_is_asked(soon: float) -> No
     assert bilbo.metric("published") == 1
     net.until(lambda: ear.contents == [b"1"])
     net.run(SWITCH + ENDS + 1)
-    assert frodo.core.parts.demand._beside == ()
+    assert frodo.core.parts.demand.is_changing is False
     assert set(frodo.core.parts.gossiping._balanced) == {"heron"}
 
 
