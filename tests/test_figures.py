@@ -15,7 +15,7 @@ from mesh.config import DAY, FIELDS, MIB, Limits, Snapshots, TimingSettings
 from mesh.core.access import authenticator
 from mesh.core.asking import lookup
 from mesh.core.context import node_context, settings
-from mesh.core.peers import peer_address_book, rounds
+from mesh.core.peers import peer_address_book, remembered_nodes, rounds
 from mesh.discovery import advert_limiter, listening, relay, rumor_evidence, rumor_queue
 from mesh.discovery import state as node_state
 from mesh.discovery.detector import AGAIN
@@ -74,7 +74,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         (
             "remembers up to {} nodes for a week after their last contact. At its next start it dials the"
             " last {} of them",
-            (peer_address_book.MET, peer_address_book.DIALLED),
+            (remembered_nodes.MET, peer_address_book.DIALLED),
         ),
         ("Every {:w} (`timing.state`) each node publishes", (TIMING.state,)),
         ("Up to {} nodes, every node receives every state", (listening.FULL,)),
@@ -248,4 +248,4 @@ def test_trial_B9_a_node_waits_60_times_as_long_for_a_node_and_a_week_for_whom_i
     assert times and int(times[1]) * LIMITS.linger == CORE["peer_linger"]
     assert "for 60 times `linger`" in page("journeys/publish.md") and int(times[1]) == 60
     assert "for a week after their last contact" in page("finding.md")
-    assert peer_address_book.FORGOTTEN == WEEK_NS
+    assert remembered_nodes.FORGOTTEN == WEEK_NS

@@ -22,7 +22,6 @@ from mesh.core.subscribers.clients import Clients
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.facts import HolderGone, HolderLives
 from mesh.core.subscribers.session import Session
-from mesh.core.subscribers.sessions import Sessions
 from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, Hello, Refuse, Welcome
 from mesh.wire.limits import VERSION_MIN
 from mesh.wire.spoken import OF_VERSION_1
@@ -40,7 +39,6 @@ class Admission(Component):
         censuses: Censuses,
         recall: Recall,
         clients: Clients,
-        sessions: Sessions,
         links: DataLinks,
         piecework: MessageFragments,
     ) -> None:
@@ -54,7 +52,6 @@ class Admission(Component):
         self._censuses = censuses
         self._recall = recall
         self._clients = clients
-        self._sessions = sessions
         self._links = links
         self._roles = desk.face.connection_roles
         self._agree = piecework.agree  # on features
@@ -86,7 +83,7 @@ class Admission(Component):
             assert command.node is not None  # checked by the authenticator
             role.on_opened(conn, command.node)
             return
-        session, peer = self._sessions.session_of(conn), self._neighbours.of(conn)
+        session, peer = self._clients.session_of(conn), self._neighbours.of(conn)
         if peer is not None:
             self._meeting.connected(conn, peer)
             self._censuses.compare(conn, command.alive)

@@ -56,16 +56,20 @@ from mesh.core.states.state_topic_stream import StateTopicStream
 from mesh.core.states.statetopics import StateTopics
 from mesh.core.states.ways import OwnWays
 from mesh.core.status import Status
+from mesh.core.subscribers.client_feeds import ClientFeeds
 from mesh.core.subscribers.clients import Clients
 from mesh.core.subscribers.consuming import Consuming
 from mesh.core.subscribers.copies import Copies
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.firstvalues import FirstValues
+from mesh.core.subscribers.gap_reports import GapReports
 from mesh.core.subscribers.holdings import Holdings
 from mesh.core.subscribers.inboxes import Inboxes
+from mesh.core.subscribers.item_arrivals import ItemArrivals
 from mesh.core.subscribers.lastvalues import LastValues
 from mesh.core.subscribers.origins import Origins
 from mesh.core.subscribers.peer_subscriptions import PeerSubscriptions
+from mesh.core.subscribers.publishing import Publishing
 from mesh.core.subscribers.sender_check import SenderCheck
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import FeedSettling
@@ -150,32 +154,31 @@ class Parts:
         dead = self.dead = DeadLetters(desk, disk, router)
         provisional = DirtyReads(desk, router, mapping, lambda feed: sessions.speak(feed, DIRTY))
         forwarder = self.forwarder = Forwarder(
-            desk,
-            disk,
-            router,
-            n,
-            nodes,
-            mapping,
-            provenance,
-            dead,
-            sessions.answer_client,
-            merging.had,
-            provisional,
+            desk, disk, router, n, nodes, mapping, provenance, dead, sessions.answer_client, provisional
         )
         copies = Copies(desk, mapping, log, disk)
-        links = self.links = DataLinks(
-            desk, disk, router, n, nodes, mapping, demand, forwarder, sessions, settling, merging, copies,
-            provisional,
-        )  # fmt: skip
+        gaps = GapReports(desk, n, sessions)
+        arrivals = ItemArrivals(desk, router, n, mapping, settling, merging, copies, provisional)
+        links = self.links = DataLinks(desk, disk, router, n, nodes, demand, forwarder, gaps, arrivals)
         origins = Origins(desk, vouching, mapping, links.solicited.has_grace)
         sender_check = self.sender_check = SenderCheck(desk, n, origins, links.solicited, links.items)
-        wanted = self.wanted = PeerSubscriptions(desk, disk, router, n, demand, questions, links.received)
+        wanted = self.wanted = PeerSubscriptions(desk, disk, router, n, demand, questions, arrivals.received)
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
         first = self.first_values = FirstValues(desk, router.joining, demand, questions, lookup)
         subscribing = self.subscribing = SubscriberFeeds(
-            desk, disk, router, demand, questions, first, inboxes, settling, links.received, paging, sessions
+            desk,
+            disk,
+            router,
+            demand,
+            questions,
+            first,
+            inboxes,
+            ClientFeeds(desk, settling, paging),
+            arrivals.received,
+            sessions,
         )
-        clients = self.clients = Clients(desk, router, nodes, forwarder, subscribing, sessions)
+        publishing = Publishing(desk, sessions, forwarder)
+        clients = self.clients = Clients(desk, router, nodes, publishing, subscribing, sessions)
         holdings = Holdings(desk, sessions, clients.cut_off_largest)
         audience = Audience(nodes, questions.slow)
         presence = self.presence = Presence(desk, n, nodes, audience)
@@ -184,7 +187,7 @@ class Parts:
         strata = self.strata = LiveStrata(desk, mapping, n, nodes)
         trees = Trees(desk, mapping, nodes, questions, strata)
         admission = self.admission = Admission(
-            desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework
+            desk, dialler, n, meeting, censuses, recall, clients, links, self.piecework
         )
         last_values = LastValues(desk, lookup, erasing, forwarder, links)
         ruling = self.ruling = Ruling(desk, mapping, meeting, n, nodes, router, gossiping, demand)
@@ -203,7 +206,7 @@ class Parts:
                 recall, gossiping, Clocks(desk, n), node_topics, vouching, demand, lookup, forwarder.shipping,
                 provisional, forwarder,
                 sessions, sender_check, links, wanted,
-                inboxes, last_values, routes, first, subscribing, clients,
+                inboxes, last_values, routes, first, subscribing, publishing, clients,
                 authors, shared, weights, ruling, inheriting, standby, strata, trees, admission, status,
                 Consuming(desk), presence, members,
                 *(component for feature in self._features for component in feature.components),

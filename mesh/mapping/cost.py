@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mesh.errors import BadXPath
-from mesh.mapping.xpath import (
+from mesh.mapping.xpath_tree import (
     Compare,
     FunctionCall,
     Junction,

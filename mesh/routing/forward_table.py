@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import takewhile
 
+from mesh.routing.forward_stages import DONE, SENT, SENT_AGAIN, UNSENT, Keeping
 from mesh.routing.hop_queue import HopQueue
 from mesh.routing.origin import Origin
 from mesh.routing.pending_forward import HERE, PendingForward
@@ -19,6 +20,7 @@ from mesh.wire.envelope import Envelope
 # Law 4: later entries may pass a deferred entry, which waits again after `requeue`.
 # Law 5: an entry to several masters is in several queues, each at its own pace, and stored once.
 
+KEPT, PASSING = Keeping.KEPT, Keeping.PASSING
 FORMER = 16  # former next hops of an entry that are remembered
 
 
@@ -79,7 +81,8 @@ class ForwardTable:
     def add(self, envelope: Envelope, origin: Origin, now: float) -> PendingForward:
         """Add and return an entry that has no next hop yet."""
         self._serial += 1
-        entry = PendingForward(envelope, origin, now, self._serial, is_kept=origin.is_local)
+        keeping = KEPT if origin.is_local else PASSING
+        entry = PendingForward(envelope, origin, now, self._serial, keeping)
         self._entries[entry.serial] = entry
         lane = self._lanes.setdefault(entry.key, OrderedDict())
         is_late = bool(lane) and next(reversed(lane)) > envelope.first
@@ -143,7 +146,11 @@ class ForwardTable:
                     continue
                 line.flight[entry] = None
                 line.flight_bytes += entry.size
-                entry.may_be_there, entry.was_sent = entry.was_sent, True
+                if entry.transit is UNSENT:
+                    entry.transit = SENT
+                else:
+                    assert entry.transit is not DONE
+                    entry.transit = SENT_AGAIN
                 yield entry
 
     def record_gateway(self, entry: PendingForward, hop: str, gateway: bytes) -> None:
@@ -201,16 +208,16 @@ class ForwardTable:
             self._take_out(entry, hop)
         others = entry.open if len(entry.lacking) > 1 else left
         final = [part for a, b in taken for part in others.missing(a, b)] if others else taken
-        if not entry.is_done:
+        if entry.transit is not DONE:
             self.messages -= sum(b - a + 1 for a, b in final)
         if not others:
             self.remove(entry)
         return final
 
     def remove(self, entry: PendingForward) -> None:
-        if entry.is_done:
+        if entry.transit is DONE:
             return
-        entry.is_done = True
+        entry.transit = DONE
         del self._entries[entry.serial]
         lane = self._lanes[entry.key]
         del lane[entry.envelope.first]

@@ -7,6 +7,16 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from mesh.mapping.decision import Decision, Kind
+from mesh.routing.forward_stages import (
+    DONE,
+    KEEPING_AFTER,
+    SENT,
+    SENT_AGAIN,
+    TRANSIT_AFTER,
+    UNSENT,
+    Keeping,
+    Transit,
+)
 from mesh.routing.origin import Origin
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
@@ -47,17 +57,13 @@ class PendingForward:
     origin: Origin
     arrived: float
     serial: int
+    keeping: Keeping = Keeping.PASSING
+    transit: Transit = UNSENT
     lacking: dict[str, Ranges] = field(default_factory=dict)  # next hop: numbers without a final answer
     said: list[tuple[str, Answer]] = field(default_factory=list)  # answers so far, while others are missing
     why: str = ""
     is_asking: bool = False  # waits until others have answered about its route
-    was_sent: bool = False  # may have arrived, answered or not
-    may_be_there: bool = False  # sent before, with an unknown outcome
-    warned: bool = False  # the publisher knows that it waits
     position: int = 0  # in the store
-    is_storing: bool = False  # being stored
-    is_kept: bool = False  # published or requested again by a local client
-    is_done: bool = False  # no origin waits for it
     was_divided: bool = False  # sent to several masters: one OK is not final
     former: tuple[str, ...] = ()  # earlier next hops, which may still answer
     ruling: SharedDecision | None = None  # decision that it follows
@@ -68,6 +74,53 @@ class PendingForward:
     sent_to: tuple[bytes, int] | None = None  # uuid and boot of the last next hop
     is_given: bool = False  # local clients receive it before its master
     first_was_sent: bool = False  # sent to `first`, or stored before
+
+    # --- stages -----------------------------------------------------------------------------------------
+
+    def change_transit(self, to: Transit) -> None:
+        assert to in TRANSIT_AFTER[self.transit], (self.transit, to)
+        self.transit = to
+
+    def change_keeping(self, to: Keeping) -> None:
+        assert to in KEEPING_AFTER[self.keeping], (self.keeping, to)
+        self.keeping = to
+
+    def presume_sent(self) -> None:
+        """Record that a node may have the entry, even if this process has not sent it."""
+        if self.transit is UNSENT:
+            self.change_transit(SENT)
+
+    def take_back(self) -> None:
+        """Record that the node that the entry was sent to has handed it back."""
+        if self.transit is not UNSENT:
+            self.change_transit(UNSENT)
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether the entry may have arrived, answered or not."""
+        return self.transit is SENT or self.transit is SENT_AGAIN
+
+    @property
+    def may_be_there(self) -> bool:
+        """Whether the entry was sent before it was last sent, with an unknown outcome."""
+        return self.transit is SENT_AGAIN
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no origin waits for the entry any longer."""
+        return self.transit is DONE
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a local client has published the entry, or requested it again."""
+        return self.keeping.is_kept
+
+    @property
+    def warned(self) -> bool:
+        """Whether the publisher knows that the entry waits, or will know once it is stored."""
+        return self.keeping.is_warned
+
+    # --- origins and hops -------------------------------------------------------------------------------
 
     def add_origin(self, origin: Origin) -> None:
         """Add the origin of a repeated envelope, and drop disconnected origins, which will resend it."""

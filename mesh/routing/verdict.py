@@ -1,10 +1,11 @@
-"""Combined answer of several masters to the publisher."""
+"""Answers to publishers: refusals, and the combined answer of several masters."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 
-from mesh.errors import Expired
+from mesh.errors import Expired, MeshError
 from mesh.wire.commands import Answer
+from mesh.wire.envelope import Envelope
 
 # Law: OK means that each master has the message. A refusal means that none has it. If only some accepted it,
 # the answer is PARTLY_REFUSED with the names of both. A master that never answered may have it: EXPIRED
@@ -34,3 +35,7 @@ def _verdict(said: Said, first: int, last: int) -> Answer:
             one.domain, first, last, PARTLY_REFUSED, 0, f"{', '.join(took)} accepted it, but {whys}"
         )
     return Answer(one.domain, first, last, one.state, sum(a.matched for a in took.values()), one.text)
+
+
+def refusal(envelope: Envelope, error: MeshError) -> Answer:
+    return Answer(envelope.domain, envelope.first, envelope.last, state=error.code, text=str(error))

@@ -17,6 +17,7 @@ from mesh.core.delivery.cache import Cache
 from mesh.core.forwarding.route_decisions import RouteDecisions
 from mesh.core.states.route_proofs import RouteProofs
 from mesh.core.subscribers.datalink import DataLinks
+from mesh.core.subscribers.gap_reports import GapReports
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.subscribing import SubscriberFeeds
 from mesh.discovery.detector import Detector
@@ -193,7 +194,7 @@ def wrong_order_after_restart() -> list[Patch]:
 
 
 def gap_ends_here() -> list[Patch]:
-    return [(DataLinks, "_missed", lambda self, source, path, messages: None)]
+    return [(GapReports, "report_from_peer", lambda self, source, path, messages: None)]
 
 
 def given_up_too_soon() -> list[Patch]:

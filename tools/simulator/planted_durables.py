@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from mesh.core.delivery import durable_bindings, router
+from mesh.core.delivery import durable_bindings, receivers
 from mesh.core.delivery.router import Router
 from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, SECOND
@@ -16,10 +16,15 @@ Patch = tuple[Any, str, Any]
 
 def bound_as_clients_are() -> list[Patch]:
     """Bind a message at nodes that receive it for their clients, in addition to its master."""
-    relay = Router.relay
+    init = Router.__init__
 
-    def keeps(self: Any, parcel: Any) -> None:
-        relay(self, parcel)
+    def binds(self: Any, *args: Any) -> None:
+        init(self, *args)
+        relay = self.relay
+        self.relay = lambda parcel: keeps(self, relay, parcel)
+
+    def keeps(self: Any, relay: Any, parcel: Any) -> None:
+        relay(parcel)
         if parcel.envelope.to or parcel.envelope.flags & (ERASED | LOCAL_ONLY):
             return
         with patch.object(
@@ -27,12 +32,12 @@ def bound_as_clients_are() -> list[Patch]:
         ):
             self.bindings.redeliver(parcel.envelope, lambda answer: None)
 
-    return [(Router, "relay", keeps)]
+    return [(Router, "__init__", binds)]
 
 
 def every_master_binds() -> list[Patch]:
     allowed = durable_bindings.NOT_FOR_THEM & ~SECOND
-    return [(router, "NOT_FOR_THEM", allowed)]
+    return [(receivers, "NOT_FOR_THEM", allowed)]
 
 
 # Seed, broken law and patches by the name of the bug.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.forwarding.entry_routing import EntryRouting
 from mesh.core.rules.shared import Shared
 from mesh.mapping.claims import Claims
 from mesh.mapping.mapping import Mapping
@@ -29,7 +29,7 @@ def claims_stay() -> list[Patch]:
 
 def no_review() -> list[Patch]:
     """Do not route waiting messages again."""
-    return [(Forwarder, "review", lambda self: None)]
+    return [(EntryRouting, "review", lambda self: None)]
 
 
 def lower_wins() -> list[Patch]:

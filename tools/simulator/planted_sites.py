@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.forwarding.local_master import LocalMaster
 from mesh.core.sites import passing, site_relay, sitefeed
 from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.gateway_relay import GatewayRelay
@@ -69,12 +69,12 @@ def by_the_gateway() -> list[Patch]:
 
 def stamped_anew() -> list[Patch]:
     """Assign a new timestamp at each site."""
-    shared = Forwarder._shared_stamp
+    shared = LocalMaster.shared_stamp
 
     def stamp(self: Any, envelope: Any) -> int:
         return 0 if is_foreign(envelope.sender) else shared(self, envelope)
 
-    return [(Forwarder, "_shared_stamp", stamp)]
+    return [(LocalMaster, "shared_stamp", stamp)]
 
 
 def last_to_come_stays() -> list[Patch]:

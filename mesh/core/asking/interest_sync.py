@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from mesh.core.asking.aims import TURN, Aims
 from mesh.core.asking.facts import Unwanted
+from mesh.core.asking.query_sources import QuerySources
 from mesh.core.context.component import Component
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, on_fact
@@ -15,21 +16,16 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.routes.nodes import Nodes
 from mesh.core.routes.unresponsive_peers import UnresponsivePeers
-from mesh.mapping.decision import Sources, Use
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
-from mesh.patterns import SYSTEM
 from mesh.reasons.reason import reason
 from mesh.reasons.verdict import EVERYONE
 from mesh.reasons.what import TOPIC, What
-from mesh.reserved import OF_USERS
-from mesh.routing.interest import CLIENTS, STANDBY, Interests, PeerInterest
+from mesh.routing.interest import CLIENTS, Interests, PeerInterest
 from mesh.routing.told import MORE, in_one, parts
 from mesh.wire.commands import Interest, Query
-from mesh.wire.envelope import Envelope
 from mesh.wire.limits import FRAME, INTEREST_FRAME, PIECES, XPATH
 from mesh.wire.replies import Reason
-from mesh.wire.spoken import KINDS
 
 ASKED = 64  # queries of one topic that are examined
 
@@ -48,8 +44,10 @@ class InterestSync(Component):
         self.interests = Interests()
         self._desk = desk
         self._mapping = mapping
-        self._ways = frozenset(rule.node for rule in mapping.rules)
-        self._beside: tuple[Mapping, ...] = ()  # other rules that also apply during a change
+        named = self._named = QuerySources(mapping, nodes, neighbours)
+        self.row, self.sources, self.targets = named.row, named.sources, named.targets
+        self.is_relayed, self.is_way = named.is_relayed, named.is_way
+        self.stands_for, self.is_reachable = named.stands_for, named.is_reachable
         self._nodes = nodes
         self._neighbours = neighbours
         self._slow = slow
@@ -70,25 +68,19 @@ class InterestSync(Component):
 
         Queries that had the same sources may then have different ones.
         """
-        mapping = self._mapping
-        self._beside = tuple(Mapping(mapping.me, rules, mapping.scope) for rules in others)
-        self._ways = frozenset(rule.node for rules in (mapping.rules, *others) for rule in rules)
+        self._named.expect(*others)
         self._aims.regroup(self.row)
         self._desk.say_last(RoutesChanged())
 
     @property
     def has_ways(self) -> bool:
         """Whether nodes may forward messages of other masters."""
-        return not self._mapping.is_plain or bool(self._beside)
+        return self._named.has_ways
 
     @property
     def is_changing(self) -> bool:
         """Whether queries also follow other rules, during a change of rules and for a while after."""
-        return bool(self._beside)
-
-    def is_way(self, node: str) -> bool:
-        """Return whether that node may forward messages of other masters."""
-        return node in self._ways
+        return self._named.is_changing
 
     def want(self, query: Query, by: bytes = CLIENTS) -> None:
         """Add one request of a requester for a query, and send the query to its targets if needed."""
@@ -116,18 +108,6 @@ class InterestSync(Component):
     def features(self) -> Sequence[str]:
         return (XPATH,)
 
-    def row(self, query: Query) -> Hashable:
-        """Return the key of a query's sources.
-
-        Queries with the same key have the same sources.
-        """
-        if _is_own(query):
-            return None
-        row = self._mapping.row_of_query(query.kind, query.text, query.domain)
-        if self._beside:
-            row = row, *(m.row_of_query(query.kind, query.text, query.domain) for m in self._beside)
-        return row if query.kind in KINDS else (query.kind, row)
-
     def refresh(self) -> None:
         """Look up the targets again, after nodes have appeared or disappeared."""
         self._aims.refresh()
@@ -151,55 +131,6 @@ class InterestSync(Component):
             group = self._aims.group(self.row(query), frozenset(self.interests.wanted_by(query)))
             if group is not None and self._aims.is_late(group):
                 self._send_interests(self.interests.aim(query, group.targets, self._desk.now))
-
-    def sources(self, query: Query, use: Use = Use.SUBSCRIBE) -> Sources:
-        """Return the nodes that the rules name for the query.
-
-        With several masters a GET names another one each time. Queries for system topics have no sources, as
-        each node publishes these for its own clients only.
-        """
-        if _is_own(query):
-            return Sources()
-        return self._mapping.sources(query.kind, query.text, query.domain, self._nodes, use)
-
-    def targets(self, query: Query, by: Collection[bytes], named: Sources | None = None) -> set[bytes]:
-        """Return the uuids of the peers to ask for the query of the requesters `by`.
-
-        `named` has the sources if they are known.
-        """
-        sources = self._with_beside(named or self.sources(query), query)
-        names = sources.hops
-        if STANDBY in by:
-            names = (*names, *self._mapping.partners(query.kind, query.text, query.domain))
-        hops = {peer.node.uuid for name in names if (peer := self._nodes.named(name)) is not None}
-        if len(by) == 1:
-            hops -= set(by)  # that peer would only ask this node
-        if sources.everyone and CLIENTS in by:
-            hops |= {peer.node.uuid for peer in self._nodes.usable()}
-        if query.kind not in KINDS:
-            hops = {uuid for uuid in hops if query.kind in self._neighbours.peers[uuid].speaks}
-        return hops
-
-    def is_relayed(self, query: Query) -> bool:
-        """Return whether this node also fetches messages of other masters for the query."""
-        return bool(self._with_beside(self.sources(query), query).hops)
-
-    def _with_beside(self, sources: Sources, query: Query) -> Sources:
-        """Return `sources`, extended by the sources that the other rules in use name."""
-        if not self._beside or _is_own(query):
-            return sources
-        more = [m.sources(query.kind, query.text, query.domain, self._nodes) for m in self._beside]
-        hops = dict.fromkeys(hop for each in (sources, *more) for hop in each.hops)
-        everyone = any(each.everyone for each in (sources, *more))
-        return Sources(tuple(hops), everyone, sources.masters, sources.away)
-
-    def stands_for(self, key: str, e: Envelope) -> tuple[str, ...]:
-        """Return the masters of the message if all are unreachable and this node replaces them, else none."""
-        return self._mapping.stands_for(key, e, self._nodes)
-
-    def is_reachable(self, query: Query) -> bool:
-        """Return whether all sources that the rules name for the query are reachable."""
-        return not self.sources(query).away
 
     def say_all(self, peer: Peer, conn: Conn) -> None:
         """Send a peer that has logged in all queries for it, with our positions."""
@@ -309,8 +240,3 @@ class InterestSync(Component):
                     self._send_interest(peer.data, interest)
                 self._slow.tells(uuid, interest.version)
                 self._neighbours.review_login(peer)
-
-
-def _is_own(query: Query) -> bool:
-    """Return whether the query is for values that each node has only for its own clients."""
-    return query.text.startswith(SYSTEM) and not query.text.startswith(OF_USERS)

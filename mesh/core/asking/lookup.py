@@ -197,11 +197,9 @@ class Lookup(Component):
             if unasked := found.add_replies(replies, query):
                 self._desk.count("unasked", unasked)
             lacking = [node for node in missing if node in everybody.hops]
-            while lacking and spare:  # a missing node may be failing unnoticed
-                peer = self._nodes.named(spare.pop(0))
-                if peer is not None and self._nodes.is_alive(peer.node.name):
-                    ask({peer.node.uuid})
-                    return
+            if lacking and (uuid := self._next_alive(spare)):  # a missing node may be failing unnoticed
+                ask({uuid})
+                return
             found.away += lacking
             found.missing = missing
             if after:
@@ -210,6 +208,14 @@ class Lookup(Component):
             then(found)
 
         ask(self._demand.targets(query, {by}, sources))
+
+    def _next_alive(self, names: list[str]) -> bytes | None:
+        """Remove the names before the first reachable node with its own, and return that node's uuid."""
+        while names:
+            peer = self._nodes.named(names.pop(0))
+            if peer is not None and self._nodes.is_alive(peer.node.name):
+                return peer.node.uuid
+        return None
 
     def _begins(self, query: Query, found: LookupResult, life: int, is_own: bool) -> None:
         for value in found.values:

@@ -88,7 +88,7 @@ class DeferredEntries:
 
         `is_changing` means that the hop gives changing rules as the reason.
         """
-        entry.was_sent = False
+        entry.take_back()
         self._defer(entry, why if is_changing else f"{RULES}{why}")
         self._plan(entry)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from mesh.core.context.node_context import NodeContext
-from mesh.core.delivery.router import refusal
 from mesh.core.forwarding.from_peer import FromPeer
 from mesh.core.forwarding.peer_sender import PeerSender
 from mesh.core.forwarding.provenance import Provenance
@@ -15,6 +14,7 @@ from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefuse
 from mesh.hops import inside, is_foreign
 from mesh.names import PUTS
 from mesh.routing.origin import Origin
+from mesh.routing.verdict import refusal
 from mesh.wire.envelope import (
     FORCE_QUEUING,
     HELD,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 
@@ -12,11 +11,12 @@ from mesh.core.context.disk import Disk
 from mesh.core.context.node_context import NodeContext
 from mesh.core.forwarding.copy_marker import tailed
 from mesh.core.forwarding.deadletters import DeadLetters
+from mesh.core.forwarding.entry_expiry import RETRY, EntryExpiry
+from mesh.core.forwarding.outbound_size import OutboundSize
 from mesh.core.forwarding.route_decisions import CIRCULAR
-from mesh.errors import Expired, MeshError, TailBackFull
-from mesh.hops import is_foreign
+from mesh.errors import MeshError, TailBackFull
 from mesh.mapping.decision import CHANGING
-from mesh.remote_names import WAY
+from mesh.routing.forward_stages import DONE, Keeping
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.log import Log
 from mesh.routing.origin import Origin
@@ -24,19 +24,12 @@ from mesh.routing.pending_forward import HERE, PendingForward
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.verdict import PARTLY_REFUSED, verdicts
 from mesh.sites.refusals import is_for_now
-from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
-from mesh.wire.expiry import expiry
-from mesh.wire.replies import Depth
-
-NEVER = 2**62  # ns since 1970
-RETRY = 1.0  # s until a retry
-FEW_DUE = 1024  # size above which `_due` is compacted
 
 
 class OutboundBuffer:
-    """The waiting entries of `onward`: their warnings, storage, expiry and final answers.
+    """The waiting entries of `onward`: their warnings, storage and final answers.
 
     `keep` remembers a refusal for resent messages.
     """
@@ -71,23 +64,19 @@ class OutboundBuffer:
         self._stuck: dict[
             tuple[bytes, str], PendingForward
         ] = {}  # by stream: entries that could not be stored
-        # (expiry, serial). The entry itself would stay in memory until it expires.
-        self._due: list[tuple[int, int]] = []
-        self._many_due = FEW_DUE
+        self._expiry = EntryExpiry(desk, onward, self.record_final_answer)
+        self._expire_in_time = self._expiry.add
+        size = self._size = OutboundSize(desk, onward)
+        self.age, self.depth, self.is_half_full = size.age, size.depth, size.is_half_full
 
     # --- waiting ----------------------------------------------------------------------------------------
 
     def watch(self, entry: PendingForward) -> None:
         """Watch a new entry for its warning and its expiry."""
-        if not entry.warned:
+        if not entry.keeping.is_warned:
             self._stay_young(entry)
             self._desk.wake(self._desk.now + self._desk.settings.patience)
-        if len(self._due) >= self._many_due:
-            self._due = [due for due in self._due if self._onward.entry(due[1])]
-            heapq.heapify(self._due)
-            self._many_due = max(FEW_DUE, 2 * len(self._due))
-        heapq.heappush(self._due, (self._void_at(entry.envelope), entry.serial))
-        self._wake_for_due()
+        self._expire_in_time(entry)
 
     def warn(self, entry: PendingForward, why: str = "") -> None:
         """Warn the publisher that an entry waits, once a persistent entry is on disk.
@@ -110,24 +99,24 @@ class OutboundBuffer:
         if entry.warned or entry.is_done:
             return
         if not entry.is_kept:  # in transit: the publishing node keeps it
-            entry.warned = True
+            entry.change_keeping(Keeping.PASSING_WARNED)
             self._warn_origins(entry, why)
         elif self._is_behind(entry):
             self._stay_young(entry)
-        elif self._is_full():
+        elif self._size.is_full:
             if entry.was_sent:  # the master may have it, so it must not be refused
                 self._stick(entry)
             else:
                 error = TailBackFull(
-                    self._full_text(entry),
+                    self._size.full_text(entry),
                     hint="Publish more slowly, or see `mesh ls` for unreachable masters.",
                 )
                 self.refuse(entry, error)
         elif entry.envelope.persistent:
-            entry.warned = True
+            entry.change_keeping(Keeping.STORING)
             self._store(entry, why)
         else:
-            entry.warned = True
+            entry.change_keeping(Keeping.KEPT_WARNED)
             self._warn_origins(entry, why)
 
     def unanswered(self) -> Iterator[PendingForward]:
@@ -139,7 +128,7 @@ class OutboundBuffer:
         """Repeat the answers of a resent entry, and its warning, to its origin, as they may be lost."""
         told = [a for a in entry.told if a.first <= again.last and a.last >= again.first]
         _answer_origins(entry, told, (entry.origin,))
-        if entry.warned and (entry.position or not entry.envelope.persistent or not entry.is_kept):
+        if entry.warned and entry.keeping is not Keeping.STORING:
             self._warn_origins(entry, "", (entry.origin,))
 
     def adopt(self, entry: PendingForward) -> None:
@@ -147,8 +136,8 @@ class OutboundBuffer:
 
         The entry is kept in front of later ones.
         """
-        entry.is_kept, entry.warned = True, False
-        entry.was_sent = True  # by its first node, so never refused for space
+        entry.change_keeping(Keeping.KEPT)
+        entry.presume_sent()  # by its first node, so never refused for space
         self._stay_young(entry)
         self._desk.wake(self._desk.now + self._desk.settings.patience)
 
@@ -156,19 +145,17 @@ class OutboundBuffer:
         parcel = StoredEnvelope(tailed(entry), own=True)
         op = self._shelf.append(parcel)
 
-        entry.is_storing = True
-
         def stored(error: MeshError | None) -> None:
-            entry.is_storing = False
             if entry.is_done or error is not None:
                 self._shelf.delete_released(parcel)
             if entry.is_done:
                 return
             if error is None and not self._is_behind(entry):
+                entry.change_keeping(Keeping.STORED)
                 entry.position = parcel.position
                 self._warn_origins(entry, why)
                 return
-            entry.warned = False
+            entry.change_keeping(Keeping.KEPT)
             if error is None:
                 self._shelf.delete_released(parcel)
                 self._stay_young(entry)
@@ -192,7 +179,7 @@ class OutboundBuffer:
         stuck = self._stuck.get(entry.key)
         if stuck is None or stuck.serial >= entry.serial:
             return False
-        if stuck.is_done or stuck.position or (stuck.warned and not stuck.envelope.persistent):
+        if stuck.is_done or stuck.keeping in (Keeping.STORED, Keeping.KEPT_WARNED):
             del self._stuck[entry.key]
             return False
         return True
@@ -215,30 +202,6 @@ class OutboundBuffer:
         whys = {hop: "has not answered yet" if self._is_alive(hop) else "away" for hop in entry.hops}
         return ", ".join(f"{hop} ({why})" for hop, why in whys.items())
 
-    def _is_full(self) -> bool:
-        s = self._desk.settings
-        return self._onward.messages > s.tailback_count or self._onward.bytes > s.tailback_bytes
-
-    def is_half_full(self) -> bool:
-        """Return whether only publishers of this node may add entries.
-
-        Direct messages to other sites do not count: two sites full of them for each other would block
-        forever.
-        """
-        s, onward = self._desk.settings, self._onward
-        if 2 * onward.messages <= s.tailback_count and 2 * onward.bytes <= s.tailback_bytes:
-            return False
-        away = [line for hop in onward.hops() if hop.startswith(WAY) for line in onward.lines(hop)]
-        messages = onward.messages - sum(line.messages for line in away)
-        size = onward.bytes - sum(line.bytes for line in away)
-        return 2 * messages > s.tailback_count or 2 * size > s.tailback_bytes
-
-    def _full_text(self, entry: PendingForward) -> str:
-        waiting, me = self._onward.messages - entry.messages, self._desk.me.name
-        return (
-            f"The outbound buffer of {me} holds {waiting} messages and has no room for {entry.messages} more."
-        )
-
     # --- final answers ----------------------------------------------------------------------------------
 
     def record_final_answer(self, entry: PendingForward, hop: str, answer: Answer) -> None:
@@ -252,7 +215,7 @@ class OutboundBuffer:
         for first, last in self._onward.settle(entry, hop, answer.first, answer.last):
             whole = changed(answer, first=first, last=last)
             words += verdicts(entry.said, first, last) if entry.was_divided else (whole,)
-        if not entry.is_done:
+        if entry.transit is not DONE:
             entry.told += words  # at most one for each number
         was_stored = not entry.open and entry.position > 0
         if was_stored:
@@ -301,76 +264,7 @@ class OutboundBuffer:
                 self._stay_young(entry)
                 self._desk.wake(quiet + patience)
         with self._disk.together():
-            while self._due and self._due[0][0] <= self._desk.believed:
-                _, serial = heapq.heappop(self._due)
-                if waiting := self._onward.entry(serial):
-                    self._expire(waiting)
-        self._wake_for_due()
-
-    def _wake_for_due(self) -> None:
-        if self._due:
-            self._desk.wake(self._desk.now + max(0, self._due[0][0] - self._desk.believed) / 1e9)
-
-    def _void_at(self, envelope: Envelope) -> int:
-        return min(self._expiry_of(envelope), envelope.expires or self._expiry_of(envelope))
-
-    def _expiry_of(self, envelope: Envelope) -> int:
-        """Return when an entry has waited long enough, in ns since 1970, whatever its own time to live.
-
-        A message that another site keeps has no such limit, unless it is a direct message.
-        """
-        if is_foreign(envelope.sender) and not envelope.to:
-            return NEVER
-        return envelope.route[-1].at + int(self._desk.settings.tailback_ttl * 1e9)
-
-    def _expire(self, entry: PendingForward) -> None:
-        """Refuse the expired messages of an entry, except those in flight."""
-        e, end = entry.envelope, self._expiry_of(entry.envelope)
-        void_at = {n: min(expiry(e, i) or end, end) for i, n in enumerate(e.number_list(range(e.count)))}
-        for hop in entry.hops:
-            if self._onward.is_under_way(entry, hop):
-                continue  # it may have been accepted there in time
-            void = Ranges.of(number for number, at in void_at.items() if at <= self._desk.believed)
-            for first, last in [part for run in entry.lacking[hop] for part in void.common(*run)]:
-                self._give_up(entry, hop, first, last)
-        if not entry.is_done:
-            soon = self._desk.believed + int(RETRY * 1e9)
-            again = min(at for number, at in void_at.items() if number in entry.open)
-            heapq.heappush(self._due, (max(again, soon), entry.serial))
-
-    def _give_up(self, entry: PendingForward, hop: str, first: int, last: int) -> None:
-        error = Expired(
-            f"The message expired on {self._desk.me.name} while it waited for {hop or 'a master'}."
-        )
-        self._desk.count("expired", last - first + 1)
-        self.record_final_answer(
-            entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error))
-        )
-
-    def age(self) -> float:
-        """Return the age in s of the oldest waiting message, judged by the first entry of each queue.
-
-        Entries without a warning do not count; without any other the age is 0.
-        """
-        lines = [line for hop in self._onward.hops() for line in self._onward.lines(hop)]
-        first = [entry for line in lines if (entry := next(iter(line), None)) is not None and entry.warned]
-        now = self._desk.believed
-        return max([0.0, *((now - each.envelope.route[-1].at) / 1e9 for each in first)])
-
-    def depth(self, hop: str) -> Depth:
-        """Return the backlog for a node, without entries whose publishers were not warned.
-
-        For "" this is the backlog of messages whose node is unknown.
-        """
-        messages = size = 0
-        oldest = self._desk.believed  # never negative, even if a clock went back
-        for line in self._onward.lines(hop):
-            entries = list(line)
-            early = [e for e in entries if not e.warned]  # they may be answered any moment now
-            messages += line.messages - sum(e.lacking[hop].count() for e in early)
-            size += line.bytes - sum(e.size for e in early)
-            oldest = min([oldest, *(e.envelope.route[-1].at for e in entries if e.warned)])
-        return Depth(messages=messages, bytes=size, age=(self._desk.believed - oldest) / 1e9)
+            self._expiry.tick()
 
 
 def _answer_origins(entry: PendingForward, words: Iterable[Answer], whom: Iterable[Origin]) -> None:

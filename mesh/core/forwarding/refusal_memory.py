@@ -9,10 +9,13 @@ from msgspec.structs import replace
 
 from mesh.errors import PublishRefused
 from mesh.flow.bounded import Bounded
+from mesh.routing.origin import Origin
+from mesh.sites.refusals import is_for_now
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 
+WARNING = "FORWARD_WARNING"
 MOST = 4096  # streams whose refusals are remembered
 EACH = 1024  # refusals of one stream
 
@@ -44,6 +47,12 @@ class RefusalMemory:
             said[refusal.first] = refusal
         if len(said) > EACH:
             del said[min(said)]
+
+    def answer_origin(self, origin: Origin, e: Envelope, answer: Answer) -> None:
+        """Answer the origin of an envelope, and remember a final refusal."""
+        if answer.state not in ("OK", WARNING) and not is_for_now(e.sender, answer.state, e.to):
+            self.remember(e.stream, answer)
+        origin.answer(e.stream, answer)
 
     def refusal_of(self, stream: bytes, domain: str, number: int) -> Answer | None:
         """Return the refusal of one message, or `None` if none is remembered."""

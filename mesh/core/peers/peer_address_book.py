@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
-
-import msgspec
 
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.conn import Conn
@@ -18,18 +16,16 @@ from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.facts import GivenUp, SeedEnded
+from mesh.core.peers.remembered_nodes import MET, RememberedNodes
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete, Put
 from mesh.reasons.reason import reason
 from mesh.wire.calls import AskPeer
-from mesh.wire.codec import reader
 from mesh.wire.commands import NODE_CONTROL, Introduction
 from mesh.wire.replies import Changed, PeerRow, Reason
 
 PATIENT = 4  # failed dials before silence is reported
-MET = 1024  # remembered nodes, the most recent ones
 DIALLED = 64  # of them, dialed at the next start
-FORGOTTEN = 7 * 24 * 3600 * 10**9  # ns after which a remembered node is not dialed
 LONGEST = 300  # characters of an address
 ADDRESS = re.compile(r"tcp://(?:\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|\w[\w.-]*):\d{1,5}")
 TRYING_ON = "Connecting."
@@ -54,21 +50,6 @@ class Seed:
     silent: int = 0  # consecutive failures without a reason
 
 
-class Met(msgspec.Struct, frozen=True, array_like=True):
-    """A remembered node, as it is stored.
-
-    `wall` is the time of the last contact in ns since 1970. `has_queued` means that its queues held messages
-    then.
-    """
-
-    node: Introduction
-    wall: int
-    has_queued: bool = False
-
-
-_read_met = reader(Met, 64 * 1024)
-
-
 class PeerAddressBook(Component):
     """The addresses to dial, and the remembered nodes with their addresses and first keys.
 
@@ -87,8 +68,10 @@ class PeerAddressBook(Component):
         self._dialler = dialler
         self._remembers = desk.settings.remember
         self._seeds = {address: Seed(CONFIG) for address in desk.settings.seeds}
-        self._met: dict[bytes, Met] = {}  # the latest one at the end
-        self._old: frozenset[bytes] = frozenset()  # nodes that earlier processes met
+        nodes = self._nodes = RememberedNodes(desk, disk)
+        self.met, self.key_of = nodes.met, nodes.key_of
+        self.has_met, self.was_met = nodes.has_met, nodes.was_met
+        self.keep_queued, self.with_queued = nodes.keep_queued, nodes.with_queued
         self._is_alive = is_alive
         self._is_occupied = is_occupied
         self._disk = disk
@@ -99,7 +82,7 @@ class PeerAddressBook(Component):
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskPeer, self._on_peer_change, Right.RUN),)
 
-    # --- storage ----------------------------------------------------------------------------------------
+    # --- start ------------------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
         rows = beginning.rows("peer")
@@ -108,58 +91,14 @@ class PeerAddressBook(Component):
                 if key[:1] == b"a":
                     self._seeds.setdefault(key[1:].decode(), Seed(ADDED))
                 else:
-                    self._met[key[1:]] = _read_met(row)
+                    self._nodes.restore(key[1:], row)
             except (MeshError, UnicodeDecodeError):  # addresses are only hints
                 self._desk.note("warning", "a stored peer address is damaged and was removed")
                 self._disk.later("peer", key, Delete("peer", key))
-        self._met = dict(sorted(self._met.items(), key=lambda item: item[1].wall))
-        self._old = frozenset(self._met)
-        for met in list(self._met.values())[-DIALLED:] if self._remembers else ():
-            if met.node.address and self._desk.wall - met.wall < FORGOTTEN:
-                for address in (met.node.address, *met.node.also):
-                    self._seeds.setdefault(address, Seed(REMEMBERED, node=met.node.name))
-
-    def met(self, node: Introduction) -> None:
-        """Remember a node for the next start, unless its key differs from the first one."""
-        if node.key != (self.key_of(node.uuid) or node.key):
-            return  # another node sent this key
-        known = self._met.pop(node.uuid, None)
-        kept = self._met[node.uuid] = Met(node, self._desk.wall, known is not None and known.has_queued)
-        if known is None or known.node != node or kept.wall - known.wall > FORGOTTEN // 7:
-            self._write(kept)
-        if len(self._met) > MET:
-            self._forget_node(next(iter(self._met)))
-
-    def keep_queued(self, uuid: bytes, has_queued: bool) -> None:
-        """Remember over a restart whether the queues of a remembered node hold messages."""
-        met = self._met.get(uuid)
-        if met is not None and met.has_queued != has_queued:
-            kept = self._met[uuid] = Met(met.node, met.wall, has_queued)
-            self._write(kept)
-
-    def with_queued(self, known: Container[bytes]) -> list[str]:
-        """Return the names of remembered nodes, except those in `known`, whose queues held messages."""
-        return [met.node.name for uuid, met in self._met.items() if met.has_queued and uuid not in known]
-
-    def _write(self, met: Met) -> None:
-        key = b"m" + met.node.uuid
-        self._disk.later("peer", key, Put("peer", key, msgspec.msgpack.encode(met)))
-
-    def key_of(self, uuid: bytes) -> bytes:
-        """Return the first Ed25519 key of that node, or b"" if it was never met."""
-        met = self._met.get(uuid)
-        return met.node.key if met is not None else b""
-
-    def has_met(self, uuid: bytes) -> bool:
-        return uuid in self._met
-
-    def was_met(self, uuid: bytes) -> bool:
-        """Return whether an earlier process of this node met that node."""
-        return uuid in self._old
-
-    def _forget_node(self, uuid: bytes) -> None:
-        del self._met[uuid]
-        self._disk.later("peer", b"m" + uuid, Delete("peer", b"m" + uuid))
+        self._nodes.on_restored()
+        for node in self._nodes.latest(DIALLED) if self._remembers else ():
+            for address in (node.address, *node.also):
+                self._seeds.setdefault(address, Seed(REMEMBERED, node=node.name))
 
     # --- changes by users -------------------------------------------------------------------------------
 
@@ -193,9 +132,9 @@ class PeerAddressBook(Component):
 
         Configured addresses stay. A forgotten node that is not alive is given up.
         """
-        uuids = [uuid for uuid, met in self._met.items() if what in (met.node.name, met.node.address)]
+        uuids = [node.uuid for node, _ in self._nodes if what in (node.name, node.address)]
         for uuid in uuids:
-            self._forget_node(uuid)
+            self._nodes.forget(uuid)
             if not self._is_alive(uuid):
                 self._desk.publish_fact(GivenUp(uuid))
         found = [
@@ -227,19 +166,19 @@ class PeerAddressBook(Component):
             if seed.why and not self._is_taken(address, seed):
                 row.why, row.tried = seed.why, max(0.0, (self._desk.wall - seed.tried) / 1e9)
             rows[f"{KINDS.index(seed.kind)} {address}"] = by_address[address] = row
-        for uuid, met in self._met.items():
-            seen = max(0.0, (self._desk.wall - met.wall) / 1e9)
-            address, name = met.node.address, met.node.name
+        for node, wall in self._nodes:
+            seen = max(0.0, (self._desk.wall - wall) / 1e9)
+            address, name = node.address, node.name
             if address in by_address:
                 by_address[address].node, by_address[address].seen = name, seen
             else:
-                place = f"{KINDS.index(REMEMBERED)} {address} {name} {uuid.hex()}"
+                place = f"{KINDS.index(REMEMBERED)} {address} {name} {node.uuid.hex()}"
                 rows[place] = PeerRow(address=address, kind=REMEMBERED, node=name, seen=seen)
         return rows
 
     def in_vain(self, node: str, most: int) -> Iterator[Reason]:
         """Yield reasons for the failed dials of addresses where that node may be."""
-        names = (node,) if any(met.node.name == node for met in self._met.values()) else ("", node)
+        names = (node,) if any(met.name == node for met, _ in self._nodes) else ("", node)
         failed = ((a, s.why) for a, s in self._seeds.items() if s.why and s.node in names)
         for address, why in islice(failed, most):
             yield reason("DIAL_FAILED", address=address, why=why)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from msgspec.structs import replace
 
 from mesh.core.context.component import Beginning, Component
@@ -30,7 +32,26 @@ DENIED = "DENIED"
 COPIED = "Its data directory may be a copy: start the copy with another `--data DIR`."
 NO_LINK = "the mesh denies links with {}"
 YOUNG = 30.0  # s: a node this young gives way when its name or its identity is taken
-TAKEN = ("NAME_IN_USE", "CONFLICT")  # refusal codes for a taken name or identity
+
+
+class RefusalMeaning(NamedTuple):
+    """What the refusal of a HELLO means to the refused node."""
+
+    is_reported: bool = True
+    is_for_the_younger: bool = False  # a young node stops, if the refusal is final
+    is_by_rules: bool = False  # it does not count while this node allows the link
+    refuses_link: bool = True  # of a data connection: the peer refuses the link
+    refuses_node: bool = True  # if final: the peer refuses this node
+
+
+MEANINGS = {
+    "DUEL": RefusalMeaning(is_reported=False, refuses_link=False),  # another connection stays
+    "SAME_UUID": RefusalMeaning(is_reported=False, refuses_node=False),  # it was this node itself
+    "NAME_IN_USE": RefusalMeaning(is_for_the_younger=True),
+    "CONFLICT": RefusalMeaning(is_for_the_younger=True),
+    DENIED: RefusalMeaning(is_by_rules=True),
+}
+OTHER = RefusalMeaning()  # of all other codes
 
 
 class PeerHandshake(Component):
@@ -152,34 +173,36 @@ class PeerHandshake(Component):
 
     def rejected(self, conn: Conn, r: Refuse, is_proven: bool) -> None:
         """Handle the refusal of our HELLO by the other end."""
-        peer, now = self._neighbours.of(conn), self._desk.now
+        meaning, peer, now = MEANINGS.get(r.code, OTHER), self._neighbours.of(conn), self._desk.now
+        acquaintances = self._neighbours.acquaintances
         if peer is None:  # a seed: REFUSE does not name its sender
-            peer = self._neighbours.peers.get(self._neighbours.acquaintances.who(conn.seed))
-        is_trivial = r.code in ("DUEL", "SAME_UUID")
+            peer = self._neighbours.peers.get(acquaintances.who(conn.seed))
         why = f"it refused this node: {r.reason} [{r.code}]"
-        is_news = not is_trivial and self._neighbours.acquaintances.says_no(conn, why)
+        is_news = meaning.is_reported and acquaintances.says_no(conn, why)
         if conn.seed and r.final:
-            self._neighbours.acquaintances.on_refused(conn, is_us=False)
-        ends = r.code in TAKEN and r.final and is_proven
-        if ends and self.is_young:
+            acquaintances.on_refused(conn, is_us=False)
+        if meaning.is_for_the_younger and r.final and is_proven and self.is_young:
             self._desk.publish_fact(LoginRefused(Stop(f"{r.reason}. {r.hint}", r.code)))
-        if not is_trivial:
-            text = f"{conn.endpoint} refused this node: {r.reason}. {r.hint} [{r.code}]"
-            if is_news and (peer is None or peer.link.reason != r.reason):
-                self._desk.event("refused", text, peer.node if peer else None, level="warning")
-            else:  # as before
-                self._desk.note("info", f"refused: {text}", ACCESS)
+        if meaning.is_reported:
+            self._report_refusal(conn, peer, r, is_news)
         # If this node allows the link, one of the two has not received the latest rules yet.
-        is_late = r.code == DENIED and peer is not None and not self._desk.denies(peer.node.name)
-        if peer is not None and conn.role == NODE_DATA and r.code != "DUEL" and not is_late:
+        is_late = meaning.is_by_rules and peer is not None and not self._desk.denies(peer.node.name)
+        if peer is not None and conn.role == NODE_DATA and meaning.refuses_link and not is_late:
             if conn in peer.dials[NODE_DATA]:
                 peer.dials[NODE_DATA].remove(conn)
             self._dialler.apply(peer, peer.link.on_refused(now, r.code, r.reason))
             return
         self._dialler.on_conn_ended(conn, peer)
-        if peer is not None and r.final and r.code != "SAME_UUID":  # that was this node itself
+        if peer is not None and r.final and meaning.refuses_node:
             self._dialler.apply(peer, peer.link.on_refused(now, r.code, r.reason))
             peer.reach.happens(ReachEvent.UNWELCOME, now)
+
+    def _report_refusal(self, conn: Conn, peer: Peer | None, r: Refuse, is_news: bool) -> None:
+        text = f"{conn.endpoint} refused this node: {r.reason}. {r.hint} [{r.code}]"
+        if is_news and (peer is None or peer.link.reason != r.reason):
+            self._desk.event("refused", text, peer.node if peer else None, level="warning")
+        else:  # as before
+            self._desk.note("info", f"refused: {text}", ACCESS)
 
     def mirrored(self, conn: Conn, process: bytes, address: str) -> None:
         """Handle another end that has proven our own key."""

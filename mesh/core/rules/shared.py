@@ -1,16 +1,14 @@
-"""Rows that all nodes share; a node asks for the rows of another node that differ from its own."""
+"""Rows that all nodes share: which of them are accepted, kept and announced."""
 
 # Law 1: a row is accepted only if its author signed it and is known here (authors.py), whichever node sends
 # it.
-# Law 2: each node is asked one thing at a time, and no node waits for the answer of another one.
-# Law 3: a deletion that is no longer kept (table.py) leaves memory and disk, and is not accepted again.
+# Law 2: a deletion that is no longer kept (table.py) leaves memory and disk, and is not accepted again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 
 import msgspec
 from msgspec.structs import replace
@@ -20,13 +18,12 @@ from mesh.core.context.disk import Disk
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.incoming_call import IncomingCall, Verb, answer
 from mesh.core.context.node_context import NodeContext
-from mesh.core.context.pages import fitting
 from mesh.core.peers.facts import PeerForgotten
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.routes.peer_calls import OnReplies, PeerCalls, Replies
-from mesh.core.rules.authors import Authors, UnknownAuthor
-from mesh.core.rules.told import Told, is_worth_asking
+from mesh.core.routes.peer_calls import OnReplies, PeerCalls
+from mesh.core.rules.authors import Authors
+from mesh.core.rules.row_exchange import RowExchange
 from mesh.core.states.facts import StateReceived
 from mesh.core.states.gossiping import Gossiping
 from mesh.discovery.state import Summary
@@ -36,11 +33,9 @@ from mesh.shared.row import SharedRow, packed, read, row_of
 from mesh.shared.table import ROWS, RowTable
 from mesh.wire.calls import Ask, AskRow, AskRows
 from mesh.wire.limits import SHARED
-from mesh.wire.replies import R, ReplyValue, RowsTold
+from mesh.wire.replies import R, ReplyValue
 
 TABLE = "rule"  # on disk
-AT_ONCE = 64  # rows in one reply; each needs a signature check
-WITHIN = 5.0  # s that a node has for a reply
 SWEEP = 3600.0  # s between two scans for old deletions
 OWN = 1 << 16  # the low bits of a timestamp name the node
 
@@ -82,16 +77,18 @@ class Shared(Component):
         self._gossiping = gossiping
         self._kinds: dict[str, RowKind] = {}
         self._tables: dict[str, RowTable] = {}
-        self._changed: dict[str, float] = {}  # time of the last accepted row
-        self._told = Told()
-        self._doubted: set[bytes] = set()  # nodes whose rejected rows were reported
+        exchange = self._exchange = RowExchange(desk, neighbours, questions, self._tables, self._one)
+        self.may_ask, self.ask_peer = exchange.may_ask, exchange.ask_peer
         self._swept = 0.0
 
     def fact_handlers(self) -> Sequence[Hearing]:
-        return (on_fact(StateReceived, self._on_state), on_fact(PeerForgotten, self._on_peer_forgotten))
+        return (
+            on_fact(StateReceived, self._exchange.on_state),
+            on_fact(PeerForgotten, self._exchange.on_peer_forgotten),
+        )
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskRows, self._on_rows), answer(AskRow, self._given))
+        return (answer(AskRows, self._exchange.on_rows), answer(AskRow, self._given))
 
     def features(self) -> Sequence[str]:
         return (SHARED,)
@@ -165,7 +162,7 @@ class Shared(Component):
         then()
 
     def _learn(self, kind: str, peer: Peer, then: Callable[[], None]) -> None:
-        self._ask_behind(peer, kind, (self._tables[kind].summary.stamp - 1, ""), then)
+        self._exchange.ask_behind(peer, kind, (self._tables[kind].summary.stamp - 1, ""), then)
 
     # --- one row ------------------------------------------------------------------------------------------
 
@@ -195,7 +192,7 @@ class Shared(Component):
     def _accept_row(self, row: SharedRow, by: Peer | None) -> None:
         if not self._tables[row.kind].is_news(row):
             return
-        self._changed[row.kind] = self._desk.now
+        self._exchange.changed[row.kind] = self._desk.now
         key = f"{row.kind}\0{row.name}".encode()
         self._disk.later(TABLE, key, Put(TABLE, key, packed(row)))
         self._counts(row, by)
@@ -247,92 +244,12 @@ class Shared(Component):
 
     # --- exchange with nodes ------------------------------------------------------------------------------
 
-    def _on_rows(self, asked: IncomingCall[AskRows]) -> None:
-        ask = asked.ask
-        table = self._tables.get(ask.kind)
-        rows: Iterator[SharedRow] = iter(()) if table is None else table.behind(ask.stamp, ask.name)
-        asked.reply(RowsTold(rows=list(fitting(rows, AT_ONCE))))
-
     def _given(self, asked: IncomingCall[AskRow]) -> None:
         """Accept a row that another node sends, and reply when it is on disk."""
         row = row_of(asked.ask.row)
         if row.kind in self._tables:
             self._one(row, row.kind, (-1, ""), asked.who)
         self._disk.commit_if_any(lambda error: asked.reply(ReplyValue()) if error is None else None)
-
-    def _on_state(self, fact: StateReceived) -> None:
-        peer = self._neighbours.peers.get(fact.known.state.uuid)
-        if peer is None or SHARED not in peer.speaks:
-            return
-        for theirs in fact.known.state.shared:
-            table = self._tables.get(theirs.kind)
-            if table is not None and is_worth_asking(theirs, table.summary, self._since_change(theirs.kind)):
-                self._ask_newer(peer, theirs, table)
-
-    def _since_change(self, kind: str) -> float:
-        return self._desk.now - self._changed.get(kind, -inf)
-
-    def _ask_newer(self, peer: Peer, theirs: Summary, table: RowTable) -> None:
-        """Ask for newer rows, or for all if none is newer or some were skipped."""
-        uuid, kind, now = peer.node.uuid, theirs.kind, self._desk.now
-        ours = table.summary.stamp
-        is_whole = theirs.stamp <= ours or self._told.is_passed_over(uuid, kind, now)
-        if is_whole and not self._told.may_ask_for_all(uuid, kind, now):
-            return  # the next state announces it again
-        if self.may_ask(peer, theirs):
-            if is_whole:
-                self._told.asks_for_all(uuid, kind, len(table), now)
-            self._ask_behind(peer, kind, (-1 if is_whole else ours - 1, ""))
-
-    def may_ask(self, peer: Peer, theirs: Summary) -> bool:
-        """Return whether to ask the peer for the rows it announces; the caller must then ask.
-
-        The answer is False while a question is open, or after the same announcement was followed up.
-        """
-        ours = self._tables[theirs.kind].summary
-        is_free = peer.reach.question is None
-        return is_free and self._told.may_ask(peer.node.uuid, theirs, ours, self._desk.now)
-
-    def ask_peer(self, peer: Peer, kind: str, ask: Ask, says: type[R], then: Callable[[R], None]) -> None:
-        """Ask the peer, and call `then` with the reply, if there is one.
-
-        A MeshError from `then` marks the reply as invalid.
-        """
-        self._told.asks(peer.node.uuid)
-        came = partial(self._on_replies, peer, kind, then)
-        self._questions.ask_all([peer], ask, says, came, WITHIN, self._neighbours.liveness.send_question)
-
-    def _on_replies(
-        self, peer: Peer, kind: str, then: Callable[[R], None], replies: Replies[R], _: list[str]
-    ) -> None:
-        self._told.record_reply(peer.node.uuid, kind, bool(replies))
-        for reply in replies.values():
-            try:
-                then(reply.value)
-            except MeshError as error:
-                self._doubt(peer, kind, error)
-
-    def _ask_behind(
-        self, peer: Peer, kind: str, place: tuple[int, str], then: Callable[[], None] = lambda: None
-    ) -> None:
-        question = AskRows(kind=kind, stamp=place[0], name=place[1])
-        self.ask_peer(peer, kind, question, RowsTold, partial(self._rows, peer, kind, place, then))
-
-    def _rows(
-        self, peer: Peer, kind: str, place: tuple[int, str], then: Callable[[], None], told: RowsTold
-    ) -> None:
-        for said in told.rows[:AT_ONCE]:
-            row = row_of(said)
-            try:
-                place = self._one(row, kind, place, peer)
-            except UnknownAuthor as error:
-                place = row.place
-                self._told.passed_over(peer.node.uuid, kind, self._desk.now)
-                self._doubt(peer, kind, error)
-        if told.rows:
-            self._ask_behind(peer, kind, place, then)
-        else:
-            then()
 
     def _one(self, row: SharedRow, kind: str, place: tuple[int, str], peer: Peer) -> tuple[int, str]:
         """Accept one row, and return its position."""
@@ -346,14 +263,3 @@ class Shared(Component):
             self._check(row)
             self._accept_row(row, peer)
         return row.place
-
-    def _doubt(self, peer: Peer, kind: str, error: MeshError) -> None:
-        if peer.node.uuid not in self._doubted:
-            self._doubted.add(peer.node.uuid)
-            self._desk.event(
-                kind, f"rows of {peer.node.name} were rejected: {error}", peer.node, level="warning"
-            )
-
-    def _on_peer_forgotten(self, fact: PeerForgotten) -> None:
-        self._doubted.discard(fact.peer.node.uuid)
-        self._told.forget_node(fact.peer.node.uuid)

@@ -16,7 +16,8 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.rules.shared import RowKind, Shared
 from mesh.core.states.facts import StateReceived
-from mesh.core.states.gossiping import WEIGHTS, Gossiping
+from mesh.core.states.gossiping import Gossiping
+from mesh.core.states.own_state import WEIGHTS
 from mesh.discovery.state import NodeState, Summary
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete

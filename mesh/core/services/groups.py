@@ -127,7 +127,7 @@ class Groups(Component):
         elif group is not None and not has_members:
             self._router.groups.discard(group, query)
             del self._groups[fact.name]
-        self._router.has_groups = bool(self._groups)
+        self._router.receivers.has_groups = bool(self._groups)
 
     def _nodes(self, name: str, is_here: bool, in_vain: Collection[str] = ()) -> dict[str, int]:
         """Return the nodes with members, except those in `in_vain`, and the number of members at each.

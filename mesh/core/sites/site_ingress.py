@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.node_context import NodeContext
-from mesh.core.delivery.router import refusal
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.sites.answering import Answering, FromSite
 from mesh.core.sites.arrivals import NeighbourSite, sender_of, unfit
@@ -24,6 +23,7 @@ from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFul
 from mesh.flow.seldom import Seldom
 from mesh.printable import count
 from mesh.remote_names import WAY_LOST, split
+from mesh.routing.verdict import refusal
 from mesh.sites.refusals import FOR_NOW
 from mesh.sites.wire import Relay
 from mesh.streams.deferred_numbers import DeferredNumbers

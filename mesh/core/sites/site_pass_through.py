@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
-from mesh.core.delivery.router import refusal
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.sites.answering import Answering, FromSite
 from mesh.core.sites.arrivals import NeighbourSite, unfit_to_pass
@@ -27,6 +26,7 @@ from mesh.core.sites.passing import GATEWAY, passing, turn_of
 from mesh.errors import LocalError, PublishRefused, TailBackFull
 from mesh.flow.inflight import InFlight, LostNumbers
 from mesh.remote_names import UNREACHABLE, WAY_LOST
+from mesh.routing.verdict import refusal
 from mesh.sites.refusals import FOR_NOW
 from mesh.sites.wire import Relay
 from mesh.streams.deferred_numbers import DeferredNumbers

@@ -15,26 +15,18 @@ from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import OurWaysChanged, OwnStateSent, StateReceived
+from mesh.core.states.own_state import OwnState
 from mesh.core.states.statetopics import PREFIX, StateTopics
 from mesh.core.states.ways import OwnWays
 from mesh.discovery.gossip import StateGossip, StateLine, decode, encode
-from mesh.discovery.state import NodeState, Sample, Summary, load_index
+from mesh.discovery.state import NodeState, Sample, Summary
 from mesh.loglevels import GOSSIP
 from mesh.mapping.rules import Rule
-from mesh.operations import StoreReach
 from mesh.proof import same
 from mesh.wire.commands import Hear, Query, States
 from mesh.wire.replies import Gossiped
 
 TOPIC = PREFIX.encode()
-RATES = (
-    "published",
-    "delivered",
-    "requests",
-    "request_failures",
-    "served",
-)  # metrics that a state reports per second
-WEIGHTS = "weights"  # rows whose timestamp earlier releases use
 
 
 class Gossiping(Component):
@@ -55,23 +47,19 @@ class Gossiping(Component):
         self._desk = desk
         self._neighbours = neighbours
         self.topics = topics
-        self._software = software
         self._interval = desk.settings.state
         self._keyring = desk.settings.keyring
         self.gossip = StateGossip(desk.me.uuid, desk.jitter, self._interval, self._is_signed)
         self.mine: NodeState | None = None
         self.sample: Callable[[], Sample] | None = None  # set by the shell, at start
         self.shared: dict[str, Summary] = {}  # summaries of shared rows, kept by Shared
+        self._own = OwnState(desk, software, ways, self.shared)
         self._censuses = censuses
         self._ways = ways
         self._balanced = dict.fromkeys(rule.node for rule in desk.settings.rules)
-        self._counter = 0
-        self._reach: Callable[[], StoreReach] = lambda: StoreReach(0, 0)  # of our store
         self._listening: dict[bytes, str] = {}  # uuid -> address of its PUB
         self._asked: set[bytes] = set()  # nodes asked to send states on the control link
         self._due = 0.0
-        self._last: tuple[float, dict[str, int | float]] | None = None
-        self._born = 0.0
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -210,8 +198,8 @@ class Gossiping(Component):
     # --- state of this node ---------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
-        self.sample, self._reach = beginning.sample, beginning.reach
-        self._born = self._desk.now
+        self.sample = beginning.sample
+        self._own.start(beginning)
 
     def tick(self) -> None:
         now = self._desk.now
@@ -250,8 +238,8 @@ class Gossiping(Component):
 
     def _next_state(self, sample: Callable[[], Sample]) -> tuple[NodeState, bytes]:
         """Measure this node, and return its state and the message with this and some other states."""
-        mine = self.mine = self._measured(sample())
-        line = StateLine(self._desk.me.uuid, self._desk.me.boot, self._counter, mine.encode())
+        mine = self.mine = self._own.measure(sample())
+        line = StateLine(self._desk.me.uuid, self._desk.me.boot, mine.counter, mine.encode())
         self.gossip.own(replace(line, signature=self._desk.settings.sign(signed_text(line))))
         return mine, encode(self.gossip.outgoing(self._neighbours.membership.count, self._desk.now))
 
@@ -270,35 +258,6 @@ class Gossiping(Component):
             if peer is not None and (peer.control or peer.data) is not None:
                 self._desk.send(peer.control or peer.data, Hear(True))
                 self._asked.add(uuid)
-
-    def _measured(self, sample: Sample) -> NodeState:
-        self._counter += 1
-        now, figures, me = self._desk.now, self._desk.figures(), self._desk.me
-        rates = self._rates(figures)
-        reach, weights = self._reach(), self.shared[WEIGHTS].stamp if WEIGHTS in self.shared else 0
-        self._last = (now, figures)
-        return NodeState(
-            uuid=me.uuid, name=me.name, boot=me.boot, counter=self._counter, wall=self._desk.wall,
-            up=now - self._born, software=self._software, cpu=sample.cpu, ram_free=sample.ram_free,
-            ram_total=sample.ram_total, load=load_index(sample), lag=sample.lag,
-            published=rates["published"], delivered=rates["delivered"],
-            pending=int(figures["pending"]), tailback=int(figures["tailed_back"]),
-            stored=int(figures["stored_envelopes"]), sessions=int(figures["sessions"]),
-            subscriptions=int(figures["subscriptions"]), links=int(figures["data_links"]),
-            insecure=False, weights=weights, log=reach.log, commits=reach.commits, ways=self._ways.names,
-            shared=tuple(self.shared.values()), requested=rates["requests"] or 0,
-            request_p50=figures["request_p50"] or 0, request_p99=figures["request_p99"] or 0,
-            request_failed=rates["request_failures"] or 0, served=rates["served"] or 0,
-            queued=int(figures["queue_messages"]), consumers=int(figures["queue_consumers"]),
-            machine=sample.machine,
-        )  # fmt: skip
-
-    def _rates(self, figures: dict[str, int | float]) -> dict[str, float]:
-        if self._last is None:
-            return dict.fromkeys(RATES, 0.0)
-        then, before = self._last
-        seconds = max(self._desk.now - then, 0.001)
-        return {name: max(0.0, (figures[name] - before[name]) / seconds) for name in RATES}
 
     def described(self, uuid: bytes) -> Gossiped:
         """Return the columns of `mesh ls` that come from gossip; empty ones for a node without a state."""

@@ -1,79 +1,61 @@
-"""The clients of a node: their sessions and the messages that they publish."""
+"""The clients of a node: their sessions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
-from mesh.core.context.conn import NODE, ONLY_READS, Conn
+from mesh.core.context.conn import NODE, Conn
 from mesh.core.context.facts import ConnEnded, Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.outlet import Outlet
 from mesh.core.context.records import read_record
-from mesh.core.delivery.router import Router, refusal
-from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.delivery.router import Router
 from mesh.core.routes.nodes import Nodes
+from mesh.core.subscribers.client_feeds import named
 from mesh.core.subscribers.facts import SessionAway, SessionBack, SessionClosed, SessionCutOff
-from mesh.core.subscribers.ingress import Ingress
+from mesh.core.subscribers.publishing import Publishing
 from mesh.core.subscribers.session import Session, subscription_of
 from mesh.core.subscribers.session_takeover import SessionTakeover, in_use
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.silence import SilentClients
 from mesh.core.subscribers.subscribing import SubscriberFeeds
-from mesh.errors import BadName, LocalError, PublishRefused, RemoteError, SlowConsumer
-from mesh.names import PUTS, SENDS, SessionName, kind_of, node_name
+from mesh.errors import BadName, LocalError, RemoteError, SlowConsumer
+from mesh.names import SessionName, node_name
 from mesh.patterns import SYSTEM
 from mesh.proof import same, token
 from mesh.routing.feed import Feed
-from mesh.wire.commands import Answer, Bye, Hello, Pong, Publish, Refuse, Welcome
-from mesh.wire.envelope import (
-    EVERY,
-    FORCE_QUEUING,
-    LOCAL_ONLY,
-    NO_RELAY,
-    PERSISTENT,
-    REQUEST,
-    RESENT,
-    Envelope,
-)
+from mesh.wire.commands import Bye, Hello, Pong, Refuse, Welcome
 from mesh.wire.limits import DURABLE, OPERATOR
 
-ODD = ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING | NO_RELAY | RESENT)  # flags that a client must not set
-ODD_IN_SENDS = ~(LOCAL_ONLY | REQUEST | EVERY | RESENT)  # likewise, on requests
 RESERVE = 16  # sessions beyond the limit, for a local operator
-LOOK = 60.0  # s between two sweeps
 
 
 class Clients(Component):
-    """Component that admits, resumes and closes the sessions of clients, and accepts their messages."""
+    """Component that admits, resumes and closes the sessions of clients."""
 
     def __init__(
         self,
         desk: NodeContext,
         router: Router,
         nodes: Nodes,
-        forwarder: Forwarder,
+        publishing: Publishing,
         subscribing: SubscriberFeeds,
         sessions: Sessions,
     ) -> None:
-        self.sessions = sessions.by_stream
+        self.sessions, self.session_of = sessions.by_stream, sessions.session_of
         self.subscribing = subscribing
         self._all = sessions
         self._nodes = nodes
         self._desk = desk
         self._router = router
-        self._forwarder = forwarder
+        self._publishing = publishing
         self._generated = 0
-        self._looked = 0.0
-        self._ingress = Ingress(desk)
         self.holders = SessionTakeover(desk, self._disconnect_holder)
         self.silent = SilentClients(desk, sessions)
 
     def from_clients(self) -> Sequence[HandlerEntry]:
         return (
-            on_command(Publish, self.publish),
             on_command(Pong, lambda conn, session, command, _: self.holders.on_pong(session, command)),
             on_command(Bye, lambda conn, session, command, _: self._goodbye(conn, session)),
         )
@@ -82,7 +64,7 @@ class Clients(Component):
         return (on_fact(ConnEnded, self._on_conn_ended),)
 
     def _on_conn_ended(self, fact: ConnEnded) -> None:
-        session = self._all.session_of(fact.conn)
+        session = self.session_of(fact.conn)
         if session is not None:
             self.on_disconnected(session)
 
@@ -229,13 +211,10 @@ class Clients(Component):
         """Close a session at its own request, and forget its streams, as all messages were answered."""
         self.close(session)
         self._router.log.forget_stream(session.stream)
-        self._ingress.forget_session(session.stream)
+        self._publishing.forget_session(session.stream)
 
     def tick(self) -> None:
         self.holders.tick()
-        if self._desk.now - self._looked > LOOK:
-            self._looked = self._desk.now
-            self._ingress.forget_old(self.sessions)
         for session, feed, seconds in self.subscribing.take_stopped():
             self._cut_off_slow(session, feed, seconds)
         for session in list(self.sessions.values()):
@@ -245,7 +224,7 @@ class Clients(Component):
     def _cut_off_slow(self, session: Session, feed: Feed, seconds: float) -> None:
         if session.conn is None:
             return
-        what = f"{self.subscribing.named(session, feed)} has accepted no message for {seconds:.0f} s"
+        what = f"{named(session, feed)} has accepted no message for {seconds:.0f} s"
         hint = "Read its messages faster, or see overflow= of subscribe()."
         self._cut_off(session, what, f"{what} while messages were dropped for it: disconnected", hint)
         for each in session.feeds.values():
@@ -271,61 +250,7 @@ class Clients(Component):
             self._desk.hang_up(session.conn)
             self.on_disconnected(session)
 
-    # --- publishing -------------------------------------------------------------------------------------
-
-    def publish(self, conn: Conn, session: Session, command: Publish, envelopes: list[Envelope]) -> None:
-        """Accept or refuse the envelopes of a session. Raises: RemoteError if they break the protocol."""
-        may_write = conn.may_write
-        if command.ttls and len(command.ttls) != len(envelopes):
-            raise RemoteError(
-                f"{len(envelopes)} envelopes with {len(command.ttls)} time limits", code="MALFORMED"
-            )
-        sent, free = session.sent, self._ingress.free
-        for e in envelopes:
-            is_own = e.stream == session.stream and not (e.numbers or e.sender or e.route or e.sent)
-            domain = e.domain
-            if not is_own or (e.flags & ODD and (domain != SENDS or e.flags & ODD_IN_SENDS)):
-                raise RemoteError(
-                    f"{session.name} publishes with the sender of another session", code="FORGED_SENDER"
-                )
-            if not (domain in sent and e.first > sent[domain] and free.issuperset(e.keys)):
-                refused = self._ingress.refuses(session, e)
-                if refused is not None:  # not counted in the accounts, which keep a row for each domain
-                    self._desk.count("refused", e.count)
-                    self._all.owe(session, refusal(e, refused))
-                    continue
-            sent[domain] = e.last
-            self._desk.accounts.count_published(e)
-            if not may_write:
-                self._all.answer_client(
-                    session.stream, Answer(e.domain, e.first, e.last, "NOT_ALLOWED", text=ONLY_READS)
-                )
-                continue
-            if domain == SENDS:
-                self._sends(session, replace(e, sender=session.text), _ttl(command, envelopes, e))
-                continue
-            if e.to or e.put or (domain and domain[:6] == PUTS):
-                error = self._ingress.misplaces(session, e)
-                if error is not None:
-                    self._desk.count("refused", e.count)
-                    self._all.answer_client(session.stream, refusal(e, error))
-                    continue
-            self._forwarder.publish(replace(e, sender=session.text), session.is_again(e))
-
-    def _sends(self, session: Session, envelope: Envelope, ttl: int) -> None:
-        kind = kind_of(envelope.to)
-        send = self._desk.face.destination_handlers.get(kind)
-        if send is None:
-            text = f"Messages in domain {SENDS!r} must go to an address, and {envelope.to[:80]!r} is not one."
-            self._all.answer_client(session.stream, refusal(envelope, PublishRefused(text, code="BAD_NAME")))
-            return
-        if envelope.flags & ODD_IN_SENDS:
-            text = "A message to an address can be neither persistent nor queued."
-            self._all.answer_client(
-                session.stream, refusal(envelope, PublishRefused(text, code="BAD_ARGUMENT"))
-            )
-            return
-        send(session, envelope, ttl)
+    # --- start ------------------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
         """Restore sessions that may come back, with their subscriptions."""
@@ -344,8 +269,3 @@ class Clients(Component):
         # A session number of an earlier boot must never name another session.
         self._generated += 1
         return -(self._desk.me.boot << 32 | self._generated)
-
-
-def _ttl(command: Publish, envelopes: Sequence[Envelope], envelope: Envelope) -> int:
-    """Return the time limit of an envelope in ms, or 0 if it has none."""
-    return next((ttl for ttl, e in zip(command.ttls, envelopes, strict=False) if e is envelope), 0)

@@ -13,30 +13,22 @@ from mesh.core.context.conn import Conn
 from mesh.core.context.disk import Disk
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
-from mesh.core.context.passing import PassedNodes, mark, mark_of_site, pass_on
 from mesh.core.context.passing import read as read_gaps
 from mesh.core.delivery.router import Router
-from mesh.core.forwarding.dirty_reads import DirtyReads
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerForgotten
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.routes.facts import RulesChanged
 from mesh.core.routes.nodes import Nodes
-from mesh.core.subscribers.copies import Copies
 from mesh.core.subscribers.facts import MissedFromSite
-from mesh.core.subscribers.sessions import Sessions
-from mesh.core.subscribers.settling import FeedSettling
+from mesh.core.subscribers.gap_reports import GapReports
+from mesh.core.subscribers.item_arrivals import ItemArrivals
 from mesh.core.subscribers.solicited import Solicited
-from mesh.mapping.mapping import Mapping
 from mesh.routing.log import position_key
-from mesh.routing.merging import Merging
 from mesh.routing.pacing import ItemsOf
-from mesh.routing.stored_envelope import StoredEnvelope
-from mesh.routing.upstream import Upstream
-from mesh.wire.commands import Ack, Hello, ItemHead, Items, Query, Welcome
+from mesh.wire.commands import Ack, Hello, ItemHead, Items, Welcome
 from mesh.wire.envelope import HELD, UNCONFIRMED, Envelope
-from mesh.wire.limits import HOPS
 
 BEHIND = 0.2  # s until an acknowledgement is repeated while readers lag
 SETTLED = 1000  # masters in one ACK, which must fit into a frame
@@ -51,48 +43,40 @@ class DataLinks(Component):
     Items of one direction are a numbered stream for each pair of boots; all other commands can be repeated.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         desk: NodeContext,
         disk: Disk,
         router: Router,
         neighbours: Neighbours,
         nodes: Nodes,
-        mapping: Mapping,
         demand: InterestSync,
         forwarder: Forwarder,
-        sessions: Sessions,
-        settling: FeedSettling,
-        merging: Merging,
-        copies: Copies,
-        provisional: DirtyReads,
+        gaps: GapReports,
+        arrivals: ItemArrivals,
     ) -> None:
         self._desk = desk
         self._disk = disk
         self._neighbours = neighbours
         self._nodes = nodes
-        self._mapping = mapping
-        self._sessions = sessions
-        self._settling = settling
-        self._merging = merging
-        self._copies = copies
-        self._provisional = provisional
         self.solicited = Solicited(desk, demand, neighbours.acquaintances.was_met)
         self._router = router
         self._demand = demand
         self._forwarder = forwarder
-        self._received: dict[bytes, int] = {}  # master -> how far we have its log
-        self._acking = settling.acking
+        self._gaps = gaps
+        self._arrivals = arrivals
+        self._whole, self._receive = arrivals.whole, arrivals.receive
+        self.received = arrivals.received
+        self._acking = arrivals.acking
         self._replying: dict[Peer, None] = {}  # peers owed a reply behind items
-        self._furthest: dict[bytes, tuple[int, bytes]] = {}  # master -> (position, peer that sent it)
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
             on_fact(LoggedOut, lambda fact: self._logout(fact.peer)),
             on_fact(LoggedIn, self._login),
-            on_fact(MissedFromSite, self._missed_from_site),
+            on_fact(MissedFromSite, self._gaps.report_from_site),
             on_fact(RulesChanged, lambda _: self._on_rules()),
-            on_fact(PeerForgotten, lambda fact: self._forgotten(fact.peer)),
+            on_fact(PeerForgotten, lambda fact: self._arrivals.forget_peer(fact.peer)),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
@@ -148,7 +132,7 @@ class DataLinks(Component):
             self._desk.send(conn, call)
         self._acking[peer] = None  # the last acknowledgements may be lost with the last connection
         peer.lost_at = None
-        self._missed(peer, (), 0)  # it may have lost messages for nodes behind us
+        self._gaps.report_from_peer(peer, (), 0)  # it may have lost messages for nodes behind us
         self._forwarder.linked(peer)
 
     def _logout(self, peer: Peer) -> None:
@@ -189,7 +173,7 @@ class DataLinks(Component):
             position, master = head.position if envelope.persistent else 0, head.master or uuid
             is_foreign = master != uuid and (not x.is_way or master == self._desk.me.uuid)
             if envelope.flags & HELD:
-                whole = self._provisional.whole(envelope)
+                whole = self._whole(envelope)
                 if whole is None:
                     self._lacks_contents(conn, peer)
                     return
@@ -202,7 +186,7 @@ class DataLinks(Component):
                 if part is None:
                     if head.gaps and self._demand.needs(peer):  # its gaps may concern other topics
                         self._told_of_gaps(peer, head)
-                    self._note_received(peer, master)
+                    self._arrivals.note_received(peer, master)
                     self._acking[peer] = None
                     continue
                 envelope = part
@@ -226,155 +210,8 @@ class DataLinks(Component):
     def _told_of_gaps(self, peer: Peer, head: ItemHead) -> None:
         """Pass on the gaps that a peer reports before an item, and empty the cache of values."""
         for path, messages in read_gaps(head.gaps):
-            self._missed(peer, path, messages)
+            self._gaps.report_from_peer(peer, path, messages)
         self._router.cache.empty()
-
-    def _missed(self, source: Peer, path: PassedNodes, messages: int) -> None:
-        """Report a gap of another node to local subscribers, and to peers for which this node relays.
-
-        Nodes that the gap has passed are left out, as routes may form a loop.
-        """
-        may_miss = self._from_sites(path)
-        self._missed_here(messages, may_miss)
-        for peer in self._neighbours.peers.values():
-            begun = peer.begun if peer is not source else None
-            if begun is None or mark(peer.node.uuid) in path:
-                continue
-            if any(map(may_miss, begun.relayed)):
-                pass_on(begun.outlet.passed_on, (*path, mark(source.node.uuid)), messages)
-
-    def _missed_here(self, messages: int, may_miss: Callable[[Query], bool]) -> None:
-        for session in self._sessions.by_stream.values():
-            for feed in session.feeds.values():
-                if any(map(may_miss, feed.queries)):
-                    feed.missed(messages)
-
-    def _missed_from_site(self, fact: MissedFromSite) -> None:
-        path = (mark_of_site(fact.neighbour),)
-        may_miss = self._from_sites(path)
-        self._missed_here(fact.messages, may_miss)
-        for peer in self._neighbours.peers.values():
-            if peer.begun is not None and any(map(may_miss, peer.begun.feed.queries)):
-                pass_on(peer.begun.outlet.passed_on, path, fact.messages)
-
-    def _from_sites(self, path: PassedNodes) -> Callable[[Query], bool]:
-        """Return a function that returns whether a gap on that path concerns a query.
-
-        A gap that a gateway has reported concerns queries for topics accepted from its neighbor, any other
-        gap all queries.
-        """
-        settings = self._desk.settings
-        by = {name for name in settings.ways.values() if path[:1] == (mark_of_site(name),)}
-        if not by:
-            return lambda query: True
-        sites = [
-            settings.accepting[s] for s, way in settings.ways.items() if way in by and s in settings.accepting
-        ]
-        return lambda query: any(site.may_reach(query) for site in sites)
-
-    def _receive(self, peer: Peer, master: bytes, position: int, after: int, envelope: Envelope) -> None:
-        far = envelope.route[-1].stratum + 1 if envelope.route else 1  # from its master
-        if far >= HOPS:
-            self._desk.count("too_many_hops")
-            return
-        self._desk.observe_timestamp(envelope)
-        arrived = replace(envelope, route=(*envelope.route, self._desk.hop(far)))
-        parcel = StoredEnvelope(arrived, position, master, source=peer.node.uuid, after=after)
-        if self._mapping.has_dirty:
-            self._provisional.record_delivery(arrived)
-        if position and not peer.exchange.upstreams.setdefault(master, Upstream()).receive(parcel):
-            self._desk.count("repeated", envelope.count)
-            self._acking[peer] = None
-            return
-        if position > self._received.get(master, 0):
-            self._received[master] = position
-        elif position and self._goes_round(parcel) and self._is_held(parcel):
-            self._desk.count("repeated", envelope.count)
-            self._settling.settle(peer, parcel)
-            return
-        parcel.is_late = self._is_behind(parcel)
-        if self._mapping.has_several:
-            self._copies.keep_values(envelope)
-        if self._settling.merges:
-            self._merge(peer, parcel)
-        else:
-            self._relay(peer, parcel)
-
-    def _goes_round(self, parcel: StoredEnvelope) -> bool:
-        """Return whether a peer relayed an item that this node relays to others.
-
-        Nodes that relay to each other would wait for each other forever if a repeated item waited for its
-        first copy here. An item from the master itself may wait, as it is in no loop.
-        """
-        return parcel.master != parcel.source and any(self._router.relays.plan(parcel.envelope))
-
-    def _is_held(self, parcel: StoredEnvelope) -> bool:
-        """Return whether another peer sent the whole item before, and the item is still needed here."""
-        numbers = set(parcel.envelope.number_list(range(parcel.envelope.count)))
-        for peer in self._neighbours.peers.values():
-            upstream = begun.upstreams.get(parcel.master) if (begun := peer.begun) is not None else None
-            first = upstream.open_at(parcel.position) if upstream is not None else None
-            if first is None or first is parcel:
-                continue
-            if numbers.issubset(first.envelope.number_list(range(first.envelope.count))):
-                return True
-        return False
-
-    def received(self) -> dict[bytes, int]:
-        """Return the position up to which this node has each master's log."""
-        return self._received
-
-    def _note_received(self, peer: Peer, master: bytes) -> None:
-        upstream = begun.upstreams.get(master) if (begun := peer.begun) is not None else None
-        if upstream is not None and upstream.received > self._received.get(master, 0):
-            self._received[master] = upstream.received
-
-    def _forgotten(self, peer: Peer) -> None:
-        """Forget the log positions that only a forgotten peer has brought."""
-        for master in begun.upstreams if (begun := peer.begun) is not None else ():
-            self._received.pop(master, None)
-            for other in self._neighbours.peers.values():
-                self._note_received(other, master)
-
-    def _is_behind(self, parcel: StoredEnvelope) -> bool:
-        """Return whether another peer has already relayed that log further.
-
-        In that case this peer was the relay before, and its remaining items come late.
-        """
-        place = parcel.position or parcel.after
-        furthest, by = self._furthest.get(parcel.master, (0, b""))
-        if place >= furthest:
-            self._furthest[parcel.master] = (place, parcel.source)
-            return False
-        return by != parcel.source
-
-    def _merge(self, peer: Peer, parcel: StoredEnvelope) -> None:
-        """Relay the part of an item that no other master has sent before."""
-        merging = self._merging
-        news = merging.select_new(parcel)
-        if news is not None and not news:
-            self._desk.count("repeated", parcel.envelope.count)
-            if parcel.position and (self._goes_round(parcel) or not merging.waits(parcel)):
-                self._settling.settle(peer, parcel)
-            return
-        if news:
-            piece = parcel.envelope.cut(news)
-            parcel = StoredEnvelope(
-                piece,
-                parcel.position,
-                parcel.master,
-                source=parcel.source,
-                after=parcel.after,
-                is_late=parcel.is_late,
-            )
-        self._relay(peer, parcel)
-        if parcel.owed:
-            merging.remember(parcel)
-
-    def _relay(self, peer: Peer, parcel: StoredEnvelope) -> None:
-        self._router.relay(parcel)
-        if parcel.position and not parcel.owed:
-            self._settling.settle(peer, parcel)
 
     def _may_ack(self, peer: Peer, state: tuple[int, int]) -> None:
         x = peer.exchange

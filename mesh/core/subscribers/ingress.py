@@ -1,16 +1,14 @@
-"""Checks which messages a client may publish: their order, domains, and names."""
+"""Checks the streams of clients: the order of their messages, and the names and number of their domains."""
 
 from __future__ import annotations
 
 from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import Session
-from mesh.errors import BadArgument, BadName, LocalError, PublishRefused, RemoteError
-from mesh.names import PUTS, QUEUE, RESERVED, SENDS, kind_of, queue_of
+from mesh.errors import BadName, LocalError, PublishRefused, RemoteError
+from mesh.names import PUTS, RESERVED, SENDS, queue_of
 from mesh.patterns import SYSTEM
-from mesh.reserved import of_queue, reserved
-from mesh.values import check_text
-from mesh.wire.envelope import PERSISTENT, Envelope
-from mesh.wire.limits import PUT_GROUP
+from mesh.reserved import reserved
+from mesh.wire.envelope import Envelope
 
 DOMAINS = 10_000  # streams of one key, or of a session without one
 KEPT = 24 * 3600.0  # s, as long as a master remembers a stream
@@ -70,30 +68,6 @@ class Ingress:
             )
         domains[domain] = self._desk.now
         self._counts[holder] = count + 1
-        return None
-
-    def misplaces(self, session: Session, e: Envelope) -> LocalError | None:
-        """Return why an envelope must not go to its destination, or `None`.
-
-        A queue accepts only messages in its own domain, and that domain accepts no other messages. Raises:
-        RemoteError for queue terms on a message to anything else.
-        """
-        is_put = kind_of(e.to) == QUEUE
-        if e.put and not is_put:
-            raise RemoteError(
-                f"{session.name} sent queue terms with a message to {e.to[:80]!r}", code="MALFORMED"
-            )
-        if not is_put:
-            return of_queue(e.domain) if e.domain.startswith(PUTS) else None
-        if e.to != e.domain:
-            return BadName(f"A message to {e.to[:80]!r} must be in the domain of that name.")
-        if e.flags & ~PERSISTENT:
-            return BadArgument("A message to a queue can have no flag but persistent.")
-        try:
-            if e.put:
-                check_text(e.put[2], "group", PUT_GROUP, BadArgument)
-        except BadArgument as error:
-            return error
         return None
 
     def forget_session(self, stream: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The queries of other nodes at this one, and the positions from which they apply."""
+"""Accepts the queries that other nodes send, in turns that leave time for others."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from mesh.core.context.component import Beginning, Component, HandlerEntry, on_c
 from mesh.core.context.disk import Disk
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
-from mesh.core.context.records import FeedRecord, query_key, read_record, write_record
+from mesh.core.context.records import read_record
 from mesh.core.delivery.router import Router
 from mesh.core.peers.facts import LoggedIn, LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.routes.facts import RulesChanged
 from mesh.core.routes.peer_calls import PeerCalls
+from mesh.core.subscribers.peer_queries import PeerQueries
 from mesh.core.subscribers.saying import WANTED, Saying, check_wanted
 from mesh.errors import LocalError, MeshError, RemoteError
-from mesh.operations import Delete, Put
 from mesh.routing.subscriptions import check_query
 from mesh.routing.told import MORE, slices
 from mesh.values import check_domain
@@ -35,7 +35,7 @@ QUESTIONS = 1000  # waiting questions of a peer; the last ends the wait
 
 
 class PeerSubscriptions(Component):
-    """Component with the feeds of other nodes, which define the messages that each node is owed.
+    """Component that applies the INTERESTs of other nodes, and confirms them.
 
     `received()` returns the position up to which this node has each log.
     """
@@ -56,7 +56,8 @@ class PeerSubscriptions(Component):
         self._neighbours = neighbours
         self._demand = demand
         self._questions = questions
-        self._received = received
+        self._queries = PeerQueries(desk, disk, router, neighbours, demand, received)
+        self.drop_peer = self._queries.drop_peer
         self._saying: dict[Peer, Saying] = {}  # unfinished INTERESTs
         self._line: dict[Peer, deque[Interest]] = {}  # parts that wait for their turn
         self._left: float = TURN  # queries left in this turn
@@ -66,7 +67,7 @@ class PeerSubscriptions(Component):
         return (
             on_fact(LoggedOut, lambda fact: self._cut_short(fact.peer)),
             on_fact(LoggedIn, lambda fact: self._cut_short(fact.peer)),
-            on_fact(RulesChanged, lambda _: self._on_rules()),
+            on_fact(RulesChanged, lambda _: self._queries.on_rules()),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
@@ -82,7 +83,7 @@ class PeerSubscriptions(Component):
             if key[:1] == b"n":
                 record = read_record(row)
                 peer = self._neighbours.directory.get_or_add(key[1:17], record.owner)
-                self._restore(peer, key, record, positions.get(peer.exchange.feed.key, b""))
+                self._queries.restore(peer, key, record, positions.get(peer.exchange.feed.key, b""))
 
     def on_second(self) -> None:
         """Drop queries of peers that were disconnected for too long."""
@@ -92,7 +93,7 @@ class PeerSubscriptions(Component):
             if feed is None or feed.connected or peer in self._saying or peer in self._line:
                 continue
             if feed.queries and feed.gone_since < lost:
-                self.drop_peer(peer)
+                self._queries.drop_peer(peer)
 
     # --- commands of peers ------------------------------------------------------------------------------
 
@@ -173,8 +174,8 @@ class PeerSubscriptions(Component):
         new = [query for query in add if query not in feed.queries or query in remove]
         check_wanted(peer, saying, new, remove)
         for query in remove:
-            self._drop(peer, query)
-        self._add_queries(peer, new)
+            self._queries.drop(peer, query)
+        self._queries.add(peer, new)
         if self._demand.has_ways:
             saying.rows.update((self._demand.row(query), query) for query in add)
         saying.is_said = not part.more
@@ -184,7 +185,7 @@ class PeerSubscriptions(Component):
     def _finish_interest(self, peer: Peer, saying: Saying) -> None:
         """Finish an INTEREST: drop unnamed queries, connect the feed, and confirm."""
         while saying.unsaid and self._left > 0:
-            self._drop(peer, saying.unsaid.popitem()[0])
+            self._queries.drop(peer, saying.unsaid.popitem()[0])
             self._left -= 1
         if saying.unsaid:
             return
@@ -193,15 +194,6 @@ class PeerSubscriptions(Component):
             peer.exchange.feed.skip(master, position)
         peer.exchange.feed.connect(self._desk.now)
         self._confirm(peer, saying.version, saying.rows.values())
-
-    def _add_queries(self, peer: Peer, queries: Iterable[Query]) -> None:
-        """Add `queries` of a peer. They match messages accepted from now on."""
-        since = dict(self._received())
-        place = self._router.shelf.next_position
-        for query in queries:
-            peer.exchange.feed.add_query(query, place, since)
-            self._add(peer, query)
-            self._store_query(peer, query)
 
     def _refuse(self, peer: Peer, error: MeshError) -> None:
         """Disconnect a peer for an invalid query that was found late."""
@@ -262,72 +254,10 @@ class PeerSubscriptions(Component):
 
         self._disk.commit((), lambda error: stored())
 
-    def _add(self, peer: Peer, query: Query) -> None:
-        self._router.peers.add(peer.exchange.feed, query)
-        self._relay(peer, query)
-
-    def _relay(self, peer: Peer, query: Query) -> None:
-        """Request a query from other masters on behalf of the peer, if this node relays it."""
-        if self._demand.is_relayed(query):
-            self._router.relays.add(peer.exchange.feed, query)
-            self._demand.want(query, by=peer.node.uuid)
-            peer.exchange.relayed.add(query)
-
-    def _on_rules(self) -> None:
-        """Apply new rules: this node may relay further queries now.
-
-        Queries that it relayed before stay relayed, as items may still come.
-        """
-        for peer in list(self._neighbours.peers.values()):
-            if peer.begun is not None:
-                for query in list(peer.begun.feed.queries):
-                    if query not in peer.begun.relayed:
-                        self._relay(peer, query)
-
-    def _drop(self, peer: Peer, query: Query) -> None:
-        peer.exchange.feed.unasked(query)
-        self._delete("feed", query_key(peer.exchange.feed, query))
-        self._router.peers.discard(peer.exchange.feed, query)
-        if query in peer.exchange.relayed:
-            peer.exchange.relayed.discard(query)
-            self._router.relays.discard(peer.exchange.feed, query)
-            self._demand.unwant(query, by=peer.node.uuid)
-
-    def _store_query(self, peer: Peer, query: Query) -> None:
-        key, record = (
-            query_key(peer.exchange.feed, query),
-            write_record(peer.node.name, peer.exchange.feed, query),
-        )
-        self._disk.later("feed", key, Put("feed", key, record))
-
-    def _delete(self, table: str, key: bytes) -> None:
-        self._disk.later(table, key, Delete(table, key))
-
     def interested(self, peer: Peer, command: Interested) -> None:
         peer.confirmed = max(peer.confirmed, command.version)
         self._questions.slow.confirmed(peer.node.uuid, command.version)
         self._questions.confirmed(peer)
-
-    def drop_peer(self, peer: Peer) -> None:
-        """Drop everything owed to a peer that was disconnected for too long."""
-        for query in list(peer.exchange.feed.queries):
-            self._drop(peer, query)
-        peer.exchange.feed.clear()
-        # If the same process comes back, it must not acknowledge items of before.
-        peer.exchange.outlet.restart()
-        peer.exchange.feed.restart()
-        self._delete("position", peer.exchange.feed.key)
-
-    def _restore(self, peer: Peer, key: bytes, record: FeedRecord, position: bytes) -> None:
-        record.put_into(peer.exchange.feed)
-        for query, _ in record.queries:
-            self._add(peer, query)
-        if key == peer.exchange.feed.key:  # stored by an earlier release
-            self._delete("feed", key)
-            for query, _ in record.queries:
-                self._store_query(peer, query)
-        peer.exchange.feed.position = int.from_bytes(position)
-        peer.exchange.feed.gone_since = self._desk.now
 
 
 def _checked(query: Query) -> Query:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-
-import msgspec
 
 from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.context.component import Component, HandlerEntry, on_command
@@ -15,32 +12,25 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.context.records import FeedRecord, write_record
 from mesh.core.delivery.router import Router
 from mesh.core.routes.peer_calls import PeerCalls
+from mesh.core.subscribers.client_feeds import ClientFeeds, named
 from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.inboxes import Inboxes
-from mesh.core.subscribers.privacy import as_seen_by
 from mesh.core.subscribers.reasons import of_client, of_message, of_topic
-from mesh.core.subscribers.session import INBOX, REPLIES, Session, feed_key, subscription_of
+from mesh.core.subscribers.session import INBOX, REPLIES, Session, subscription_of
 from mesh.core.subscribers.sessions import Sessions
-from mesh.core.subscribers.settling import FeedSettling
+from mesh.core.subscribers.subscription_limits import SubscriptionLimits
 from mesh.errors import BadQuery, LocalError, MeshError, RemoteError, SlowConsumer, StoreFull
-from mesh.mapping.cost import MOST_TOGETHER, THAT_LOOK_AT_LESS, too_many_visits
 from mesh.operations import Delete, Put
-from mesh.patterns import SYSTEM
 from mesh.reasons.what import CLIENT, MESSAGE, TOPIC, What
-from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.log import position_key
 from mesh.routing.overflow import Overflow, overflow
-from mesh.routing.paging import Paging
-from mesh.routing.querytrie import visits_together
 from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain
 from mesh.wire.commands import Ack, Ended, Query, Reply, Subscribe, Unsubscribe
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import GAPS, XPATH
+from mesh.wire.limits import GAPS
 from mesh.wire.replies import Reason
-
-MOST_OF_ONE = MOST_TOGETHER // 2  # visits of one client's XPaths, half of the total
 
 
 class SubscriberFeeds(Component):
@@ -49,7 +39,7 @@ class SubscriberFeeds(Component):
     `received()` returns the position up to which this node has each master's log.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         desk: NodeContext,
         disk: Disk,
@@ -58,15 +48,14 @@ class SubscriberFeeds(Component):
         questions: PeerCalls,
         first: FirstValues,
         inboxes: Inboxes,
-        settling: FeedSettling,
+        feeds: ClientFeeds,
         received: Callable[[], Mapping[bytes, int]],
-        paging: Paging,
         sessions: Sessions,
     ) -> None:
-        self._paging = paging
+        self._feeds, self.take_stopped = feeds, feeds.take_stopped
+        self._limits = SubscriptionLimits(desk, router.clients)
         self._sessions = sessions
         self._disk = disk
-        self._released = settling.on_released
         self._received = received
         self._desk = desk
         self._router = router
@@ -74,8 +63,6 @@ class SubscriberFeeds(Component):
         self._questions = questions
         self._first = first
         self._inboxes = inboxes
-        self._count = 0  # subscriptions of all sessions
-        self.overran: dict[Feed, Session] = {}  # feeds with drops since the last check
 
     def features(self) -> Sequence[str]:
         return (GAPS,)
@@ -168,21 +155,7 @@ class SubscriberFeeds(Component):
             reply()
 
     def _new_feed(self, session: Session, command: Subscribe, query: Query) -> Feed:
-        most = self._desk.settings.max_subscriptions
-        if len(session.feeds) >= most:
-            raise LocalError(
-                f"{session.name} has {most} subscriptions, which is the limit.",
-                hint="Use patterns.",
-                code="TOO_MANY",
-            )
-        if self._count >= self._desk.settings.max_all_subscriptions:
-            raise LocalError(
-                f"This node has {self._count:,} subscriptions, which is the limit.",
-                hint="Use patterns.",
-                code="TOO_MANY",
-            )
-        if query.kind == XPATH:
-            self._check_xpaths(session, query)
+        self._limits.check(session, query)
         policy = overflow(command.overflow)
         feed = self._make_feed(session, command.subscription, policy, command.max_queue, query)
         feed.floors = dict(self._received())
@@ -190,87 +163,17 @@ class SubscriberFeeds(Component):
         self._disk.later("feed", feed.key, Put("feed", feed.key, write_record(session.text, feed)))
         return feed
 
-    def _check_xpaths(self, session: Session, query: Query) -> None:
-        """Check that the XPaths of the client, and those of all clients, are cheap enough for each message.
-
-        Raises: LocalError (TOO_MANY).
-        """
-        texts = {q.text for feed in session.feeds.values() for q in feed.queries if q.kind == XPATH}
-        visits = visits_together(texts | {query.text})
-        whose, most = f"The XPath subscriptions of {session.name}", MOST_OF_ONE
-        if visits <= most:
-            visits, most = self._router.clients.visits_with(query), MOST_TOGETHER
-            whose = "The XPath subscriptions of all clients of this node"
-        if visits > most:
-            hint = f"Use fewer of them, or {THAT_LOOK_AT_LESS}"
-            raise LocalError(too_many_visits(whose, visits, most), hint=hint, code="TOO_MANY")
-
     def _make_feed(
         self, session: Session, number: int, policy: Overflow, max_queue: int, *queries: Query
     ) -> Feed:
-        def send(feed: Feed, portion: EnvelopeSlice) -> None:
-            self._desk.push(session.outlet, feed, portion)
-
-        def send_shown(feed: Feed, portion: EnvelopeSlice) -> None:
-            envelope = as_seen_by(session, portion.parcel.envelope)
-            if envelope is not portion.parcel.envelope:
-                parcel = msgspec.structs.replace(portion.parcel, envelope=envelope, frames=[])
-                portion = EnvelopeSlice(parcel, portion.indices, gap=portion.take_gap())
-            send(feed, portion)
-
-        def overran(feed: Feed) -> None:
-            if feed.overflow is Overflow.ERROR:
-                self._end_subscription(session, feed)
-            else:
-                self.overran[feed] = session
-                self._desk.wake(self._desk.now + self._desk.settings.slow_consumer)
-
-        def ends_in_gap(feed: Feed) -> None:
-            if session.conn is not None and GAPS in session.conn.speaks:
-                session.outlet.tell_gap(feed)
-                self._desk.outlets[session.outlet] = None
-
-        feed = Feed(
-            feed_key(session.stream, number),
-            replace(self._desk.settings.credit, messages=max_queue),
-            send_shown if any(query.text.startswith(SYSTEM) for query in queries) else send,
-            self._released,
-            policy,
-            lambda: self._desk.believed,
-            overran,
-            self._paging,
-            self._desk.loss_counter(session.text),
-            ends_in_gap,
-        )
+        feed = self._feeds.make(session, number, policy, max_queue, queries, self._end_subscription)
         session.feeds[number] = feed
-        self._count += 1
+        self._limits.count += 1
         return feed
-
-    def named(self, session: Session, feed: Feed) -> str:
-        """Return the name of a subscription for error and event texts."""
-        query = next(iter(feed.queries), None)
-        return f"subscription {subscription_of(feed)} ({query.text if query else ''}) of {session.text}"
-
-    def take_stopped(self) -> list[tuple[Session, Feed, float]]:
-        """Remove and return overrun subscriptions that read nothing for too long, each with the time in s.
-
-        Those of clients with work remain, as their event loop may be blocked.
-        """
-        stopped = []
-        for feed, session in list(self.overran.items()):
-            since, limit = feed.stands_since, self._desk.settings.slow_consumer
-            if since is None:
-                del self.overran[feed]
-            elif self._desk.now - since < limit:
-                self._desk.wake(since + limit)
-            elif not self._desk.face.has_work(session):  # otherwise its event loop may be blocked
-                del self.overran[feed]
-                stopped.append((session, feed, self._desk.now - since))
-        return stopped
 
     def _end_subscription(self, session: Session, feed: Feed) -> None:
         """End a subscription whose overflow policy is to end instead of dropping messages."""
-        number, text = subscription_of(feed), f"{self.named(session, feed)} did not keep up."
+        number, text = subscription_of(feed), f"{named(session, feed)} did not keep up."
         self.drop(session, number)
         session.ended[number] = Ended(number, SlowConsumer.code, text)
         self._desk.send(session.conn, session.ended[number])
@@ -305,14 +208,14 @@ class SubscriberFeeds(Component):
             feed.close()
             self._desk.accounts.count_closed(feed)
             return
-        self._count -= 1
+        self._limits.count -= 1
         for query in feed.queries:
             self._router.clients.discard(feed, query)
             self._demand.unwant(query)
             self._first.lacks_nothing(feed, query)
         session.outlet.withdraw(feed)
         feed.close()
-        self.overran.pop(feed, None)
+        self._feeds.overran.pop(feed, None)
         self._desk.accounts.count_closed(feed)
         for table in ("feed", "position"):
             self._disk.later(table, feed.key, Delete(table, feed.key))

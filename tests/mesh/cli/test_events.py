@@ -13,7 +13,7 @@ from mesh.cli.main import main
 from mesh.core.queues.definitions.declaring import QUEUE
 from mesh.core.queues.definitions.durables import DURABLES
 from mesh.core.sites.gateway import WORDS
-from mesh.core.states.gossiping import WEIGHTS
+from mesh.core.states.own_state import WEIGHTS
 from mesh.errors import MeshTimeout
 from mesh.wire.limits import RULES
 from tests.mesh.cli.fake import FakeClient, Given

@@ -61,7 +61,7 @@ class Story:
 
     def _take(self, name: str) -> None:
         entry = self.entry
-        entry.was_sent = True
+        entry.presume_sent()
         is_first = entry.first == name
         entry.first_was_sent |= is_first
         is_alone = not entry.first and not entry.envelope.flags & SECOND

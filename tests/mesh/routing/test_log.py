@@ -4,12 +4,13 @@ from msgspec.structs import replace
 
 from mesh.operations import Append, Delete, Op, Put
 from mesh.routing.feed import Feed
-from mesh.routing.log import Accepted, Log, StreamLog
+from mesh.routing.log import Log
 from mesh.routing.overflow import Credit
 from mesh.routing.retained_value import OVERHEAD, RetainedValue, last_values, store_key
 from mesh.routing.sink import Targets
 from mesh.routing.store_handle import StoreHandle
 from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.routing.stream_log import Accepted, StreamLog
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope, decode

@@ -5,11 +5,12 @@ from msgspec.structs import replace
 
 from mesh.operations import Append, Delete, Drop, Op, Put
 from mesh.routing.feed import Feed
-from mesh.routing.log import Accepted, Log, StreamLog
+from mesh.routing.log import Log
 from mesh.routing.overflow import Credit
 from mesh.routing.retained_value import last_values
 from mesh.routing.sink import Targets
 from mesh.routing.store_handle import StoreHandle
+from mesh.routing.stream_log import Accepted, StreamLog
 from mesh.store.memory import MemoryStore
 from mesh.wire.envelope import ERASED, Envelope, decode
 from tests.mesh.envelopes import STREAM, envelope

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mesh.operations import Delete, Op, Put
-from mesh.routing.log import Accepted, Log, StreamLog
+from mesh.routing.log import Log
 from mesh.routing.retained_value import RetainedValue
 from mesh.routing.store_handle import StoreHandle
+from mesh.routing.stream_log import Accepted, StreamLog
 from mesh.wire.envelope import ERASED
 from tests.mesh.envelopes import envelope
 

@@ -66,8 +66,8 @@ def test_trial_18_6_all_that_waits_for_one_master_is_decided_once_when_a_strange
         joe.publish("k", b"%d" % n, domain=NEWS)
     joe.settled()
     core = nodes["ibis"].core
-    decide = core.parts.forwarder.mapping.decide = Counted(core.parts.forwarder.mapping.decide)  # type: ignore[method-assign]
-    go = core.parts.forwarder._send_on = Counted(core.parts.forwarder._send_on)  # type: ignore[method-assign]
+    decide = core.parts.mapping.decide = Counted(core.parts.mapping.decide)  # type: ignore[method-assign]
+    go = core.parts.forwarder.routing.send_on = Counted(core.parts.forwarder.routing.send_on)  # type: ignore[method-assign]
     crane = net.node("crane", "ibis")
     net.until(lambda: "crane" in nodes["ibis"].alive)
     crane.kill()
@@ -100,7 +100,8 @@ def test_trial_18_6_what_has_to_go_another_way_goes_in_turns_and_in_order(
     onward = nodes["ibis"].core.parts.forwarder.onward
     waits_for = onward.hops()[0]
     core = nodes["ibis"].core
-    go = core.parts.forwarder._send_on = Counted(core.parts.forwarder._send_on).per_turn(nodes["ibis"])  # type: ignore[method-assign]
+    routing = core.parts.forwarder.routing
+    go = routing.send_on = Counted(routing.send_on).per_turn(nodes["ibis"])  # type: ignore[method-assign]
     back = {"egret": "stork", "stork": "egret"}[waits_for]
     nodes[back].start()
     net.until(lambda: core.parts.forwarder.rulings.is_open)

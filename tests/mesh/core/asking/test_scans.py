@@ -6,7 +6,7 @@ import pytest
 
 from mesh.client.core.intake import Terms
 from mesh.core.asking.scans import AT_ONCE, Scans
-from mesh.core.subscribers.subscribing import MOST_OF_ONE
+from mesh.core.subscribers.subscription_limits import MOST_OF_ONE
 from mesh.mapping.cost import MOST, MOST_TOGETHER
 from mesh.mapping.keyxml import COMPILED, asked
 from mesh.routing.querytrie import visits_of

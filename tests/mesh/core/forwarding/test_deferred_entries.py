@@ -50,9 +50,9 @@ def test_of_many_that_wait_for_one_only_the_first_is_decided_again_and_again(
     for _ in range(MANY):
         pub.publish("ours", b"1", domain=D)
     net.run(1)
-    forwarder = heron.core.parts.forwarder
-    assert len(forwarder.onward) == MANY + 1
-    look = forwarder._apply_decision = Counted(forwarder._apply_decision)  # type: ignore[method-assign]
+    routing = heron.core.parts.forwarder.routing
+    assert len(routing.onward) == MANY + 1
+    look = routing.apply_decision = Counted(routing.apply_decision)  # type: ignore[method-assign]
     net.run(10 * AGAIN)
     assert 5 <= look.calls <= 11
 
@@ -65,8 +65,8 @@ def test_what_is_put_off_no_more_goes_in_turns_and_in_order(monkeypatch: pytest.
         pub.publish("ours", b"%d" % n, domain=D)
     net.run(1)
     assert not ear.contents
-    forwarder = heron.core.parts.forwarder
-    look = forwarder._apply_decision = Counted(forwarder._apply_decision).per_turn(heron)  # type: ignore[method-assign]
+    routing = heron.core.parts.forwarder.routing
+    look = routing.apply_decision = Counted(routing.apply_decision).per_turn(heron)  # type: ignore[method-assign]
     avalon.kill()
     net.until(lambda: ear.contents)
     pub.publish("ours", b"%d" % MANY, domain=D)
@@ -83,8 +83,8 @@ def test_of_many_publishers_each_waits_longer_and_all_take_no_more(monkeypatch: 
     for pub in pubs:
         pub.publish("ours", b"1", domain=D)
     net.run(2)
-    forwarder = heron.core.parts.forwarder
-    look = forwarder._apply_decision = Counted(forwarder._apply_decision)  # type: ignore[method-assign]
+    routing = heron.core.parts.forwarder.routing
+    look = routing.apply_decision = Counted(routing.apply_decision)  # type: ignore[method-assign]
     net.run(10 * AGAIN)
     assert 10 <= look.calls <= 11 * LOOKS
     avalon.kill()

@@ -350,7 +350,7 @@ def test_contents_that_do_not_come_back_and_their_lanes_are_dropped_after_a_time
     c = slaves("frodo")
     joe = c.client("frodo")
     s = joe.subscribed("k", domain=RUGBY)
-    dirty = c["frodo"].core.parts.forwarder._provisional
+    dirty = c["frodo"].core.parts.forwarder.acceptance._provisional
     c["heron"].kill()
     joe.publish("k", b"1", domain=RUGBY)
     c["heron"].start()

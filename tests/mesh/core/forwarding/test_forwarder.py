@@ -38,7 +38,7 @@ def test_what_was_decided_is_decided_anew_when_a_node_goes() -> None:
     joe = c.client("bilbo")
     joe.publish(K, b"We win", domain=RUGBY)
     assert joe.settled().state(1, RUGBY) == "OK"
-    known = c["bilbo"].core.parts.forwarder._deciding._known
+    known = c["bilbo"].core.parts.forwarder.routing.deciding._known
     assert [decision.kind for decision in known.values()] == [Kind.FORWARD]
     c["frodo"].close()
     c.net.until(lambda: "frodo" not in c["bilbo"].alive)

@@ -3,9 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.forwarding import outbound_buffer
+from mesh.core.forwarding import entry_expiry
 from mesh.core.forwarding.from_peer import FromPeer
 from mesh.mapping.rules import Rule
+from mesh.routing.forward_stages import Keeping
 from tests.mesh.core.masters import RUGBY, STOCK, Cluster, cluster
 from tests.mesh.envelopes import envelope
 from tests.mesh.store.images import standing
@@ -158,13 +159,13 @@ def test_trial_D_what_comes_by_a_second_way_while_it_goes_to_the_disk_is_answere
 def test_of_what_has_gone_on_nothing_stays_however_long_it_might_have_waited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(outbound_buffer, "FEW_DUE", 8)
+    monkeypatch.setattr(entry_expiry, "FEW_DUE", 8)
     c = cluster("heron", "frodo", "bilbo")
     joe, due = c.client("bilbo"), []
     for n in range(40):
         joe.publish("k", b"%d" % n, domain=RUGBY)
         joe.settled()
-        due.append(len(c["bilbo"].core.parts.forwarder.tailback._due))
+        due.append(len(c["bilbo"].core.parts.forwarder.tailback._expiry._due))
     assert max(due) <= 8 and due.count(1) > 2, "few are looked through at a time"
 
 
@@ -177,11 +178,13 @@ def test_what_a_client_here_asks_for_is_kept_also_when_another_node_brings_it_ag
     c["heron"].close()
     e = replace(envelope("k", persistent=True, domain=RUGBY), sender="/node/bilbo/client/joe/session/1")
     for origin in (client, bilbo, client, bilbo) if first == "its publisher" else (bilbo, client, bilbo):
-        core.parts.forwarder._settled = False  # nobody is told yet that it waits
-        core.parts.forwarder._accept(e, origin)
+        core.parts.forwarder.routing._settled = False  # nobody is told yet that it waits
+        core.parts.forwarder.acceptance.accept(e, origin)
     (entry,) = core.parts.forwarder.onward.entries()
     core.parts.forwarder.tailback.warn(entry)
-    assert entry.is_storing and entry.origin == bilbo, "on the disk, and whoever asks last is answered"
+    assert entry.keeping is Keeping.STORING and entry.origin == bilbo, (
+        "on the disk, and whoever asks last is answered"
+    )
 
 
 def test_how_much_waits_and_for_how_long_can_be_asked() -> None:

@@ -164,14 +164,14 @@ def test_all_that_goes_by_rules_goes_by_the_new_ones() -> None:
     assert parts.nodes.named_ones == {"avalon"}, "beside those before, of which are missing"
     assert set(parts.gossiping._balanced) == {"heron", "avalon"}
     net.run(SWITCH + 1)
-    assert parts.router._keeps_cache and len(parts.router.cache.values) == 0
+    assert parts.router.items.keeps_cache and len(parts.router.cache.values) == 0
     assert set(parts.gossiping._balanced) == {"heron", "avalon"}, "by heron something may be under way"
     net.run(ENDS + 1)
     assert set(parts.gossiping._balanced) == {"avalon"}
     parts.ruling.adopt((), ("frodo",))
     assert parts.nodes.named_ones == {"avalon", "frodo"}
     net.run(SWITCH + 1)
-    assert parts.nodes.named_ones == {"frodo"} and not parts.router._keeps_cache
+    assert parts.nodes.named_ones == {"frodo"} and not parts.router.items.keeps_cache
 
 
 def test_queries_that_had_the_same_sources_may_have_different_ones() -> None:
@@ -203,7 +203,7 @@ def test_who_still_goes_by_rules_of_some_changes_ago_is_asked(soon: float) -> No
     assert bilbo.metric("published") == 1
     net.until(lambda: ear.contents == [b"1"])
     net.run(SWITCH + ENDS + 1)
-    assert frodo.core.parts.demand._beside == ()
+    assert frodo.core.parts.demand.is_changing is False
     assert set(frodo.core.parts.gossiping._balanced) == {"heron"}
 
 

@@ -142,4 +142,4 @@ def test_a_second_change_before_the_first_counts_takes_its_place() -> None:
     a.net.run(SWITCH + 1)
     assert a.core.parts.mapping.rules == ()
     a.net.run(120)
-    assert a.core.parts.demand._beside == ()
+    assert a.core.parts.demand.is_changing is False

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from mesh.core.context.component import Beginning
 from mesh.core.context.incoming_call import IncomingCall, answer
-from mesh.core.rules.shared import AT_ONCE, RowKind
+from mesh.core.rules.row_exchange import AT_ONCE
+from mesh.core.rules.shared import RowKind
 from mesh.core.rules.told import SETTLED
 from mesh.discovery.state import Sample, Summary
 from mesh.errors import LocalError

@@ -152,7 +152,7 @@ def test_when_the_last_member_of_a_node_goes_the_others_get_all() -> None:
     near.unserve(WORKERS)
     m.publish("jobs/1", b"for nobody")
     m.settled()
-    assert a.core.parts.router.has_groups is False
+    assert a.core.parts.router.receivers.has_groups is False
 
 
 def test_persistent_messages_are_dropped_from_the_store_when_they_were_given() -> None:

@@ -384,8 +384,9 @@ def test_trial_D_a_gap_of_more_messages_than_can_be_told_ends_no_connection() ->
     heron, frodo, golan = net.mesh("heron", "frodo", "golan")
     publisher, s = client_of(heron, "pub"), client_of(frodo, "sub").subscribed("k")
     link = frodo.core.parts.neighbours.peers[golan.uuid]
+    gaps = frodo.core.parts.links._gaps
     for _ in range(3):
-        frodo.core.parts.links._missed(link, (), 2**32 - 1)  # so many at once is what a node may say
+        gaps.report_from_peer(link, (), 2**32 - 1)  # so many at once is what a node may say
     publisher.publish("k", b"1")
     net.until(lambda: s.contents == [b"1"], limit=3)
     assert s.dropped == 2**32 - 1

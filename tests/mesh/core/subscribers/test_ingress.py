@@ -5,10 +5,7 @@ by now, so that is where it ends.
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from mesh.core.subscribers.ingress import Ingress
-from mesh.errors import LocalError, RemoteError
 from mesh.names import SENDS
 from mesh.wire import commands as c
 from mesh.wire.envelope import (
@@ -163,16 +160,6 @@ def test_a_time_to_live_changes_nothing(stage: Stage, ttls: tuple[int, ...]) -> 
 def test_numbers_of_a_queue_are_its_own_and_grow(stage: Stage) -> None:
     assert stage.says(put(5), put(1, to="queue/b"), put(6)) == ["NO_QUEUE"] * 3
     assert stage.says(put(6)) == ["OUT_OF_ORDER"]
-
-
-def test_the_question_of_a_queue_costs_what_is_published_nothing_else() -> None:
-    plain = replace(put(), to="", domain="WEATHER")
-    session: Any = type("Session", (), {"name": "joe"})
-    ingress: Ingress = Ingress.__new__(Ingress)
-    assert ingress.misplaces(session, plain) is None
-    with pytest.raises(RemoteError, match="MALFORMED"):
-        ingress.misplaces(session, replace(plain, put=(5, 0, "g")))
-    assert isinstance(ingress.misplaces(session, replace(plain, to=JOBS)), LocalError)
 
 
 # --- of other nodes ---------------------------------------------------------------------------------------

@@ -288,7 +288,7 @@ def test_messages_that_a_master_accepted_by_earlier_rules_still_come() -> None:
     a.net.run(2)
     a.core.parts.ruling.adopt((), ())
     a.net.run(SWITCH + ENDS + 10)
-    assert a.core.parts.demand._beside == () and a.core.parts.mapping.is_plain
+    assert a.core.parts.demand.is_changing is False and a.core.parts.mapping.is_plain
     brings(b, "a", f"/node/c/{JOE}")
     brings(b, "a", f"/node/c/{JOE}", key="never")
     assert (heard.contents, a.metric("forged")) == ([b"brought"], 1)

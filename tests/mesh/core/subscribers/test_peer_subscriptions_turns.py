@@ -48,7 +48,8 @@ def test_what_a_node_wants_is_taken_up_and_dropped_in_turns_and_others_are_heard
     """Also of version 1, which says it in one frame; and what comes meanwhile waits behind it."""
     it = Linked(version)
     turns: list[int] = []
-    took, dropped = it.a.core.parts.wanted._add_queries, it.a.core.parts.wanted._drop
+    queries = it.a.core.parts.wanted._queries
+    took, dropped = queries.add, queries.drop
     now = [0]
 
     def counted(count: int) -> None:
@@ -62,8 +63,8 @@ def test_what_a_node_wants_is_taken_up_and_dropped_in_turns_and_others_are_heard
         counted(1)
         dropped(peer, query)
 
-    it.a.core.parts.wanted._add_queries = take  # type: ignore[method-assign]
-    it.a.core.parts.wanted._drop = drop  # type: ignore[method-assign]
+    queries.add = take  # type: ignore[method-assign]
+    queries.drop = drop  # type: ignore[method-assign]
     effects = it.a.core.take_effects
 
     def take_effects() -> Any:
