@@ -205,18 +205,18 @@ class ConsumerTable(Component):
             self._desk.ending[self._answer_settlements] = None
 
     def _settle(self, queue: QueueSink, taker: QueueConsumer, command: Settle) -> Runs:
-        desk, part, before = self._desk, queue.part, queue.part.acked
+        desk, part, before = self._desk, queue.part, queue.part.deliveries.acked
         over: Runs = []
         for first, last in ranges_of(command.done):
-            over += part.ack(taker, first, last)
+            over += part.deliveries.ack(taker, first, last)
         for first, last, what, delay, reason in command.entries:
             if what == NACK:
-                over += part.nack(taker, first, last, delay / 1000, desk.now, desk.believed)
+                over += part.deliveries.nack(taker, first, last, delay / 1000, desk.now, desk.believed)
             elif what == REJECT:
-                over += part.reject(taker, first, last, reason)
+                over += part.deliveries.reject(taker, first, last, reason)
             else:
-                over += part.extend(taker, first, last, desk.now + delay / 1000)
-        queue.settled(part.acked - before)
+                over += part.deliveries.extend(taker, first, last, desk.now + delay / 1000)
+        queue.settled(part.deliveries.acked - before)
         if over:
             desk.count("settled_late", count(over))
         return over

@@ -52,7 +52,7 @@ class MarkedDelivery:
             tries = lot.column(runs, self._part.terms.max_attempts)
             portion = EnvelopeSlice(lot.parcel, lot.indices(runs), tries=tries)
             is_marked = self.is_marked(lot)
-            if not is_marked and (lot in self._part.picked or lot.given is not None):
+            if not is_marked and (lot in self._part.backlog.picked or lot.given is not None):
                 lot.record_given(runs)
             if self._waiting or self._marking is not None or not is_marked:
                 counts = taker.holding.given - count(runs) + 1, taker.holding.given
@@ -64,8 +64,8 @@ class MarkedDelivery:
             self._mark()
 
     def _leaves(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
-        if self._part.watch is not None:
-            self._part.watch.gives(taker, portion)
+        if self._part.backlog.watch is not None:
+            self._part.backlog.watch.gives(taker, portion)
         self._push(taker, portion)
 
     def goes_out(self, lot: QueuedEnvelope, runs: Runs) -> None:
@@ -96,7 +96,7 @@ class MarkedDelivery:
             elif not self.is_marked(lot):
                 marks[lot.priority] = max(lot.key[0], marks.get(lot.priority, 0))
         for priority, stamp in marks.items():
-            marks[priority] = max(stamp, self._part.stamp_ahead(priority, STEP))
+            marks[priority] = max(stamp, self._part.order.stamp_ahead(priority, STEP))
         self._marking, self._waiting = self._waiting, deque()
         self._rows.mark(self._name, marks, self._marked)
 

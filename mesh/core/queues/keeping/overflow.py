@@ -74,16 +74,16 @@ class Overflow:
 
     def _keep_most(self) -> None:
         shared = [queue for queue in self._all_here() if queue.drops_oldest and queue.rows.is_own]
-        held = sum(queue.part.bytes for queue in shared)
+        held = sum(queue.part.backlog.bytes for queue in shared)
         self._most = min(self._most, held)
-        for queue in sorted(shared, key=lambda queue: queue.part.bytes, reverse=True):
+        for queue in sorted(shared, key=lambda queue: queue.part.backlog.bytes, reverse=True):
             if held <= self._most:
                 return
-            before = queue.part.bytes
+            before = queue.part.backlog.bytes
             if dropped := drop_bytes(queue.part, held - int(self._most)):
                 self._dropped(queue, dropped)
                 queue.schedule()
-            held -= before - queue.part.bytes
+            held -= before - queue.part.backlog.bytes
 
     def _dropped(self, queue: QueueSink, messages: int) -> None:
         queue.reading.unpage()
@@ -111,7 +111,7 @@ class Overflow:
         if not is_tight:
             self._most = inf
             return
-        held = sum(queue.part.bytes for queue in self._all_here() if queue.drops_oldest)
+        held = sum(queue.part.backlog.bytes for queue in self._all_here() if queue.drops_oldest)
         self._most = shrunk(self._most, held)
         self._keep_most()
         self._desk.wake(self._desk.now + SOON)

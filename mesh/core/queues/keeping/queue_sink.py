@@ -18,7 +18,8 @@ from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.looking.rates import RateMeter
 from mesh.queues.lots.counts import Runs, joined
 from mesh.queues.lots.queued_envelope import QueuedEnvelope
-from mesh.queues.part.local_queue import HeldNumbers, LocalQueue
+from mesh.queues.part.local_queue import LocalQueue
+from mesh.queues.part.queue_consumers import HeldNumbers
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import Memory
 from mesh.routing.stored_envelope import StoredEnvelope
@@ -78,27 +79,27 @@ class QueueSink:
         self._tell(self)
 
     def declared(self, terms: QueueTerms) -> None:
-        self.part.terms = terms
+        self.part.declare(terms)
         self.schedule()
 
     @property
     def oldest(self) -> float | None:
         """The age of the oldest ready message in seconds, or `None` if none is ready."""
-        first = self.part.oldest
+        first = self.part.order.oldest
         return max(0.0, (self._desk.believed - first) / 1e9) if first else None
 
     def waiting(self) -> Waiting:
         part, now = self.part, self._desk.now
         return Waiting(
             PUTS + self.name,
-            part.messages,
-            part.bytes,
+            part.backlog.messages,
+            part.backlog.bytes,
             self.oldest,
             len(part.takers),
             self.arrives.value(now),
             self.leaves.value(now),
-            part.died,
-            part.redelivered,
+            part.failures.died,
+            part.failures.redelivered,
             part.ready,
             max(0, sum(taker.room for taker in part.takers.values()) - part.ready),
             self.moved_in,
@@ -113,7 +114,7 @@ class QueueSink:
     @property
     def is_full(self) -> bool:
         """Whether the queue is full, counting the messages that are being written to disk."""
-        return self.part.is_full_with(self._coming, self._coming_bytes)
+        return self.part.backlog.is_full_with(self._coming, self._coming_bytes)
 
     @property
     def refuses(self) -> bool:
@@ -182,8 +183,8 @@ class QueueSink:
         returned.
         """
         row, part = self.rows.take_state(self.name, parcel.position), self.part
-        is_plain = parcel.position and not row and not part.is_recovering and not self.is_removed
-        if is_plain and part.page_plain(parcel):
+        is_plain = parcel.position and not row and not part.consumers.is_recovering and not self.is_removed
+        if is_plain and part.backlog.page_plain(parcel):
             self.schedule()
             return None
         lot = QueuedEnvelope(parcel)
@@ -195,14 +196,14 @@ class QueueSink:
             self.rows.write(self.name, lot)
             return lot
         is_old = False
-        if part.is_recovering and parcel.position:
+        if part.consumers.is_recovering and parcel.position:
             is_marked, was_given = self.giving.is_marked(lot), lot.given is not None
             is_old = is_marked or was_given
             if is_marked:
                 lot.given = None  # all of it may have been delivered
         self.schedule()
-        if parcel.position and not is_old and part.may_page(lot):
-            part.page(lot)
+        if parcel.position and not is_old and part.backlog.may_page(lot):
+            part.backlog.page(lot)
             return None
         part.add(lot, now, self._desk.believed, is_old)
         return lot
@@ -213,15 +214,15 @@ class QueueSink:
         If the queue was removed meanwhile, the envelope is deleted instead.
         """
         part, desk = self.part, self._desk
-        if part.watch is not None:
-            part.watch.comes(lot)
+        if part.backlog.watch is not None:
+            part.backlog.watch.comes(lot)
         lot.came = desk.now
         self.arrives.add(lot.left, desk.now)
         if self.is_removed:
             lot.mark_done(lot.open())
             self.rows.write(self.name, lot)
-        elif part.may_page_moved(lot):
-            part.page(lot)
+        elif part.backlog.may_page_moved(lot):
+            part.backlog.page(lot)
         else:
             part.add(lot, desk.now, desk.believed)
         self.schedule()
@@ -251,10 +252,10 @@ class QueueSink:
         The refusal is already on disk.
         """
         if self.is_removed:
-            self.part.gave_up(lot, runs)
+            self.part.moving.gave_up(lot, runs)
             self.rows.write(self.name, lot)
         else:
-            self.part.came_back(lot, runs)
+            self.part.moving.came_back(lot, runs)
         self.schedule()
 
     def expects(self, priority: int) -> None:
@@ -263,7 +264,7 @@ class QueueSink:
         Nothing is written while an earlier mark covers the next half of `AHEAD`.
         """
         soon, part = self._desk.last_stamp + AHEAD, self.part
-        if not part.takers or part.on_disk.has(priority):
+        if not part.takers or part.order.on_disk.has(priority):
             return
         if not self.rows.is_coming(self.name, priority, soon - AHEAD // 2):
             self.rows.mark(self.name, {priority: soon}, lambda error: None)
@@ -276,9 +277,9 @@ class QueueSink:
     # --- consumers --------------------------------------------------------------------------------------
 
     def open(self, taker: QueueConsumer, held: HeldNumbers) -> Runs:
-        """Register a consumer; see `LocalQueue.open`."""
+        """Register a consumer; see `QueueConsumers.open`."""
         self.giving.withdraw(taker.key)
-        void = joined(self.part.open(taker, held))
+        void = joined(self.part.consumers.open(taker, held))
         if taker.holding.given:
             self.giving.lease(taker, (1, taker.holding.given), taker.lease)
         self.schedule()
@@ -291,9 +292,9 @@ class QueueSink:
         self.schedule()
 
     def close(self, taker: QueueConsumer, begun: float) -> None:
-        """Remove a consumer; see `LocalQueue.close`."""
+        """Remove a consumer; see `QueueConsumers.close`."""
         self.giving.withdraw(taker.key)
-        self.part.close(taker, begun)
+        self.part.consumers.close(taker, begun)
         self.schedule()
 
     def settled(self, n: int) -> None:
@@ -308,4 +309,4 @@ class QueueSink:
         """Add envelopes read from disk to the undistributed ones, if some may have been on disk only."""
         if self.is_behind:
             self.fresh += [lot for lot in lots if lot.ready]
-            self.is_behind = bool(self.part.on_disk)
+            self.is_behind = bool(self.part.order.on_disk)

@@ -23,7 +23,6 @@ from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots.queued_envelope import PRIORITY
 from mesh.queues.part.queue_observer import QueueObserver
-from mesh.queues.part.searching import put_back
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import OWN, Memory
 from mesh.routing.sink import AddressResolver, Targets
@@ -120,12 +119,12 @@ class Queues(Component):
         every = [queue.part for queue in self._all.values()]
         return {
             "queues": len(every),
-            "queue_messages": sum(part.messages for part in parts),
-            "queue_bytes": sum(part.bytes for part in parts),
+            "queue_messages": sum(part.backlog.messages for part in parts),
+            "queue_bytes": sum(part.backlog.bytes for part in parts),
             "queue_out": sum(part.away for part in parts),
             "queue_consumers": sum(len(part.takers) for part in parts),
-            "queue_acked": sum([part.acked for part in every]),
-            "queue_redelivered": sum([part.redelivered for part in every]),
+            "queue_acked": sum([part.deliveries.acked for part in every]),
+            "queue_redelivered": sum([part.failures.redelivered for part in every]),
         }
 
     def holds(self) -> int:
@@ -133,8 +132,8 @@ class Queues(Component):
 
     def waiting(self, told: Collection[str], most: int) -> Iterator[Waiting]:
         """Yield the state of the `most` longest active queues, and of existing queues reported before."""
-        busy = [queue for queue in self._awake if queue.part.messages or queue.part.takers]
-        longest = nlargest(most, busy, key=lambda queue: (queue.part.messages, len(queue.part.takers)))
+        busy = [queue for queue in self._awake if queue.part.backlog.messages or queue.part.takers]
+        longest = nlargest(most, busy, key=_length)
         before = [self._all.get(name.removeprefix(PUTS)) for name in told if name.startswith(PUTS)]
         # To report a queue costs more than to choose it, and there may be thousands.
         for queue in dict.fromkeys([*longest, *(queue for queue in before if queue is not None)]):
@@ -214,19 +213,19 @@ class Queues(Component):
         rows = self._rows.rows_of(name)
         queue = QueueSink(self._desk, rows, self._memory, name, terms, self._around.push, self.schedule_queue)
         if self.watch is not None:
-            queue.part.watch = self.watch(queue)
+            queue.part.backlog.watch = self.watch(queue)
         self._all[name] = queue
         expected = rows.consumers.get(name)
         if expected:
             credits = {key: credit for key, (_, credit) in expected.items()}
-            queue.part.recover(self._desk.now + RECOVER, credits)
+            queue.part.consumers.recover(self._desk.now + RECOVER, credits)
             self._timed[queue] = None
             self._desk.wake(self._desk.now + RECOVER)
         return queue
 
     def _remove(self, queue: QueueSink) -> None:
         del self._all[queue.name]
-        if lost := queue.part.messages:
+        if lost := queue.part.backlog.messages:
             what = f"{queue.name!r}: discarded {counted(lost, 'message')}, because the queue was deleted"
             self._desk.event("queue", what, level="warning")
         self._timed.pop(queue, None)
@@ -245,10 +244,8 @@ class Queues(Component):
         name = queue_of(envelope.to)
         queue = self.get(name)
         if queue.is_full:
-            part = queue.part
-            text = (
-                f"The queue {name!r} is full: {counted(part.messages, 'message')} with {part.bytes:,} bytes."
-            )
+            has = queue.part.backlog
+            text = f"The queue {name!r} is full: {counted(has.messages, 'message')} with {has.bytes:,} bytes."
             raise QueueFull(text, hint="Start a consumer, or declare the queue with higher limits.")
         if self.has_no_room(queue, envelope):
             raise no_room(envelope, name, self._desk.me.name)
@@ -299,7 +296,8 @@ class Queues(Component):
         self._overflow.is_tight = self._overflow.look()
         while self._due:
             queue, _ = self._due.popitem()
-            if queue.part.is_recovered:
+            part = queue.part
+            if part.consumers.is_recovered:
                 self._tick_part(queue)
             while (envelope := queue.take_released()) is not None:
                 self._publish(envelope)
@@ -312,30 +310,31 @@ class Queues(Component):
             if queue.drops_oldest:
                 self._overflow.enforce_bound(queue)  # after delivery
             queue.reading.load()
-            self._dying.bury(queue)
+            if part.failures.dead:
+                self._dying.bury(queue)
             self.write(queue)
-            if queue.part.redeemed:
+            if part.backlog.pledges.redeemed:
                 self._around.redeemed(queue)
-            put_back(queue.part)
+            part.search.evict_unwanted()
             if self._others:
                 self._around.seen_to(queue)
-            if queue.part.due < inf:
+            if (due := part.due) < inf:
                 self._timed[queue] = None
-                self._desk.wake(queue.part.due)
+                self._desk.wake(due)
 
     def _tick_part(self, queue: QueueSink) -> None:
         part = queue.part
-        was_recovering = part.is_recovering
+        was_recovering = part.consumers.is_recovering
         part.tick(self._desk.now, self._desk.believed)
-        if was_recovering and not part.is_recovering:  # other consumers are not expected any more
+        if was_recovering and not part.consumers.is_recovering:  # other consumers are not expected any more
             self.write(queue)  # store which messages they may have
             for key in queue.rows.consumers.get(queue.name, {}).keys() - part.takers.keys():
                 queue.rows.takes_no_more(queue.name, key)
 
     def write(self, queue: QueueSink) -> None:
         """Write the changed states of messages to disk with the next commit."""
-        changed, queue.part.changed = queue.part.changed, {}
-        for lot in changed:
+        backlog = queue.part.backlog
+        for lot in backlog.take_changed() if backlog.changed else ():
             queue.rows.write(queue.name, lot)
 
     def tick(self) -> None:
@@ -353,7 +352,7 @@ class Queues(Component):
                 self._tick(queue)
             is_leaving = queue.reading.unpage()
             queue.reading.load_void()
-            if not (queue.part.messages or queue.part.takers or is_leaving or queue in self._due):
+            if not (queue.part.backlog.messages or queue.part.takers or is_leaving or queue in self._due):
                 del self._awake[queue]
         for queue in [queue for queue in self._gone if not queue.reading.unpage()]:
             del self._gone[queue]
@@ -361,6 +360,10 @@ class Queues(Component):
     def _tick(self, queue: QueueSink) -> None:
         self._tick_part(queue)
         self.schedule_queue(queue)
+
+
+def _length(queue: QueueSink) -> tuple[int, int]:
+    return queue.part.backlog.messages, len(queue.part.takers)
 
 
 def no_room(envelope: Envelope, queue: str, node: str) -> QueueFull | StoreFull:

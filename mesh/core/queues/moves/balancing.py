@@ -133,7 +133,7 @@ class QueueBalancing(Component):
         if here := taken_here(queue):
             takers[self._desk.me.uuid] = here
         homes, mode = self._places.homes(queue, closed), queue.part.terms.distribution
-        is_guest, groups = self._places.is_guest(queue), queue.part.groups
+        is_guest, groups = self._places.is_guest(queue), queue.part.backlog.groups
         # Without this condition, older messages may never move, and new ones would wait behind them for ever.
         is_followed = is_guest or (mode != "strict" and queue.part.terms.redistribution is not None)
         new = by_group(lots) if is_new and is_followed and groups else NONE
@@ -271,7 +271,7 @@ class QueueBalancing(Component):
         if queue.is_behind or is_guest:
             queue.reading.load_more(_nothing)
         if not spread.waiting and is_guest:
-            self._distribute(queue, spread, [*islice(queue.part.next(), TOGETHER)])
+            self._distribute(queue, spread, [*islice(queue.part.order.next(), TOGETHER)])
         if not self._queues.is_leaving:
             self._redistribute(queue, spread)
         self.schedule_scan(queue)
@@ -301,8 +301,8 @@ class QueueBalancing(Component):
         wanted = self._policies.moves(part.terms, mine, others, busy, now)
         dealt = look.deal(wanted, _takers(others), now, wants)
         for node, pieces in dealt.items():
-            if part.watch is not None:
-                part.watch.redistributes(pieces)
+            if part.backlog.watch is not None:
+                part.backlog.watch.redistributes(pieces)
             self._moving.begin(queue, node, pieces)
             if others[node].is_volatile:
                 spread.sent[node] = now

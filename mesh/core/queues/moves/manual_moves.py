@@ -139,7 +139,7 @@ class ManualMoves(Component):
         n = self._moving.begin(job.queue, job.peer.node.uuid, next_ones(part, job.left), job.record_outcome)
         job.left -= n
         job.going += n
-        if job.left and not any(part.next()) and part.on_disk:
+        if job.left and not any(part.order.next()) and part.order.on_disk:
             job.queue.reading.load_more(self._later)
             return True
         return False
@@ -185,14 +185,15 @@ class ManualMoves(Component):
 
 def _nothing_ready(queue: QueueSink, node: str) -> LocalError:
     part = queue.part
-    where = f"{part.away:,} outstanding, {part.later.messages:,} delayed, {part.going:,} in transit"
+    delayed, moving = part.backlog.later.messages, part.moving.messages
+    where = f"{part.away:,} outstanding, {delayed:,} delayed, {moving:,} in transit"
     what = f"The queue {queue.name!r} has no ready messages at {node}: {where}."
     return LocalError(what, hint="See `mesh queue info`.", code="NOTHING_READY")
 
 
 def next_ones(part: LocalQueue, n: int) -> Iterator[tuple[QueuedEnvelope, Runs]]:
     """Yield at most `n` of the next ready messages in memory."""
-    for lot in part.next():
+    for lot in part.order.next():
         if n <= 0:
             return
         runs = lot.first(n)

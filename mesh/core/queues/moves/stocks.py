@@ -87,7 +87,7 @@ class Stocks(Component):
     def _stock(self, queue: QueueSink) -> QueueReport | None:
         """Return the state of a queue to report, or `None` if there is nothing to report."""
         part, is_leaving = queue.part, self._queues.is_leaving
-        takers = [taker for taker in part.eligible() if taker.away == inf]
+        takers = [taker for taker in part.consumers.eligible() if taker.away == inf]
         if not (takers or is_leaving) or queue.is_removed or part.terms.scope == "node":
             return None
         return stock_of(
@@ -112,7 +112,7 @@ class Stocks(Component):
             self._desk.count("queues_untold")
             return
         self._told[queue] = stock, self._desk.now
-        self._presence.serve(name, len(queue.part.eligible()) or 1, stock.pack())
+        self._presence.serve(name, len(queue.part.consumers.eligible()) or 1, stock.pack())
 
     def on_queue_removed(self, queue: QueueSink) -> None:
         self._announce_stock(queue, None)

@@ -250,7 +250,7 @@ class Arriving(Component):
             queue.moved_in += lot.left
             is_kept = queue.rows.is_volatile and lot.parcel.position and not one.is_parting
             if is_kept and not queue.is_removed:
-                queue.part.pledged[lot] = uuid, number
+                queue.part.backlog.pledges.add(lot, uuid, number)
             else:
                 source.incoming.written(number)
                 fates[source.asked.pop(number)].taken.append(number)
@@ -258,8 +258,8 @@ class Arriving(Component):
         self._send_outcomes(queue.name, *fates.values())
 
     def _not_stored(self, queue: QueueSink, source: TransferSource, came: list[ArrivedPiece]) -> None:
-        if queue.part.watch is not None:
-            queue.part.watch.has_no_room("where a move comes")
+        if queue.part.backlog.watch is not None:
+            queue.part.backlog.watch.has_no_room("where a move comes")
         queue.rows.not_arrived(one.lot for one in came if one.lot.parcel.position)
         fates = _Together()
         for one in came:
@@ -269,16 +269,13 @@ class Arriving(Component):
 
     def _part(self, queue: QueueSink, uuid: bytes, numbers: Collection[int]) -> None:
         """Answer the unsettled pieces `numbers`, which their source no longer keeps."""
-        pledged, redeemed = queue.part.pledged, queue.part.redeemed
-        for lot in [lot for lot, (node, number) in pledged.items() if node == uuid and number in numbers]:
-            redeemed.append(pledged.pop(lot))
+        queue.part.backlog.pledges.redeem_moves(uuid, numbers)
         self.redeemed(queue)
 
     def redeemed(self, queue: QueueSink) -> None:
         """Answer the settled pieces that their source has kept until now."""
-        done, queue.part.redeemed = queue.part.redeemed, []
         fates = _Together()
-        for uuid, number in done:
+        for uuid, number in queue.part.backlog.pledges.take_redeemed():
             source = self._sources.find(queue.name, uuid)
             if source is not None:
                 source.incoming.written(number)

@@ -54,7 +54,11 @@ class Reader(Worker):
 def waiting(*nodes: SimNode, name: str = "audit") -> dict[str, int]:
     """How many messages are in the part of a durable subscription at each node, where any are."""
     queues = {node.name: node.core.parts.queues.queues.find(f"sub/{name}") for node in nodes if node.is_up}
-    return {node: queue.part.messages for node, queue in queues.items() if queue and queue.part.messages}
+    return {
+        node: queue.part.backlog.messages
+        for node, queue in queues.items()
+        if queue and queue.part.backlog.messages
+    }
 
 
 def knows(node: SimNode, name: str = "audit") -> bool:

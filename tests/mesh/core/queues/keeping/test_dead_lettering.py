@@ -39,7 +39,7 @@ def test_a_dead_letter_goes_to_the_queue_that_is_for_that_or_to_all_if_there_is_
     net.until(lambda: len(joe.contents()) == 2)
     joe.settle(entries=((2, 2, 2, 0, "no such order"),))
     net.until(lambda: boss.info("failed")["ready"] == 1)
-    (lot,) = a.core.parts.queues.queues.get("failed").part.next()
+    (lot,) = a.core.parts.queues.queues.get("failed").part.order.next()
     assert lot.envelope.put == (8, 0, "g")
     assert boss.info("jobs")["bytes"] == 0
     assert dead_letters(a) == 1
