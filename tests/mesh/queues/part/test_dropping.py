@@ -8,7 +8,7 @@ from mesh.queues.part.dropping import drop_bytes, drop_excess
 from mesh.queues.part.local_queue import LocalQueue
 from mesh.routing.memory import Memory
 from tests.mesh.queues.making import WALL, lot, numbers, queue, taker
-from tests.mesh.queues.part.test_local_queue_paging import put, read
+from tests.mesh.queues.part.test_queue_backlog import put, read
 
 
 def test_the_oldest_are_dropped_until_it_keeps_to_its_terms() -> None:

@@ -3,15 +3,6 @@
 from tests.mesh.queues.making import WALL, given, lot, numbers, queue, taker
 
 
-def test_one_takes_all_of_an_exclusive_queue_until_he_goes() -> None:
-    it, joe, ann = queue(lot(1, 4), exclusive=True), taker("joe", credit=2), taker("ann")
-    it.consumers.open(joe)
-    it.consumers.open(ann)
-    assert given(it) == [("joe", [(1, 2)])]
-    it.consumers.close(joe)
-    assert given(it) == [("ann", [(1, 4)])]
-
-
 def test_a_selector_takes_what_it_wants_and_leaves_the_rest_in_order() -> None:
     it, joe, ann = (
         queue(lot(1, 6, kinds="abcabc")),
