@@ -79,3 +79,21 @@ def test_what_may_have_been_given_is_told_so_and_loses_no_attempt() -> None:
     assert (numbers(it), a.column([(1, 2)]), b.column([(1, 2)])) == ([1, 2], b"\x02\x01", b"\x02\x01")
     it.deliveries.nack(joe, 3, 4, 0.0, 0.0, WALL)
     assert numbers(it) == [] and [dead.runs for dead in it.failures.dead] == [[(1, 2)]]
+
+
+def test_dead_messages_stay_in_the_backlog_until_their_dead_letter_is_stored() -> None:
+    a, joe = lot(1, 3), taker()
+    it = queue(a, max_attempts=1)
+    it.consumers.open(joe)
+    numbers(it)
+    it.deliveries.nack(joe, 1, 2, 0.0, 0.0, WALL)
+    assert (it.failures.dying, it.failures.died, it.failures.redelivered) == (2, 2, 2)
+    assert (it.ready, it.backlog.messages) == (0, 3)
+    (dead,) = it.failures.take_dead()
+    assert (it.failures.take_dead(), dead.runs, dead.text) == (
+        [],
+        [(1, 2)],
+        "The message failed at 1 delivery.",
+    )
+    it.failures.buried(dead)
+    assert (it.failures.dying, it.failures.died, it.backlog.messages) == (0, 2, 1)

@@ -174,3 +174,50 @@ def test_what_was_taken_out_can_be_put_back_though_nothing_else_is_left() -> Non
     assert it.take_out(3) and it.take_out(7) and not it and (it.messages, it.bytes) == (0, 0)
     it.put_back(7, 70, 2, 200, 0)
     assert it.take_positions(5, 1_000) == (7,)
+
+
+def test_the_memory_budget_holds_the_cost_of_envelopes_in_memory_and_of_no_others() -> None:
+    memory = Memory(inf)
+    it, a, b = LocalQueue("jobs", QueueTerms(), memory), lot(1, 2), lot(3)
+    it.add(a, 0.0, WALL)
+    it.backlog.page(lot(2))
+    it.backlog.page(b)
+    size = a.size + 2 * b.size
+    assert (it.backlog.messages, it.backlog.bytes, memory.used) == (4, size, a.cost)
+    assert it.backlog.pick(lot(3), 0.0, WALL) and not it.backlog.pick(lot(3), 0.0, WALL)
+    assert memory.used == a.cost + b.cost
+    it.backlog.put_back(next(iter(it.backlog.picked)))
+    assert (it.backlog.messages, memory.used) == (4, a.cost)
+    a.take_out([(1, 1)])
+    assert it.backlog.done(a, [(1, 1)]) == 1 and it.backlog.bytes == size
+    it.backlog.finish_ready(a)
+    assert (it.backlog.messages, it.backlog.bytes, memory.used) == (2, 2 * b.size, 0)
+    assert [*it.backlog.take_changed()] == [a] and not it.backlog.changed
+
+
+def test_a_picked_envelope_whose_turn_has_come_does_not_return_to_disk() -> None:
+    it = LocalQueue("jobs", QueueTerms(), Memory(inf))
+    it.backlog.page(lot(1))
+    it.backlog.page(lot(2))
+    found = lot(1)
+    assert it.backlog.pick(found, 0.0, WALL)
+    it.backlog.put_back(found)
+    assert not it.backlog.picked and [*it.order.next()] == [found], "nothing on disk is before it"
+
+
+def test_a_pledge_is_redeemed_with_the_last_message_or_when_its_node_stops_keeping_it() -> None:
+    it, a, b = LocalQueue("jobs", QueueTerms()), lot(1, 2), lot(3)
+    for number, each in enumerate((a, b)):
+        it.backlog.pledges.add(each, b"n", number)
+        it.add(each, 0.0, WALL)
+    assert not it.backlog.may_page_moved(a), "it must not be read again while it is pledged"
+    a.take_out([(1, 2)])
+    it.backlog.done(a, [(1, 1)])
+    assert it.backlog.pledges.take_redeemed() == []
+    it.backlog.done(a, [(2, 2)])
+    assert it.backlog.pledges.take_redeemed() == [(b"n", 0)]
+    it.backlog.pledges.redeem_moves(b"m", {1})
+    it.backlog.pledges.redeem_moves(b"n", {2})
+    assert it.backlog.pledges.take_redeemed() == [] and b in it.backlog.pledges.open
+    it.backlog.pledges.redeem_moves(b"n", {1})
+    assert it.backlog.pledges.take_redeemed() == [(b"n", 1)]

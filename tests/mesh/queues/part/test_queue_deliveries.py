@@ -10,8 +10,6 @@ from mesh.queues.part.failed_deliveries import REJECTED
 from mesh.routing.stored_envelope import StoredEnvelope
 from tests.mesh.queues.making import WALL, given, lot, numbers, queue, taker
 
-S = 10**9
-
 
 def test_it_is_taken_in_order_up_to_the_credit_and_an_ack_makes_room() -> None:
     it, joe = queue(lot(1, 4), lot(5, 4)), taker(credit=6)
