@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 from unittest.mock import patch
 
-from mesh.core.context.node_context import NodeContext
+from mesh.core.context.node_clock import NodeClock
 from mesh.core.queues.keeping.consumer_table import ConsumerTable
 from mesh.core.queues.keeping.dead_lettering import DeadLettering
 from mesh.core.queues.keeping.queues import Queues
@@ -156,7 +156,7 @@ def a_clock_that_was_set_back() -> list[Patch]:
     restore = Queues._restore
 
     def restores(self: Any, position: int, envelope: Any) -> None:
-        with patch.object(NodeContext, "stamped", lambda self, stamp: None):
+        with patch.object(NodeClock, "stamped", lambda self, stamp: None):
             restore(self, position, envelope)
 
     return [(Queues, "_restore", restores)]

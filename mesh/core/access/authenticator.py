@@ -74,7 +74,7 @@ class Authenticator:
     def knock(self, conn: Conn) -> None:
         """Send HELLO on a connection that this node dialed."""
         conn.nonce = self._desk.ids(NONCE)
-        self._desk.send(conn, self._greet(conn))
+        self._desk.out.send(conn, self._greet(conn))
 
     def challenge(self, conn: Conn, c: Challenge) -> None:
         """Answer a CHALLENGE with a HELLO that contains the proofs."""
@@ -91,14 +91,14 @@ class Authenticator:
             text = (
                 f"{conn.endpoint} identifies itself as {plain(c.endpoint)}, which is not the dialed address"
             )
-            self._desk.hang_up(conn)
+            self._desk.out.hang_up(conn)
             self._denied(conn, Refuse("ENDPOINT", text))
             return
         mine = conn.nonce[:NONCE]  # an earlier challenge's nonce may follow
         place = (mine, c.nonce, self._where(conn), hello.process)
         proof, signature = prove(secret, "dialler", *place), self._sign("dialler", *place)
         conn.nonce = place[0] + c.nonce  # both, to check the answer
-        self._desk.send(conn, replace(hello, proof=proof, signature=signature))
+        self._desk.out.send(conn, replace(hello, proof=proof, signature=signature))
 
     def hello(self, conn: Conn, h: Hello) -> None:
         """Answer the HELLO of the dialing end: with a challenge, WELCOME or REFUSE, or not yet."""
@@ -107,7 +107,7 @@ class Authenticator:
             # This includes a proof that was asked for on a connection that is no longer known.
             conn.nonce = self._desk.ids(NONCE)
             endpoint = conn.endpoint if self._keyring is None else self._desk.me.name
-            self._desk.send(conn, Challenge(conn.nonce, endpoint, self._desk.me.uuid))
+            self._desk.out.send(conn, Challenge(conn.nonce, endpoint, self._desk.me.uuid))
             return
         refusal = refusal or self._unproven(conn, h) or self._unsigned(conn, h) or self._untold(conn, h)
         answer = refusal or self._ourselves(conn, h) or self._admit(conn, h)
@@ -118,20 +118,20 @@ class Authenticator:
 
     def _let_in(self, conn: Conn, h: Hello, answer: Welcome) -> None:
         conn.is_open, conn.role = True, h.role
-        answer = replace(answer, wall=self._desk.believed)
+        answer = replace(answer, wall=self._desk.clock.believed)
         if not conn.trusted:
             place = (h.nonce, conn.nonce, self._where(conn))
             proof = prove(self._secrets(h)[conn.grant], "listener", *place)
             signature = self._sign("listener", *place)
             answer = replace(answer, proof=proof, signature=signature, passwd=self._passwd_for(h))
-        self._desk.send(conn, answer)
+        self._desk.out.send(conn, answer)
 
     def welcome(self, conn: Conn, w: Welcome) -> None:
         """Handle WELCOME: open the connection if proof, password and version fit, otherwise close it."""
         refusal = None if conn.trusted else self._impostor(conn, w) or self._untold_back(conn, w)
         refusal = refusal or self._misfit(conn, w)
         if refusal is not None:
-            self._desk.hang_up(conn)
+            self._desk.out.hang_up(conn)
             self._report_refusal(w.node.name[:64], f"{refusal.reason} [{refusal.code}]", refusal.reason)
             self._denied(conn, refusal)
             return
@@ -140,7 +140,7 @@ class Authenticator:
 
     def turn_away(self, conn: Conn, r: Refuse) -> None:
         """Handle REFUSE on a connection that this node dialed."""
-        self._desk.hang_up(conn)
+        self._desk.out.hang_up(conn)
         place = (conn.nonce[:NONCE], conn.nonce[NONCE:], self._where(conn), r.process)
         secret = self._desk.settings.secret
         is_theirs = same(r.proof, prove(secret, "refuser", *place))
@@ -247,7 +247,7 @@ class Authenticator:
                 return Refuse("WRONG_SECRET", text, JOIN_SITE, final=True)
             text = f"{_who(h)} does not know the secret of a {NODE if h.role != CLIENT else 'client'}"
             return Refuse("WRONG_SECRET", f"{text} of this mesh", JOIN, final=True)
-        self._desk.count("wrong_cookie")
+        self._desk.counters.count("wrong_cookie")
         return Refuse("BAD_COOKIE", f"{_who(h)} does not know this user's cookie", OTHER_USER, final=True)
 
     def _unsigned(self, conn: Conn, h: Hello) -> Refuse | None:
@@ -271,7 +271,7 @@ class Authenticator:
         """Return the refusal if this node requires a password and HELLO lacks the right one."""
         if self._password is None or conn.trusted or h.role == RELAY:
             return None
-        why = self._password.refuse(conn.user, h.passwd, self._desk.now)
+        why = self._password.refuse(conn.user, h.passwd, self._desk.clock.now)
         hint = f"Clients: `mesh join --passwd`. Nodes: passwd in [nodes.{self._desk.me.name}]."
         return Refuse("PASSWORD", f"{self._desk.me.name}: {why}", hint, final=True) if why else None
 
@@ -305,14 +305,14 @@ class Authenticator:
 
     def refuse(self, conn: Conn, h: Hello, answer: Refuse) -> None:
         """Refuse an end, report it, and hang up."""
-        self._desk.count("hello_refused")
+        self._desk.counters.count("hello_refused")
         if h.role == CLIENT:
-            self._desk.refused_clients.add(h.client, answer.code, answer.reason, self._desk.now)
+            self._desk.refused_clients.add(h.client, answer.code, answer.reason, self._desk.clock.now)
         key = f" with key {conn.user[:8]}…" if conn.user else ""
         text = f"{h.role[:20]} {_who(h)}{key}: {answer.reason} [{answer.code}]"
         if answer.code == "DUEL":  # both dialed; not an error
             if self._is_news(conn.user or _who(h), answer.code):
-                self._desk.note("info", f"refused {text}", ACCESS)
+                self._desk.out.note("info", f"refused {text}", ACCESS)
         else:
             self._report_refusal(conn.user or _who(h), text, answer.reason)
         if answer.code == "SAME_UUID":
@@ -323,8 +323,8 @@ class Authenticator:
                 answer = replace(answer, proof=prove(self._desk.settings.secret, "refuser", *place))
             if answer.code == "SAME_UUID":
                 answer = replace(answer, signature=self._sign("refuser", *place))
-        self._desk.send(conn, answer)
-        self._desk.hang_up(conn)
+        self._desk.out.send(conn, answer)
+        self._desk.out.hang_up(conn)
 
     def _report_refusal(self, who: str, text: str, why: str) -> None:
         if self._is_news(who, why):
@@ -332,7 +332,7 @@ class Authenticator:
 
     def _is_news(self, who: str, why: str) -> bool:
         """Return whether to report a refusal: repetitions must not fill the events or the disk."""
-        return self._desk.refusals.is_news(who, why, self._desk.now)
+        return self._desk.refusals.is_news(who, why, self._desk.clock.now)
 
     # --- the listening end ------------------------------------------------------------------------------
 
@@ -376,7 +376,7 @@ class Authenticator:
         """Return the refusal if a dialed node does not send the password that this node requires."""
         if self._password is None or conn.site:
             return None
-        why = self._password.refuse(w.node.key.hex(), w.passwd, self._desk.now)
+        why = self._password.refuse(w.node.key.hex(), w.passwd, self._desk.clock.now)
         return (
             Refuse("PASSWORD", f"{w.node.name} did not send the password of this node: {why}")
             if why

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from mesh.core.context.component import TAILED_BACK, Component, HandlerEntry, Restores, on_command
 from mesh.core.context.disk import Disk
 from mesh.core.context.facts import Hearing, on_fact
-from mesh.core.context.node_context import NodeContext, is_followed
+from mesh.core.context.node_clock import is_followed
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.durable_bindings import Answered
 from mesh.core.delivery.router import Router, refusal
 from mesh.core.forwarding.copy_marker import CopyMarker, untailed
@@ -121,10 +122,10 @@ class Forwarder(Component):
         )
 
     def _on_rules(self, fact: RulesChanged) -> None:
-        now = self._desk.now
+        now = self._desk.clock.now
         self._put_off.ruled()
         self._deciding.holds_until = 0.0 if fact.is_agreed else now + HOLDS
-        self._desk.wake(now + HOLDS)
+        self._desk.clock.wake(now + HOLDS)
         if fact.is_now:
             self._was_master = True
             self.rulings.refile(lambda entry: self._deciding.question(entry.envelope))
@@ -236,7 +237,7 @@ class Forwarder(Component):
                     for run, decision in self._deciding.split_by_route(part):
                         self._act(run, origin, decision, was_sent)
         except LocalError as error:  # an invalid name or domain
-            self._desk.count("refused", envelope.count)
+            self._desk.counters.count("refused", envelope.count)
             self._answer_origin(origin, envelope, refusal(envelope, error))
 
     def _news(self, e: Envelope, first: int, last: int, origin: Origin) -> Iterator[Envelope]:
@@ -260,7 +261,7 @@ class Forwarder(Component):
         if self._was_master and self._answers(envelope, origin, decision, was_sent):
             return
         if decision.kind is Kind.REFUSE or self._turns_back(decision, origin):
-            self._desk.count("refused", envelope.count)
+            self._desk.counters.count("refused", envelope.count)
             # For a peer's message the refusal is about its route, not about the message.
             answer = refusal(envelope, _refused(decision))
             if origin.is_local:
@@ -272,14 +273,14 @@ class Forwarder(Component):
         hop = self._desk.hop(TO_MASTER if decision.to_master else 0)  # the master sets the strata
         if envelope.flags & HELD:
             envelope = envelope.without(HELD)
-        envelope = envelope.passed(hop, self._desk.stamp())
-        entry = self.onward.add(envelope, origin, self._desk.now)
+        envelope = envelope.passed(hop, self._desk.clock.stamp())
+        entry = self.onward.add(envelope, origin, self._desk.clock.now)
         entry.was_sent = was_sent
         if origin.is_local and not envelope.to:
             self._router.cache.went(envelope)
         what = " ".join(filter(None, (envelope.keys[0], envelope.domain, envelope.to)))
         whom = ", ".join(decision.hops)
-        self._desk.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}", ROUTES)
+        self._desk.out.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}", ROUTES)
         if before is not None:
             self._put_off.put_behind(entry, before)
         else:
@@ -355,8 +356,8 @@ class Forwarder(Component):
         Several masters must agree which value is the latest, though messages reach them in different orders.
         A timestamp of another site is always kept, as all sites must agree.
         """
-        if is_followed(envelope.sent, self._desk.wall):
-            self._desk.heard_stamp(envelope.sent)
+        if is_followed(envelope.sent, self._desk.clock.wall):
+            self._desk.clock.heard_stamp(envelope.sent)
             return envelope.sent
         return envelope.sent if is_foreign(envelope.sender) else 0
 
@@ -403,12 +404,12 @@ class Forwarder(Component):
             a = outcome.answer
             found = self.onward.find_answered(outcome.stream, a.domain, a.first, a.last)
             if not found:
-                self._desk.count("unasked")
+                self._desk.counters.count("unasked")
             for entry, first, last in found:
                 part = Answer(a.domain, first, last, a.state, a.matched, a.text)
                 line = self.onward.line_of(entry, peer.node.name)
                 if line is not None:
-                    line.progress = self._desk.now
+                    line.progress = self._desk.clock.now
                 self._outcome(entry, peer.node.name, part)
         self.shipping.schedule_send(peer.node.name)  # its window may be open again
 
@@ -441,7 +442,7 @@ class Forwarder(Component):
             decision = self._deciding.decide(entry.envelope)
             self.rulings.file(entry, self._deciding.question(entry.envelope), decision)
             self._apply_decision(entry, decision)
-        if 0.0 < self._deciding.holds_until <= self._desk.now:
+        if 0.0 < self._deciding.holds_until <= self._desk.clock.now:
             self._deciding.holds_until = 0.0
             self.review()
 
@@ -554,7 +555,7 @@ class Forwarder(Component):
 
     def _restore(self, position: int, envelope: Envelope) -> None:
         envelope, first = untailed(envelope)
-        entry = self.onward.add(envelope, self._local, self._desk.now)
+        entry = self.onward.add(envelope, self._local, self._desk.clock.now)
         entry.position, entry.warned = position, True
         entry.first, entry.first_was_sent, entry.sent_to = first, bool(first), SOMEBODY
         entry.was_sent = envelope.to.startswith(OTHERS)  # perhaps, so it waits for a route
@@ -578,7 +579,7 @@ class Forwarder(Component):
 
     def flush(self) -> None:
         if self.rulings.was_open and self.rulings.new_turn():
-            self._desk.wake(self._desk.now)
+            self._desk.clock.wake(self._desk.clock.now)
 
 
 def _address(entry: PendingForward, to_master: bool) -> None:

@@ -81,7 +81,7 @@ class OutboundBuffer:
         """Watch a new entry for its warning and its expiry."""
         if not entry.warned:
             self._stay_young(entry)
-            self._desk.wake(self._desk.now + self._desk.settings.patience)
+            self._desk.clock.wake(self._desk.clock.now + self._desk.settings.patience)
         if len(self._due) >= self._many_due:
             self._due = [due for due in self._due if self._onward.entry(due[1])]
             heapq.heapify(self._due)
@@ -150,7 +150,7 @@ class OutboundBuffer:
         entry.is_kept, entry.warned = True, False
         entry.was_sent = True  # by its first node, so never refused for space
         self._stay_young(entry)
-        self._desk.wake(self._desk.now + self._desk.settings.patience)
+        self._desk.clock.wake(self._desk.clock.now + self._desk.settings.patience)
 
     def _store(self, entry: PendingForward, why: str) -> None:
         parcel = StoredEnvelope(tailed(entry), own=True)
@@ -204,7 +204,7 @@ class OutboundBuffer:
         """Warn the origins in `whom`, by default all, that an entry waits."""
         e, whom = entry.envelope, entry.askers if whom is None else whom
         text = why or f"waits at {self._desk.me.name} for {self._for_whom(entry)}"
-        self._desk.count("forward_warnings", entry.messages)
+        self._desk.counters.count("forward_warnings", entry.messages)
         for first, last in entry.open:
             answer = Answer(e.domain, first, last, "FORWARD_WARNING", 0, text)
             _answer_origins(entry, (answer,), whom)
@@ -261,7 +261,7 @@ class OutboundBuffer:
         refusals = [word for word in words if word.state != "OK"]
         for refusal in refusals:
             if was_stored:
-                self._log.give_up(entry.envelope, refusal.first, refusal.last, self._desk.now)
+                self._log.give_up(entry.envelope, refusal.first, refusal.last, self._desk.clock.now)
             self._on_refused(entry, refusal)
         if was_stored and refusals:
             # Deleted before the answer: after a crash it would be sent again, behind later messages.
@@ -273,7 +273,7 @@ class OutboundBuffer:
         is_of_its_way = not entry.is_kept and answer.state in (CHANGING, CIRCULAR)
         if not is_of_its_way and not is_for_now(entry.envelope.sender, answer.state, entry.envelope.to):
             self._keep(entry.envelope.stream, answer)
-        self._desk.count("refused", answer.last - answer.first + 1)
+        self._desk.counters.count("refused", answer.last - answer.first + 1)
         if entry.is_given:
             self._retract(entry.envelope, answer)
         if entry.origin.is_local and (entry.warned or answer.state == PARTLY_REFUSED):
@@ -289,7 +289,7 @@ class OutboundBuffer:
 
     def tick(self) -> None:
         """Send warnings that are due, and expire messages."""
-        now, patience = self._desk.now, self._desk.settings.patience
+        now, patience = self._desk.clock.now, self._desk.settings.patience
         young, self._young = list(self.unanswered()), {}
         for entry in sorted(young, key=lambda entry: entry.serial):
             lines = [line for hop in entry.hops if (line := self._onward.line_of(entry, hop))]
@@ -299,9 +299,9 @@ class OutboundBuffer:
                 quiet = now - patience + RETRY
             if not entry.is_done and not entry.warned:
                 self._stay_young(entry)
-                self._desk.wake(quiet + patience)
+                self._desk.clock.wake(quiet + patience)
         with self._disk.together():
-            while self._due and self._due[0][0] <= self._desk.believed:
+            while self._due and self._due[0][0] <= self._desk.clock.believed:
                 _, serial = heapq.heappop(self._due)
                 if waiting := self._onward.entry(serial):
                     self._expire(waiting)
@@ -309,7 +309,9 @@ class OutboundBuffer:
 
     def _wake_for_due(self) -> None:
         if self._due:
-            self._desk.wake(self._desk.now + max(0, self._due[0][0] - self._desk.believed) / 1e9)
+            self._desk.clock.wake(
+                self._desk.clock.now + max(0, self._due[0][0] - self._desk.clock.believed) / 1e9
+            )
 
     def _void_at(self, envelope: Envelope) -> int:
         return min(self._expiry_of(envelope), envelope.expires or self._expiry_of(envelope))
@@ -330,11 +332,11 @@ class OutboundBuffer:
         for hop in entry.hops:
             if self._onward.is_under_way(entry, hop):
                 continue  # it may have been accepted there in time
-            void = Ranges.of(number for number, at in void_at.items() if at <= self._desk.believed)
+            void = Ranges.of(number for number, at in void_at.items() if at <= self._desk.clock.believed)
             for first, last in [part for run in entry.lacking[hop] for part in void.common(*run)]:
                 self._give_up(entry, hop, first, last)
         if not entry.is_done:
-            soon = self._desk.believed + int(RETRY * 1e9)
+            soon = self._desk.clock.believed + int(RETRY * 1e9)
             again = min(at for number, at in void_at.items() if number in entry.open)
             heapq.heappush(self._due, (max(again, soon), entry.serial))
 
@@ -342,7 +344,7 @@ class OutboundBuffer:
         error = Expired(
             f"The message expired on {self._desk.me.name} while it waited for {hop or 'a master'}."
         )
-        self._desk.count("expired", last - first + 1)
+        self._desk.counters.count("expired", last - first + 1)
         self.record_final_answer(
             entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error))
         )
@@ -354,7 +356,7 @@ class OutboundBuffer:
         """
         lines = [line for hop in self._onward.hops() for line in self._onward.lines(hop)]
         first = [entry for line in lines if (entry := next(iter(line), None)) is not None and entry.warned]
-        now = self._desk.believed
+        now = self._desk.clock.believed
         return max([0.0, *((now - each.envelope.route[-1].at) / 1e9 for each in first)])
 
     def depth(self, hop: str) -> Depth:
@@ -363,14 +365,14 @@ class OutboundBuffer:
         For "" this is the backlog of messages whose node is unknown.
         """
         messages = size = 0
-        oldest = self._desk.believed  # never negative, even if a clock went back
+        oldest = self._desk.clock.believed  # never negative, even if a clock went back
         for line in self._onward.lines(hop):
             entries = list(line)
             early = [e for e in entries if not e.warned]  # they may be answered any moment now
             messages += line.messages - sum(e.lacking[hop].count() for e in early)
             size += line.bytes - sum(e.size for e in early)
             oldest = min([oldest, *(e.envelope.route[-1].at for e in entries if e.warned)])
-        return Depth(messages=messages, bytes=size, age=(self._desk.believed - oldest) / 1e9)
+        return Depth(messages=messages, bytes=size, age=(self._desk.clock.believed - oldest) / 1e9)
 
 
 def _answer_origins(entry: PendingForward, words: Iterable[Answer], whom: Iterable[Origin]) -> None:

@@ -104,10 +104,10 @@ class GroupMembers(Component):
             self.own.pop(name, None)
         self._version += 1
         self._due[name] = None
-        self._desk.ending[self._say] = None
-        self._desk.publish_fact(GroupChanged(name, self._desk.me.uuid, members))
-        self._waiting.append(VersionWaiter(self._version, self._desk.now + CONFIRM, then))
-        self._desk.wake(self._desk.now + CONFIRM)
+        self._desk.out.ending[self._say] = None
+        self._desk.facts.publish(GroupChanged(name, self._desk.me.uuid, members))
+        self._waiting.append(VersionWaiter(self._version, self._desk.clock.now + CONFIRM, then))
+        self._desk.clock.wake(self._desk.clock.now + CONFIRM)
         for peer in self._nodes.usable():
             self._neighbours.review_login(peer)
 
@@ -123,7 +123,7 @@ class GroupMembers(Component):
         for at in range(0, len(names), EACH) or (0,):
             told.number += 1
             groups = tuple((name, self.own.get(name, 0)) for name in names[at : at + EACH])
-            self._desk.send(peer.data, Said(told.number, groups))
+            self._desk.out.send(peer.data, Said(told.number, groups))
         told.marks[told.number] = self._version
 
     def _heard(self, conn: Conn, peer: Peer, command: Heard, _: list[Envelope]) -> None:
@@ -144,7 +144,7 @@ class GroupMembers(Component):
         waiting, self._waiting = self._waiting, []
         done: list[VersionWaiter] = []
         for one in waiting:
-            is_over = one.version <= known or one.deadline <= self._desk.now
+            is_over = one.version <= known or one.deadline <= self._desk.clock.now
             (done if is_over else self._waiting).append(one)
         for one in done:
             one.then()
@@ -180,18 +180,18 @@ class GroupMembers(Component):
         told.heard = command.number
         for name, members in command.groups:
             self._take(peer, name, members)
-        self._desk.send(conn, Heard(command.number))
+        self._desk.out.send(conn, Heard(command.number))
 
     def _take(self, peer: Peer, name: str, members: int) -> None:
         try:
             check_group(name)
         except LocalError:  # of a later release, or malicious
-            self._desk.count("unknown_kinds")
+            self._desk.counters.count("unknown_kinds")
             return
         if members and self._registry.count_names(peer.node.uuid) >= MOST:
             raise RemoteError(f"{peer.node.name} has more than {MOST:,} groups", code="TOO_MANY_GROUPS")
         if self._registry.record(peer.node.uuid, (GROUP, name), members):
-            self._desk.publish_fact(GroupChanged(name, peer.node.uuid, members))
+            self._desk.facts.publish(GroupChanged(name, peer.node.uuid, members))
 
     def _lost(self, peer: Peer) -> None:
         self._forget(peer)
@@ -204,13 +204,13 @@ class GroupMembers(Component):
 
     def _drop(self, rows: Sequence[tuple[ServedName, int]], uuid: bytes) -> None:
         for (_, name), _members in rows:
-            self._desk.publish_fact(GroupChanged(name, uuid, 0))
+            self._desk.facts.publish(GroupChanged(name, uuid, 0))
 
     def tick(self) -> None:
-        late = [w for w in self._waiting if w.deadline <= self._desk.now]
+        late = [w for w in self._waiting if w.deadline <= self._desk.clock.now]
         if late:
             version = max(w.version for w in late)
             self._audience.missed([p for p in self._audience.awaited() if self._knows(p) < version])
         self._review()
         for one in self._waiting:
-            self._desk.wake(one.deadline)
+            self._desk.clock.wake(one.deadline)

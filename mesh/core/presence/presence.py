@@ -114,7 +114,7 @@ class Presence(Component):
 
     def _watched(self, conn: Conn, peer: Peer, command: Watch, _: list[Envelope]) -> None:
         self._peers.apply_command(peer, command)
-        self._desk.ending[self._say_news] = None
+        self._desk.out.ending[self._say_news] = None
 
     # --- names served elsewhere -------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class Presence(Component):
 
         This call also watches the name, as `notes` does.
         """
-        self._watching.used(name, self._desk.now)
+        self._watching.used(name, self._desk.clock.now)
         return self._registry.servers(name)
 
     def notes(self, name: ServedName) -> Mapping[bytes, bytes]:
@@ -144,15 +144,15 @@ class Presence(Component):
         is_served = watched.is_known and (name in self.own or bool(self._registry.servers(name)))
         is_known = is_served or self._is_known(name)
         watched.is_known = watched.is_known or is_known
-        self._lookups.when_known(name, self._desk.now, then, is_known)
+        self._lookups.when_known(name, self._desk.clock.now, then, is_known)
         if is_known:
             return
         if (deadline := self._lookups.deadline) is not None:
-            self._desk.wake(deadline)
+            self._desk.clock.wake(deadline)
 
     def _watch(self, name: ServedName) -> None:
-        if self._watching.used(name, self._desk.now):
-            self._desk.ending[self._say_news] = None
+        if self._watching.used(name, self._desk.clock.now):
+            self._desk.out.ending[self._say_news] = None
             for peer in self._nodes.usable():
                 self._neighbours.review_login(peer)
 
@@ -173,7 +173,7 @@ class Presence(Component):
         self._forget_peer(peer)
         if self._audience.hears(peer, fact.conn):
             for command in self._watching.full(peer.node.uuid):
-                self._desk.send(fact.conn, command)
+                self._desk.out.send(fact.conn, command)
         self._review()
 
     def _served(self, conn: Conn, peer: Peer, command: Serving, _: list[Envelope]) -> None:
@@ -183,7 +183,7 @@ class Presence(Component):
         for row in command.rows:
             name = (row.kind, row.name)
             if name not in self._watching.names:
-                self._desk.count("unasked")  # or no longer watched
+                self._desk.counters.count("unasked")  # or no longer watched
                 continue
             change = self._registry.record(uuid, name, row.consumers, row.note)
             if change is not None:
@@ -204,13 +204,13 @@ class Presence(Component):
     def _publish_change(self, name: ServedName, uuid: bytes, change: int) -> None:
         if change:  # clients do not see notes
             self._clients.mark_changed(name)
-        self._desk.ending[self._say_news] = None
-        self._desk.publish_fact(ServersChanged(*name, uuid, change))
+        self._desk.out.ending[self._say_news] = None
+        self._desk.facts.publish(ServersChanged(*name, uuid, change))
 
     def _review(self) -> None:
         if self._lookups:
             heard, names = self._heard_by_all(), self._watching.names
-            self._lookups.review(self._desk.now, lambda name: names[name].version <= heard)
+            self._lookups.review(self._desk.clock.now, lambda name: names[name].version <= heard)
 
     # --- watching clients ---------------------------------------------------------------------------------
 
@@ -218,7 +218,7 @@ class Presence(Component):
         if any(kind != ADDRESS for kind, _name in (*command.add, *command.remove)):
             raise RemoteError("a client watches an invalid address", code="MALFORMED")
         new, gone = self._clients.apply_command(session, command)
-        self._desk.ending[self._say_news] = None
+        self._desk.out.ending[self._say_news] = None
         for name in new:
             self._watch(name)
             self._watching.hold(name, +1)
@@ -243,25 +243,25 @@ class Presence(Component):
     # --- timers -----------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        now = self._desk.now
+        now = self._desk.clock.now
         if late := self._lookups.late(now):
             version = max(self._watching.names[name].version for name in late)
             confirmed = self._watching.confirmed
             self._audience.missed([p for p in self._audience.awaited() if confirmed(p.node.uuid) < version])
         self._review()
         if (deadline := self._lookups.deadline) is not None:
-            self._desk.wake(deadline)
+            self._desk.clock.wake(deadline)
 
     def on_second(self) -> None:
-        self._registry.drop_names(self._watching.idle(self._desk.now - IDLE))
-        self._desk.ending[self._say_news] = None
+        self._registry.drop_names(self._watching.idle(self._desk.clock.now - IDLE))
+        self._desk.out.ending[self._say_news] = None
 
     def _say_news(self) -> None:
         for command in self._watching.news():
             for peer in self._nodes.usable():
                 if peer.data is not None and peer.data.is_open:
-                    self._desk.send(peer.data, command)
+                    self._desk.out.send(peer.data, command)
         for peer, serving in self._peers.pending_updates():
-            self._desk.send(peer.data, serving)
+            self._desk.out.send(peer.data, serving)
         for session, serving in self._clients.pending_updates():
-            self._desk.send(session.conn, serving)
+            self._desk.out.send(session.conn, serving)

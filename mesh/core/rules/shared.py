@@ -112,7 +112,7 @@ class Shared(Component):
     def stamp(self, kind: str, name: str) -> int:
         """Return a timestamp for a new row, above that of the row in force even if a clock is far ahead."""
         known = self.get(kind, name)
-        stamp = max(self._desk.stamp(), known.stamp + 1 if known is not None else 0)
+        stamp = max(self._desk.clock.stamp(), known.stamp + 1 if known is not None else 0)
         return stamp + (int.from_bytes(self._desk.me.uuid[-2:]) - stamp) % OWN
 
     def write_row(self, kind: str, name: str, stamp: int, value: bytes, by: Peer | None = None) -> None:
@@ -187,7 +187,7 @@ class Shared(Component):
         """Check the timestamp by the clock of the author, or of the sending peer, if one is ahead."""
         author = self._neighbours.peers.get(row.author)
         ahead = max(0, *(peer.ahead for peer in (author, by) if peer is not None), 0)
-        if row.stamp > self._desk.wall + ahead + self._kinds[row.kind].ahead:
+        if row.stamp > self._desk.clock.wall + ahead + self._kinds[row.kind].ahead:
             raise LocalError(
                 "The row has a timestamp in the future; a clock may be wrong.", code="CLOCK_AHEAD"
             )
@@ -198,7 +198,7 @@ class Shared(Component):
     def _accept_row(self, row: SharedRow, by: Peer | None) -> None:
         if not self._tables[row.kind].is_news(row):
             return
-        self._changed[row.kind] = self._desk.now
+        self._changed[row.kind] = self._desk.clock.now
         key = f"{row.kind}\0{row.name}".encode()
         self._disk.later(TABLE, key, Put(TABLE, key, packed(row)))
         self._counts(row, by)
@@ -206,19 +206,19 @@ class Shared(Component):
     def _counts(self, row: SharedRow, by: Peer | None) -> None:
         self._tables[row.kind].insert(row)
         self._authors.count_row(row)
-        self._desk.ending[self._summarize] = None  # once per event, as it reads all rows
+        self._desk.out.ending[self._summarize] = None  # once per event, as it reads all rows
         self._kinds[row.kind].changed(row, by)
         self._forget_deletions(row.kind)
 
     def _forget_deletions(self, kind: str) -> None:
-        for name in self._tables[kind].drop_deletions(self._desk.believed):
+        for name in self._tables[kind].drop_deletions(self._desk.clock.believed):
             key = f"{kind}\0{name}".encode()
             self._disk.later(TABLE, key, Delete(TABLE, key))
             self._authors.forgotten(kind, name)
 
     def on_second(self) -> None:
-        if self._desk.now >= self._swept:
-            self._swept = self._desk.now + SWEEP
+        if self._desk.clock.now >= self._swept:
+            self._swept = self._desk.clock.now + SWEEP
             for kind in self._kinds:
                 self._forget_deletions(kind)
 
@@ -238,12 +238,12 @@ class Shared(Component):
                 row = read(value)
                 if row.kind not in self._kinds:
                     continue  # of a later release
-                if self._tables[row.kind].is_over(row, self._desk.believed):
+                if self._tables[row.kind].is_over(row, self._desk.clock.believed):
                     self._disk.later(TABLE, key, Delete(TABLE, key))
                     continue
                 self._check(row)
             except MeshError as error:  # other nodes have it too
-                self._desk.note("warning", f"a shared row is damaged: {error}")
+                self._desk.out.note("warning", f"a shared row is damaged: {error}")
                 self._disk.later(TABLE, key, Delete(TABLE, key))
             else:
                 self._counts(row, None)
@@ -273,11 +273,11 @@ class Shared(Component):
                 self._ask_newer(peer, theirs, table)
 
     def _since_change(self, kind: str) -> float:
-        return self._desk.now - self._changed.get(kind, -inf)
+        return self._desk.clock.now - self._changed.get(kind, -inf)
 
     def _ask_newer(self, peer: Peer, theirs: Summary, table: RowTable) -> None:
         """Ask for newer rows, or for all if none is newer or some were skipped."""
-        uuid, kind, now = peer.node.uuid, theirs.kind, self._desk.now
+        uuid, kind, now = peer.node.uuid, theirs.kind, self._desk.clock.now
         ours = table.summary.stamp
         is_whole = theirs.stamp <= ours or self._told.is_passed_over(uuid, kind, now)
         if is_whole and not self._told.may_ask_for_all(uuid, kind, now):
@@ -294,7 +294,7 @@ class Shared(Component):
         """
         ours = self._tables[theirs.kind].summary
         is_free = peer.reach.question is None
-        return is_free and self._told.may_ask(peer.node.uuid, theirs, ours, self._desk.now)
+        return is_free and self._told.may_ask(peer.node.uuid, theirs, ours, self._desk.clock.now)
 
     def ask_peer(self, peer: Peer, kind: str, ask: Ask, says: type[R], then: Callable[[R], None]) -> None:
         """Ask the peer, and call `then` with the reply, if there is one.
@@ -330,7 +330,7 @@ class Shared(Component):
                 place = self._one(row, kind, place, peer)
             except UnknownAuthor as error:
                 place = row.place
-                self._told.passed_over(peer.node.uuid, kind, self._desk.now)
+                self._told.passed_over(peer.node.uuid, kind, self._desk.clock.now)
                 self._doubt(peer, kind, error)
         if told.rows:
             self._ask_behind(peer, kind, place, then)
@@ -343,7 +343,7 @@ class Shared(Component):
             raise LocalError("The row was not requested.", code="BAD_ROW")
         self._check_time(row, peer)
         table = self._tables[kind]
-        if table.is_news(row) and not table.is_over(row, self._desk.believed):
+        if table.is_news(row) and not table.is_over(row, self._desk.clock.believed):
             if not self._kinds[kind].by_admin:
                 self._authors.check(row, peer)
             self._check(row)

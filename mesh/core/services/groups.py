@@ -136,7 +136,7 @@ class Groups(Component):
     def _choose(self, group: Group, e: Envelope, tries: int = 0, in_vain: tuple[str, ...] = ()) -> None:
         nodes = self._nodes(group.name, bool(e.flags & LOCAL_ONLY), in_vain)
         if not nodes or tries > TRIES:
-            self._desk.count("group_dropped", e.count)
+            self._desk.counters.count("group_dropped", e.count)
             return
         for indices, node in dealt(self._strategies, group.name, nodes, e):
             self._send_to_node(group, node, e.cut(indices), tries)
@@ -168,7 +168,7 @@ class Groups(Component):
         key = (uuid, stream, a.domain)
         waiting = self._open.get(key)
         if not waiting:
-            self._desk.count("unasked")
+            self._desk.counters.count("unasked")
             return
         numbers = [n for n in waiting if a.first <= n <= a.last]
         again: dict[int, tuple[Envelope, Group, int]] = {n: waiting.pop(n) for n in numbers}
@@ -178,7 +178,7 @@ class Groups(Component):
         if a.state != "OK":
             self._reassign(uuid, again)
         elif not again:
-            self._desk.count("unasked")
+            self._desk.counters.count("unasked")
 
     def _reassign(self, uuid: bytes, what: Mapping[int, tuple[Envelope, Group, int]]) -> None:
         """Choose another node for messages that no member there accepted."""
@@ -194,7 +194,7 @@ class Groups(Component):
     def _on_node_lost(self, uuid: bytes) -> None:
         """Give up the messages at a lost node, as members may have received them."""
         for key in [key for key in self._open if key[0] == uuid]:
-            self._desk.count("group_dropped", self._settled(key))
+            self._desk.counters.count("group_dropped", self._settled(key))
 
     def _settled(self, key: tuple[bytes, bytes, str]) -> int:
         n = len(self._open.pop(key))

@@ -68,7 +68,7 @@ class GatewayRoutes(Component):
 
         If so, this is another use, and the gateways are kept up to date.
         """
-        now = self._desk.now
+        now = self._desk.clock.now
         if now - self._used.get(site, -FRESH) >= FRESH:
             return False
         self._used[site] = now
@@ -82,7 +82,7 @@ class GatewayRoutes(Component):
         """
 
         def heard() -> None:
-            self._used[site] = self._desk.now
+            self._used[site] = self._desk.clock.now
             self._notes[site] = self._transit.announced(site)
             then()
 
@@ -116,4 +116,4 @@ class GatewayRoutes(Component):
 
     def _on_gateways_changed(self, site: str, now: Mapping[bytes, bytes]) -> None:
         before, self._notes[site] = self._notes[site], now
-        self._desk.publish_fact(ExitsChanged(site, frozenset(broken(before, now))))
+        self._desk.facts.publish(ExitsChanged(site, frozenset(broken(before, now))))

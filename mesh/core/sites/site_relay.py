@@ -109,7 +109,7 @@ class SiteRelay(Component):
         self._adopt()
 
     def _feed(self, site: str, size: int) -> SiteFeed:
-        desk, s, count = self._desk, self._desk.settings, self._desk.loss_counter(f"site/{site}")
+        desk, s, count = self._desk, self._desk.settings, self._desk.counters.loss_counter(f"site/{site}")
 
         def lost(envelope: Envelope, why: str, messages: int) -> None:
             count(envelope, why, messages)
@@ -123,7 +123,7 @@ class SiteRelay(Component):
             self._leaves,
             self._released,
             s.backlog_bytes,
-            lambda: desk.believed,
+            lambda: desk.clock.believed,
             paging=self._paging,
             lost=lost,
             passes=lambda first, last: self._marking.passes(site, first, last),
@@ -148,7 +148,7 @@ class SiteRelay(Component):
         return (on_command(Relayed, lambda conn, peer, command, _: self._on_relayed(peer, command)),)
 
     def _on_relayed(self, peer: Peer, command: Relayed) -> None:
-        self._desk.publish_fact(SiteAnswered(command.site, command.outcomes, peer.node.uuid))
+        self._desk.facts.publish(SiteAnswered(command.site, command.outcomes, peer.node.uuid))
 
     @property
     def sites(self) -> Collection[str]:
@@ -182,7 +182,7 @@ class SiteRelay(Component):
     def depth(self, site: str) -> Depth:
         """Return the count, size and age of the messages that wait for the site or are unanswered."""
         out = self._outbound.get(site)
-        return out.feed.depth(self._desk.believed) if out is not None else Depth()
+        return out.feed.depth(self._desk.clock.believed) if out is not None else Depth()
 
     def holds(self) -> int:
         return sum(each.feed.waiting_bytes for each in self._outbound.values())
@@ -258,7 +258,7 @@ class SiteRelay(Component):
 
     def _expire_waiting(self) -> None:
         def came() -> None:
-            self._desk.ending[self._expire_waiting] = None
+            self._desk.out.ending[self._expire_waiting] = None
 
         for out in self._outbound.values():
             out.feed.expire_waiting(came)
@@ -354,7 +354,7 @@ class SiteRelay(Component):
 
     def _is_due(self, site: str) -> None:
         self._due[site] = None
-        self._desk.ending[self._send_due] = None
+        self._desk.out.ending[self._send_due] = None
 
     def _send_due(self) -> None:
         due, self._due = self._due, {}
@@ -422,15 +422,15 @@ class SiteRelay(Component):
         if answer.state != "OK" and self._is_put_off(out, key, outcome):
             return
         before = feed.position
-        for given, parts in feed.apply_answer(outcome.stream, answer, self._desk.now):
+        for given, parts in feed.apply_answer(outcome.stream, answer, self._desk.clock.now):
             for first, last in parts if answer.state != "OK" else ():
                 dead = replace(given.envelope, to=f"site/{feed.site}")
                 self._dead.publish_refused(dead, replace(answer, first=first, last=last))
             if not given.left:
                 self._is_done(out, outcome.stream)
         if feed.custody.has(key):
-            out.pauses.went_on(key, self._desk.now)
-            self._desk.wake(out.pauses.deadline())
+            out.pauses.went_on(key, self._desk.clock.now)
+            self._desk.clock.wake(out.pauses.deadline())
         else:
             out.pauses.drop_stream(key)
         if feed.position != before:
@@ -438,11 +438,11 @@ class SiteRelay(Component):
 
     def _is_put_off(self, out: Outbound, key: bytes, outcome: Outcome) -> bool:
         """Defer the stream if the site may accept the refused messages later; return whether it does."""
-        answer, now, site = outcome.answer, self._desk.now, out.feed.site
+        answer, now, site = outcome.answer, self._desk.clock.now, out.feed.site
         about = list(out.feed.custody.about(outcome.stream, answer))
         if not about or not is_put_off(answer, about):
             return False
-        self._desk.wake(out.pauses.defer_stream(key, now))
+        self._desk.clock.wake(out.pauses.defer_stream(key, now))
         out.unsent.pop(key, None)
         if now >= out.put_off_told + TOLD_AGAIN:
             out.put_off_told = now
@@ -454,10 +454,10 @@ class SiteRelay(Component):
     def tick(self) -> None:
         """Resend deferred streams whose pause is over."""
         for site, out in self._outbound.items():
-            for key in out.pauses.take_ended(self._desk.now):
+            for key in out.pauses.take_ended(self._desk.clock.now):
                 out.unsent[key] = deque(out.feed.custody.unanswered(key))
                 self._is_due(site)
-            self._desk.wake(out.pauses.deadline())
+            self._desk.clock.wake(out.pauses.deadline())
 
     def _is_done(self, out: Outbound, stream: bytes) -> None:
         out.open[stream] -= 1

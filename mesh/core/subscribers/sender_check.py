@@ -92,12 +92,12 @@ class SenderCheck(Component):
 
         An event about each kind of report is emitted at most every `SAY_AGAIN` seconds for a peer.
         """
-        x, now = peer.exchange, self._desk.now
+        x, now = peer.exchange, self._desk.clock.now
         sender = plain(envelope.sender)[:80] or "no sender"
         path = " -> ".join(plain(hop.node) for hop in inside(envelope.route))[:200]
         text = f"{peer.node.name} sends {envelope.keys[0][:80]!r} as {sender!r} by {path or 'no route'}"
         if is_forged:
-            self._desk.count("forged", envelope.count)
+            self._desk.counters.count("forged", envelope.count)
             text = f"{text}, which no rule or route explains: it is dropped"
             hint = "check the software of these nodes, and the rules and sites of this one [FORGED_SENDER]"
         else:

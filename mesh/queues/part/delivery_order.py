@@ -65,6 +65,8 @@ class DeliveryOrder:
 
     def to_load(self) -> Wish | None:
         """Return the disk read that is due because its envelopes are next in delivery order, or `None`."""
+        if not self.on_disk:  # as a rule
+            return None
         for priority in self.priorities():
             if self.on_disk.has(priority):
                 here = self.line(priority).before(self.on_disk.first(priority))

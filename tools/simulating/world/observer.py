@@ -91,7 +91,7 @@ class Observer(Component):
 
     def enters(self, parts: Parts) -> Component:
         """Join a new core, and return the observer as its component."""
-        parts.desk.watched = True
+        parts.desk.facts.watched = True
         choices.watch(parts, self._sends)
         for out in parts.relaying._outbound.values():
             self._watch(out.feed)
@@ -143,7 +143,7 @@ class Observer(Component):
         self._node.tell(kind, text)
 
     def _count(self) -> None:
-        counters = self._node.core.parts.desk.counters
+        counters = self._node.core.parts.desk.counters.values
         for name, what in COUNTERS.items():
             self._history.met(what, counters.get(name, 0))
 

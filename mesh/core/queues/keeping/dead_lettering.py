@@ -58,7 +58,7 @@ class DeadLettering:
         letter = self._dead.letter(e, i, Answer(e.domain, e.first, e.last, dead.code, 0, dead.text))
 
         def gone() -> None:
-            self._desk.count("dead")
+            self._desk.counters.count("dead")
             queue.part.failures.buried(dead)
             queue.rows.write(queue.name, dead.lot)
             queue.schedule()

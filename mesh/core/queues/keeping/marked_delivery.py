@@ -47,7 +47,7 @@ class MarkedDelivery:
 
     def give_out(self) -> None:
         """Assign ready messages to consumers with credit, and send each now or after its mark is on disk."""
-        for taker, lot, runs in deliver(self._part, self._desk.now, self._desk.believed):
+        for taker, lot, runs in deliver(self._part, self._desk.clock.now, self._desk.clock.believed):
             self.goes_out(lot, runs)
             tries = lot.column(runs, self._part.terms.max_attempts)
             portion = EnvelopeSlice(lot.parcel, lot.indices(runs), tries=tries)
@@ -82,7 +82,7 @@ class MarkedDelivery:
     def lease(self, taker: QueueConsumer, counts: tuple[int, int], seconds: float) -> None:
         """Set the leases of the delivery tags in `counts` to end in `seconds`, if the consumer has leases."""
         if taker.lease < inf:
-            taker.holding.extend(*counts, self._desk.now + seconds)
+            taker.holding.extend(*counts, self._desk.clock.now + seconds)
 
     def is_marked(self, lot: QueuedEnvelope) -> bool:
         return not lot.parcel.position or self._rows.is_marked(self._name, lot.priority, lot.key[0])

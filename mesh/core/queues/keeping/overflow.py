@@ -88,14 +88,14 @@ class Overflow:
     def _dropped(self, queue: QueueSink, messages: int) -> None:
         queue.reading.unpage()
         queue.dropped += messages
-        self._desk.count(DROPPED, messages)
+        self._desk.counters.count(DROPPED, messages)
         self._losses.setdefault(queue, Loss()).messages += messages
-        self._desk.wake(self._desk.now + SOON)
+        self._desk.clock.wake(self._desk.clock.now + SOON)
 
     def tidy(self) -> None:
         """Check the disk space, and report lost messages whose event is due; called once a second."""
         self._shrink()
-        now = self._desk.now
+        now = self._desk.clock.now
         for queue, loss in list(self._losses.items()):
             if messages := loss.take_due(now):
                 self._desk.event("durable", self._text(queue, messages), level="warning")
@@ -114,7 +114,7 @@ class Overflow:
         held = sum(queue.part.backlog.bytes for queue in self._all_here() if queue.drops_oldest)
         self._most = shrunk(self._most, held)
         self._keep_most()
-        self._desk.wake(self._desk.now + SOON)
+        self._desk.clock.wake(self._desk.clock.now + SOON)
 
     def _text(self, queue: QueueSink, messages: int) -> str:
         terms = queue.part.terms

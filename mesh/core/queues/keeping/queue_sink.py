@@ -86,10 +86,10 @@ class QueueSink:
     def oldest(self) -> float | None:
         """The age of the oldest ready message in seconds, or `None` if none is ready."""
         first = self.part.order.oldest
-        return max(0.0, (self._desk.believed - first) / 1e9) if first else None
+        return max(0.0, (self._desk.clock.believed - first) / 1e9) if first else None
 
     def waiting(self) -> Waiting:
-        part, now = self.part, self._desk.now
+        part, now = self.part, self._desk.clock.now
         return Waiting(
             PUTS + self.name,
             part.backlog.messages,
@@ -205,7 +205,7 @@ class QueueSink:
         if parcel.position and not is_old and part.backlog.may_page(lot):
             part.backlog.page(lot)
             return None
-        part.add(lot, now, self._desk.believed, is_old)
+        part.add(lot, now, self._desk.clock.believed, is_old)
         return lot
 
     def arrive(self, lot: QueuedEnvelope) -> None:
@@ -216,15 +216,15 @@ class QueueSink:
         part, desk = self.part, self._desk
         if part.backlog.watch is not None:
             part.backlog.watch.comes(lot)
-        lot.came = desk.now
-        self.arrives.add(lot.left, desk.now)
+        lot.came = desk.clock.now
+        self.arrives.add(lot.left, desk.clock.now)
         if self.is_removed:
             lot.mark_done(lot.open())
             self.rows.write(self.name, lot)
         elif part.backlog.may_page_moved(lot):
             part.backlog.page(lot)
         else:
-            part.add(lot, desk.now, desk.believed)
+            part.add(lot, desk.clock.now, desk.clock.believed)
         self.schedule()
 
     def store_redelivered(self, envelope: Envelope, then: Committed) -> None:
@@ -263,7 +263,7 @@ class QueueSink:
 
         Nothing is written while an earlier mark covers the next half of `AHEAD`.
         """
-        soon, part = self._desk.last_stamp + AHEAD, self.part
+        soon, part = self._desk.clock.last_stamp + AHEAD, self.part
         if not part.takers or part.order.on_disk.has(priority):
             return
         if not self.rows.is_coming(self.name, priority, soon - AHEAD // 2):
@@ -298,8 +298,8 @@ class QueueSink:
         self.schedule()
 
     def settled(self, n: int) -> None:
-        self.leaves.add(n, self._desk.now)
-        self.pace.add(n, self._desk.now)
+        self.leaves.add(n, self._desk.clock.now)
+        self.pace.add(n, self._desk.clock.now)
         self.finished += n
         self.schedule()
 

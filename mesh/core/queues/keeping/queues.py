@@ -156,9 +156,9 @@ class Queues(Component):
 
     def _restore(self, position: int, envelope: Envelope) -> None:
         queue = self._all.get(envelope.to.removeprefix(PUTS)) or self.taker(envelope.to)
-        self._desk.stamped(envelope.sent)  # new messages get later timestamps
+        self._desk.clock.stamped(envelope.sent)  # new messages get later timestamps
         queue.rows.restored()
-        queue.add_waiting(queue.rows.parcel(envelope, position, self._desk.me.uuid), self._desk.now)
+        queue.add_waiting(queue.rows.parcel(envelope, position, self._desk.me.uuid), self._desk.clock.now)
 
     def on_restored(self) -> None:
         """Remove the queues that are known to be removed, and the rows without a queue.
@@ -167,7 +167,7 @@ class Queues(Component):
         """
         for queue in self:
             if self._desk.settings.accept_rollback:
-                queue.rows.forgets(queue.name, self._desk.last_stamp)
+                queue.rows.forgets(queue.name, self._desk.clock.last_stamp)
             if self._around.was_removed(queue.name):  # some messages are still on disk
                 self._remove(queue)
         for rows in self._rows:
@@ -218,9 +218,9 @@ class Queues(Component):
         expected = rows.consumers.get(name)
         if expected:
             credits = {key: credit for key, (_, credit) in expected.items()}
-            queue.part.consumers.recover(self._desk.now + RECOVER, credits)
+            queue.part.consumers.recover(self._desk.clock.now + RECOVER, credits)
             self._timed[queue] = None
-            self._desk.wake(self._desk.now + RECOVER)
+            self._desk.clock.wake(self._desk.clock.now + RECOVER)
         return queue
 
     def _remove(self, queue: QueueSink) -> None:
@@ -290,7 +290,7 @@ class Queues(Component):
     def schedule_queue(self, queue: QueueSink) -> None:
         """Schedule a queue for delivery, dead-lettering and writing at the end of the event."""
         self._due[queue] = self._awake[queue] = None
-        self._desk.ending[self._see_to_all] = None
+        self._desk.out.ending[self._see_to_all] = None
 
     def _see_to_all(self) -> None:
         self._overflow.is_tight = self._overflow.look()
@@ -320,12 +320,12 @@ class Queues(Component):
                 self._around.seen_to(queue)
             if (due := part.due) < inf:
                 self._timed[queue] = None
-                self._desk.wake(due)
+                self._desk.clock.wake(due)
 
     def _tick_part(self, queue: QueueSink) -> None:
         part = queue.part
         was_recovering = part.consumers.is_recovering
-        part.tick(self._desk.now, self._desk.believed)
+        part.tick(self._desk.clock.now, self._desk.clock.believed)
         if was_recovering and not part.consumers.is_recovering:  # other consumers are not expected any more
             self.write(queue)  # store which messages they may have
             for key in queue.rows.consumers.get(queue.name, {}).keys() - part.takers.keys():
@@ -338,11 +338,11 @@ class Queues(Component):
             queue.rows.write(queue.name, lot)
 
     def tick(self) -> None:
-        for queue in [queue for queue in self._timed if queue.part.due <= self._desk.now]:
+        for queue in [queue for queue in self._timed if queue.part.due <= self._desk.clock.now]:
             del self._timed[queue]
             self._tick(queue)
         for queue in self._timed:
-            self._desk.wake(queue.part.due)
+            self._desk.clock.wake(queue.part.due)
 
     def on_second(self) -> None:
         self._dying.try_again()

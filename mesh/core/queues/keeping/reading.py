@@ -45,10 +45,10 @@ class PartReading:
         if not part.takers:
             return
         self._read(part.order.to_load())
-        search = part.search.next_read(desk.now) if part.search.seeks else None
+        search = part.search.next_read(desk.clock.now) if part.search.seeks else None
         if search is not None:
             found = partial(part.search.finish_read, search)
-            self._fetch(search.positions, lambda lots: found(lots, desk.now, desk.believed))
+            self._fetch(search.positions, lambda lots: found(lots, desk.clock.now, desk.clock.believed))
 
     def load_more(self, then: Callable[[], None]) -> bool:
         """Read the next waiting messages without regard to consumers, and then call `then`.
@@ -63,7 +63,7 @@ class PartReading:
 
     def load_void(self) -> None:
         """Read expired messages in order to dead-letter them."""
-        self._read(self._part.order.on_disk.void_to_load(self._desk.believed))
+        self._read(self._part.order.on_disk.void_to_load(self._desk.clock.believed))
 
     def _read(self, wish: Wish | None, then: Callable[[], None] = lambda: None) -> None:
         if wish is None:
@@ -72,7 +72,7 @@ class PartReading:
         part, desk = self._part, self._desk
 
         def loaded(lots: list[QueuedEnvelope]) -> None:
-            part.backlog.loaded(priority, lots, desk.now, desk.believed)
+            part.backlog.loaded(priority, lots, desk.clock.now, desk.clock.believed)
             self._loaded(lots)
             then()
 

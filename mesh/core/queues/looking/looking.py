@@ -198,7 +198,7 @@ class Looking(Component):
 
 
 def row_of(queue: QueueSink, desk: NodeContext) -> QueueRow:
-    part, now = queue.part, desk.now
+    part, now = queue.part, desk.clock.now
     vain, looks_on = part.search.in_vain()
     return QueueRow(
         name=queue.name,

@@ -110,7 +110,7 @@ class QueueBalancing(Component):
         if spread is None:
             spread = self._spreads[queue] = QueueSpread(self._desk.me.uuid)
             self._presence.when_known((QUEUE, queue.name), lambda: self._known(queue, spread))
-        spread.used = self._desk.now
+        spread.used = self._desk.clock.now
         return spread
 
     def _known(self, queue: QueueSink, spread: QueueSpread) -> None:
@@ -128,7 +128,7 @@ class QueueBalancing(Component):
 
         `is_new` means that older messages may wait before them.
         """
-        closed = spread.refusals.closed_nodes(self._desk.now)
+        closed = spread.refusals.closed_nodes(self._desk.clock.now)
         takers = {n: each for n, each in _takers(self._places.others(queue)).items() if n not in closed}
         if here := taken_here(queue):
             takers[self._desk.me.uuid] = here
@@ -152,7 +152,7 @@ class QueueBalancing(Component):
         if not self._places.concerns(queue):
             return ()
         spread = self._spreads.get(queue)
-        closed = spread.refusals.closed_nodes(self._desk.now) if spread is not None else ()
+        closed = spread.refusals.closed_nodes(self._desk.clock.now) if spread is not None else ()
         return self._places.homes(queue, closed) or ()
 
     def stays(self, queue: QueueSink) -> bool:
@@ -179,7 +179,7 @@ class QueueBalancing(Component):
 
     def schedule_scan(self, queue: QueueSink) -> None:
         """Schedule a scan if ready messages of the queue may have to move."""
-        now = self._desk.now
+        now = self._desk.clock.now
         if not queue.part.ready:
             if queue in self._spreads:
                 spread = self._spreads[queue]
@@ -211,11 +211,11 @@ class QueueBalancing(Component):
             return
         if delay is not None and spread.looked < spread.since + delay:
             at = min(at, spread.since + delay)
-        spread.due = min(spread.due, max(at, self._desk.now))
-        if spread.due <= self._desk.now:
-            self._desk.ending[self._look_at_due] = None
+        spread.due = min(spread.due, max(at, self._desk.clock.now))
+        if spread.due <= self._desk.clock.now:
+            self._desk.out.ending[self._look_at_due] = None
         else:
-            self._desk.wake(spread.due)
+            self._desk.clock.wake(spread.due)
 
     def _served(self, fact: ServersChanged) -> None:
         """Handle a change of the consumers, or of their demand, at another node."""
@@ -245,7 +245,7 @@ class QueueBalancing(Component):
         if spread is None:
             return
         if refused:
-            spread.refusals.close_node(node, self._desk.now)
+            spread.refusals.close_node(node, self._desk.clock.now)
             spread.give_up(node)
         elif taken:
             spread.refusals.open_node(node)
@@ -255,16 +255,16 @@ class QueueBalancing(Component):
             self._is_due(queue, spread, spread.looked + SOON)
 
     def _look_at_due(self) -> None:
-        now = self._desk.now
+        now = self._desk.clock.now
         due = [queue for queue, spread in self._spreads.items() if spread.due <= now]
         for queue in due[:TURN]:
             spread = self._spreads[queue] = self._spreads.pop(queue)  # behind the queues that are due
             self._scan(queue, spread)
         if len(due) > TURN:
-            self._desk.wake(now + SOON)
+            self._desk.clock.wake(now + SOON)
 
     def _scan(self, queue: QueueSink, spread: QueueSpread) -> None:
-        spread.looked, spread.due = self._desk.now, inf
+        spread.looked, spread.due = self._desk.clock.now, inf
         if not queue.part.ready:
             return
         is_guest = self._places.is_guest(queue)
@@ -277,7 +277,7 @@ class QueueBalancing(Component):
         self.schedule_scan(queue)
 
     def _redistribute(self, queue: QueueSink, spread: QueueSpread) -> None:
-        others, now = self._places.meant(queue), self._desk.now
+        others, now = self._places.meant(queue), self._desk.clock.now
         busy = self._busy(queue, spread, others)
         wants = {n: each.wants for n, each in others.items() if n not in busy and not each.is_leaving}
         most = sum(wants.values())
@@ -318,7 +318,7 @@ class QueueBalancing(Component):
         A node with a volatile queue confirms a move only when its messages are settled. Its reports count
         them earlier, so a move makes such a node busy for `EVERY` only.
         """
-        now = self._desk.now
+        now = self._desk.clock.now
         spread.sent = {node: at for node, at in spread.sent.items() if now - at < EVERY}
         waits = {
             node for node in self._moving.busy(queue.name) if node in others and not others[node].is_volatile
@@ -327,7 +327,7 @@ class QueueBalancing(Component):
 
     def reasons(self, queue: QueueSink) -> Iterator[WaitReason]:
         """Yield the reasons why messages in the queue are not settled."""
-        now, spread = self._desk.now, self._spreads.get(queue)
+        now, spread = self._desk.clock.now, self._spreads.get(queue)
         name_of = self._name_of
         others = {
             name_of(n): stock for n, stock in self._places.others(queue).items() if not stock.is_leaving
@@ -343,14 +343,14 @@ class QueueBalancing(Component):
         self._look_at_due()
         for spread in self._spreads.values():
             if spread.due < inf:
-                self._desk.wake(spread.due)
+                self._desk.clock.wake(spread.due)
 
     def on_second(self) -> None:
         """Drop the state of unused queues, and keep watching the others."""
         for queue, spread in list(self._spreads.items()):
             if queue.part.ready or spread.count or (queue.part.takers and not self._places.stays(queue)):
                 self._places.others(queue)
-            elif spread.used < self._desk.now - IDLE:
+            elif spread.used < self._desk.clock.now - IDLE:
                 del self._spreads[queue]
 
     def on_queue_removed(self, queue: QueueSink) -> None:

@@ -197,7 +197,7 @@ class Arriving(Component):
         `shift` is how many ns the sender's clock is ahead; expiry counts from the corrected timestamp. The
         timestamp is at most AHEAD in the future, in case a clock elsewhere is years ahead.
         """
-        sent = max(1, min(e.sent - shift, self._desk.believed + AHEAD))
+        sent = max(1, min(e.sent - shift, self._desk.clock.believed + AHEAD))
         envelope = e if sent == e.sent else replace(e, sent=sent)
         lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
         lot.moves = max(1, moves)
@@ -289,7 +289,7 @@ class Arriving(Component):
         for it in fates:
             if it.taken or it.refused or it.unsure:
                 said = [_ranges(numbers) for numbers in (it.taken, it.refused, it.unsure)]
-                self._desk.send(it.conn, Transferred(name, *said))
+                self._desk.out.send(it.conn, Transferred(name, *said))
 
     def _refuse(self, messages: list[TransferMessage]) -> None:
         for conn, command, _ in messages:

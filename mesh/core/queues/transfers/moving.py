@@ -180,7 +180,7 @@ class Moving(Component):
                 envelopes = [envelope for envelope, _ in batch]
                 frames = tuple(map(body_frames, envelopes))
                 command = Transfer(way.queue.name, way.out.low, frames, entries, is_parting)
-                self._desk.send(peer.data, command, envelopes)
+                self._desk.out.send(peer.data, command, envelopes)
 
     def _is_parting(self, way: QueueTransfer, number: int) -> bool:
         """Return whether the target becomes the only holder of a piece, because this node drains.
