@@ -95,9 +95,14 @@ class DispatchTables:
         self.features: tuple[str, ...] = (PIECES,)
         self._parts: Sequence[Component] = ()
 
-    def fill(self, parts: Sequence[Component]) -> None:  # noqa: C901
+    def fill(self, parts: Sequence[Component]) -> None:
         """Build the tables. Raises: ValueError if two components claim the same command, verb or kind."""
         self._parts = parts
+        self._fill_handlers()
+        self._fill_kinds()
+        self._fill_calls()
+
+    def _fill_handlers(self) -> None:
         for part in self._with("from_clients"):
             self.from_clients.enter(part.from_clients())
         for part in self._with("from_peers"):
@@ -110,6 +115,11 @@ class DispatchTables:
             _enter(self.peer_verbs, part.peer_verbs())
         for part in self._with("features"):
             self.features += tuple(part.features())
+        for part in self._with("fact_handlers"):
+            for fact, then in part.fact_handlers():
+                self.fact_handlers.setdefault(fact, []).append(then)
+
+    def _fill_kinds(self) -> None:
         for part in self._with("address_resolvers"):
             _claim(self.address_resolvers, part.address_resolvers(), "resolve addresses of kind")
         for part in self._with("destination_handlers"):
@@ -126,9 +136,8 @@ class DispatchTables:
             _claim(self.puts, part.puts(), "accept messages to destinations that begin with")
         for part in self._with("envelope_restorers"):
             _claim(self.envelope_restorers, part.envelope_restorers(), "restore envelopes of kind")
-        for part in self._with("fact_handlers"):
-            for fact, then in part.fact_handlers():
-                self.fact_handlers.setdefault(fact, []).append(then)
+
+    def _fill_calls(self) -> None:
         self.flushes = [part.flush for part in self._with("flush")]
         self.ticks = [part.tick for part in self._with("tick")]
         self.on_seconds = [part.on_second for part in self._with("on_second")]
