@@ -87,7 +87,7 @@ class Overflow:
 
     def _dropped(self, queue: QueueSink, messages: int) -> None:
         queue.reading.unpage()
-        queue.dropped += messages
+        queue.traffic.dropped += messages
         self._desk.counters.count(DROPPED, messages)
         self._losses.setdefault(queue, Loss()).messages += messages
         self._desk.clock.wake(self._desk.clock.now + SOON)

@@ -15,7 +15,7 @@ from mesh.errors import MeshError
 from mesh.names import PUTS
 from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
-from mesh.queues.looking.rates import RateMeter
+from mesh.queues.looking.rates import QueueTraffic
 from mesh.queues.lots.counts import Runs, joined
 from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.part.local_queue import LocalQueue
@@ -27,7 +27,6 @@ from mesh.snapshots.waiting import Waiting
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 
-PACE = 1.0  # s: time constant for consumers that just started
 AHEAD = 10**9  # ns that a mark covers in advance
 
 
@@ -58,10 +57,7 @@ class QueueSink:
         s = desk.settings
         self._held = BlockedPuts(2 * s.window_bytes, 2 * s.window_count)
         self.part = LocalQueue(name, terms, memory)
-        self.arrives, self.leaves = RateMeter(), RateMeter()
-        self.pace = RateMeter(PACE)  # as `leaves`, with a shorter time constant
-        self.finished = 0  # messages settled by consumers here
-        self.moved_in = self.moved_out = 0  # messages moved from and to other nodes
+        self.traffic = QueueTraffic()
         self._desk = desk
         self.rows = rows
         self._tell = changed  # schedules the queue for the end of the event
@@ -69,7 +65,6 @@ class QueueSink:
         self.reading = PartReading(desk, rows, name, self.part, self._loaded, self.schedule)
         self.is_removed = False
         self.drops_oldest = False  # instead of rejecting messages when full
-        self.dropped = 0  # messages dropped since the start
         self.queries: tuple[Query, ...] = ()  # of a durable subscription
         self.fresh: list[QueuedEnvelope] = []  # new, not yet distributed or delivered
         self.is_behind = False  # undistributed messages may be on disk only
@@ -96,14 +91,14 @@ class QueueSink:
             part.backlog.bytes,
             self.oldest,
             len(part.takers),
-            self.arrives.value(now),
-            self.leaves.value(now),
+            self.traffic.arrives.value(now),
+            self.traffic.leaves.value(now),
             part.failures.died,
             part.failures.redelivered,
             part.ready,
             max(0, sum(taker.room for taker in part.takers.values()) - part.ready),
-            self.moved_in,
-            self.moved_out,
+            self.traffic.moved_in,
+            self.traffic.moved_out,
         )
 
     # --- the sink of the log ----------------------------------------------------------------------------
@@ -166,7 +161,7 @@ class QueueSink:
         return self._coming
 
     def offer(self, portion: EnvelopeSlice, now: float) -> None:
-        self.arrives.add(portion.parcel.envelope.count, now)
+        self.traffic.arrives.add(portion.parcel.envelope.count, now)
         lot = self.add_waiting(portion.parcel, now)
         if lot is None:
             self.is_behind = True
@@ -183,7 +178,8 @@ class QueueSink:
         returned.
         """
         row, part = self.rows.take_state(self.name, parcel.position), self.part
-        is_plain = parcel.position and not row and not part.consumers.is_recovering and not self.is_removed
+        is_recovering = part.consumers.is_recovering
+        is_plain = parcel.position and not row and not is_recovering and not self.is_removed
         if is_plain and part.backlog.page_plain(parcel):
             self.schedule()
             return None
@@ -196,7 +192,7 @@ class QueueSink:
             self.rows.write(self.name, lot)
             return lot
         is_old = False
-        if part.consumers.is_recovering and parcel.position:
+        if is_recovering and parcel.position:
             is_marked, was_given = self.giving.is_marked(lot), lot.given is not None
             is_old = is_marked or was_given
             if is_marked:
@@ -217,7 +213,7 @@ class QueueSink:
         if part.backlog.watch is not None:
             part.backlog.watch.comes(lot)
         lot.came = desk.clock.now
-        self.arrives.add(lot.left, desk.clock.now)
+        self.traffic.arrives.add(lot.left, desk.clock.now)
         if self.is_removed:
             lot.mark_done(lot.open())
             self.rows.write(self.name, lot)
@@ -298,9 +294,7 @@ class QueueSink:
         self.schedule()
 
     def settled(self, n: int) -> None:
-        self.leaves.add(n, self._desk.clock.now)
-        self.pace.add(n, self._desk.clock.now)
-        self.finished += n
+        self.traffic.settled(n, self._desk.clock.now)
         self.schedule()
 
     # --- disk reads -------------------------------------------------------------------------------------

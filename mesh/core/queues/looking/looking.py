@@ -50,8 +50,8 @@ class Looking(Component):
                 yield reason("NEAR_QUEUE", near=found)
             return
         part, rows = queue.part, list(self._balancing.reasons(queue))
-        if queue.dropped:
-            yield reason("QUEUE_DROPS", n=queue.dropped, bytes=part.backlog.bytes)
+        if queue.traffic.dropped:
+            yield reason("QUEUE_DROPS", n=queue.traffic.dropped, bytes=part.backlog.bytes)
         elif queue.is_full:
             yield reason("QUEUE_FULL", n=messages(part.backlog.messages), bytes=part.backlog.bytes)
         for n, text, is_cause in rows:
@@ -211,8 +211,8 @@ def row_of(queue: QueueSink, desk: NodeContext) -> QueueRow:
         bytes=part.backlog.bytes,
         consumers=len(part.takers),
         oldest=queue.oldest or 0.0,
-        arrives=queue.arrives.value(now),
-        leaves=queue.leaves.value(now),
+        arrives=queue.traffic.arrives.value(now),
+        leaves=queue.traffic.leaves.value(now),
         dead=part.failures.died,
         acked=part.deliveries.acked,
         redelivered=part.failures.redelivered,

@@ -164,7 +164,7 @@ class QueueBalancing(Component):
             if queue in self._spreads:
                 spread = self._spreads[queue]
                 spread.since = spread.due = inf
-                spread.nothing_ready(queue.finished)
+                spread.nothing_ready(queue.traffic.finished)
             elif queue.part.takers and self._places.concerns(queue) and not self._places.stays(queue):
                 self._spread(queue)  # the next messages are distributed at once
             return

@@ -53,12 +53,12 @@ class Redistribution:
             spread.since = inf
         mine = Mine(
             part.ready,
-            queue.pace.value(now),
+            queue.traffic.pace.value(now),
             look.stranded,
             spread.since,
             room_here(queue),
             spread.ready_since,
-            queue.finished - spread.finished,
+            queue.traffic.finished - spread.finished,
         )
         wanted = self._policies.moves(part.terms, mine, others, busy, now)
         dealt = look.deal(wanted, takers_of(others), now, wants)

@@ -94,7 +94,7 @@ class Stocks(Component):
             takers,
             part.ready,
             queue.coming,
-            queue.pace.value(self._desk.clock.now),
+            queue.traffic.pace.value(self._desk.clock.now),
             is_volatile=queue.rows.is_volatile,
             is_leaving=is_leaving,
         )

@@ -247,7 +247,7 @@ class Arriving(Component):
         for one in came:
             lot, number = one.lot, one.number
             self._messages += lot.left
-            queue.moved_in += lot.left
+            queue.traffic.moved_in += lot.left
             is_kept = queue.rows.is_volatile and lot.parcel.position and not one.is_parting
             if is_kept and not queue.is_removed:
                 queue.part.backlog.pledges.add(lot, uuid, number)

@@ -256,7 +256,7 @@ class Moving(Component):
         if len(self.transfers_to) > MOST:
             del self.transfers_to[next(iter(self.transfers_to))]
         self._refused += refused
-        way.queue.moved_out += taken
+        way.queue.traffic.moved_out += taken
         way.queue.schedule()
         for then in self._hearers:
             then(way.queue, way.target, taken, refused)
