@@ -7,7 +7,6 @@ from math import inf
 
 from mesh.core.context.disk import Committed
 from mesh.core.context.node_context import NodeContext
-from mesh.core.queues.keeping.blocked_puts import BlockedPuts
 from mesh.core.queues.keeping.marked_delivery import MarkedDelivery
 from mesh.core.queues.keeping.reading import PartReading
 from mesh.core.queues.keeping.rows import Rows
@@ -54,8 +53,6 @@ class QueueSink:
         self.floors: dict[bytes, int] = {}
         self._coming = self._coming_bytes = 0  # messages being written to disk
         self.paces = False  # the log does not pace producers
-        s = desk.settings
-        self._held = BlockedPuts(2 * s.window_bytes, 2 * s.window_count)
         self.part = LocalQueue(name, terms, memory)
         self.traffic = QueueTraffic()
         self._desk = desk
@@ -117,36 +114,10 @@ class QueueSink:
         return not self.drops_oldest and self.is_full
 
     @property
-    def _may_wait(self) -> bool:
+    def may_wait(self) -> bool:
         """Whether producers may wait for room: the terms allow it, and a consumer is connected."""
         is_patient = self.part.terms.when_full == "block" and not self.is_removed
         return is_patient and any(taker.away == inf for taker in self.part.takers.values())
-
-    def holds_back(self, envelope: Envelope) -> tuple[bool, list[Envelope]]:
-        """Hold back a message if necessary; return whether it is held, and the messages to publish before it.
-
-        A message is held if the queue is full and producers may wait, or if others are held already. If its
-        stream exceeds the limits, the message is not held, and all held messages of the stream are returned.
-        """
-        if not self._held and not (self.is_full and self._may_wait):
-            return False, []
-        if self._held.add(envelope):
-            return True, []
-        return False, self._held.take_stream(envelope.stream)
-
-    def take_released(self) -> Envelope | None:
-        """Remove and return the oldest held message, or `None` if none is held or may be published yet."""
-        if self._held and (not self.is_full or not self._may_wait):
-            return self._held.pop()
-        return None
-
-    def drop_held(self, stream: bytes) -> bool:
-        """Drop the held messages of a disconnected producer, and return whether any others remain.
-
-        The dropped messages are not answered, so the producer resends them when it returns.
-        """
-        self._held.take_stream(stream)
-        return bool(self._held)
 
     def expect(self, parcel: StoredEnvelope, sign: int) -> None:
         self._coming += sign * parcel.envelope.count

@@ -13,6 +13,7 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.context.seams import PutEnvelope
 from mesh.core.queues.keeping.dead_lettering import DeadLettering
 from mesh.core.queues.keeping.overflow import Overflow
+from mesh.core.queues.keeping.queue_puts import QueuePuts
 from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.rows import RowsOf
 from mesh.core.subscribers.facts import SessionAway
@@ -87,13 +88,12 @@ class Queues(Component):
         self._overflow = Overflow(desk, self.__iter__)
         self._around = around
         self._others = others
-        self._publish = publish
         self._memory = memory
         self.watch: Callable[[QueueSink], QueueObserver] | None = None  # makes the observer of each part
         self.is_leaving = False  # all messages move away if possible; see Draining
         self._all: dict[str, QueueSink] = {}
+        self._puts = QueuePuts(desk.settings, self._all, publish)
         self._gone: dict[QueueSink, None] = {}  # removed, possibly still on disk
-        self._holding: dict[QueueSink, None] = {}  # queues that may have held-back messages
         self._timed: dict[QueueSink, None] = {}  # queues with a timer
         self._due: dict[QueueSink, None] = {}
         # Queues with messages or recent events. The other queues cost nothing.
@@ -106,13 +106,13 @@ class Queues(Component):
         return (QUEUES,)
 
     def fact_handlers(self) -> Sequence[Hearing]:
-        return (on_fact(SessionAway, lambda fact: self._put_gone(fact.session.stream)),)
+        return (on_fact(SessionAway, lambda fact: self._puts.drop(fact.session.stream)),)
 
     def address_resolvers(self) -> Mapping[str, AddressResolver]:
         return {QUEUE: self}
 
     def puts(self) -> Mapping[str, PutEnvelope]:
-        return {PUTS: self._put}
+        return {PUTS: self._puts.put}
 
     def figures(self) -> dict[str, int | float]:
         parts = [queue.part for queue in self._awake]
@@ -261,25 +261,6 @@ class Queues(Component):
             return self._overflow.is_tight and queue.rows.is_own
         return self._memory.is_overfull(len(envelope.body) + OWN)
 
-    def _put(self, envelope: Envelope) -> None:
-        """Accept a client's message, or hold it back if its queue is full and may block.
-
-        Otherwise, held messages of the same stream may be published first.
-        """
-        queue = self._all.get(envelope.to.removeprefix(PUTS))
-        waits, others = queue.holds_back(envelope) if queue is not None else (False, ())
-        if queue is not None and waits:
-            self._holding[queue] = None
-        for each in others:
-            self._publish(each)
-        if not waits:
-            self._publish(envelope)
-
-    def _put_gone(self, stream: bytes) -> None:
-        for queue in list(self._holding):
-            if not queue.drop_held(stream):
-                del self._holding[queue]
-
     def taker(self, name: str) -> QueueSink:
         """Return the queue of a restored message, created if its definition is missing."""
         queue = taken_of(name)
@@ -299,8 +280,7 @@ class Queues(Component):
             part = queue.part
             if part.consumers.is_recovered:
                 self._tick_part(queue)
-            while (envelope := queue.take_released()) is not None:
-                self._publish(envelope)
+            self._puts.release(queue)
             if queue.fresh or queue.is_behind:
                 if self._others:
                     self._around.distribute_new(queue)
