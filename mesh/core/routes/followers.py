@@ -72,7 +72,7 @@ class StrataFollowers:
             self._number += 1
             follower.told |= part
             rows = tuple(Stratum(domain, way.way, _micro(way.latency)) for domain, way in part.items())
-            self._desk.send(conn, Strata(self._number, rows))
+            self._desk.out.send(conn, Strata(self._number, rows))
 
 
 def _micro(seconds: float) -> int:

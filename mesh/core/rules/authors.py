@@ -46,7 +46,7 @@ class Authors(Component):
         return (on_fact(PeerJoined, self._on_peer_joined), on_fact(PeerForgotten, self._on_peer_forgotten))
 
     def _on_peer_joined(self, fact: PeerJoined) -> None:
-        self._since[fact.peer.node.uuid] = self._desk.wall
+        self._since[fact.peer.node.uuid] = self._desk.clock.wall
 
     def _on_peer_forgotten(self, fact: PeerForgotten) -> None:
         self._since.pop(fact.peer.node.uuid, None)

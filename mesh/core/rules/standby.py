@@ -82,8 +82,8 @@ class Standby(Component):
 
     def _on_values(self, peer: Peer, query: Query, replies: Replies[Values]) -> None:
         if all(told.code for told in replies.values()):  # also without any reply
-            self._again[peer.node.name] = self._desk.now + RETRY
-            self._desk.wake(self._desk.now + RETRY)
+            self._again[peer.node.name] = self._desk.clock.now + RETRY
+            self._desk.clock.wake(self._desk.clock.now + RETRY)
             return
         self._had[peer.node.uuid, query] = peer.node.boot
         found = (envelope for told in replies.values() for envelope, _ in told.found)
@@ -92,13 +92,13 @@ class Standby(Component):
             self._desk.event("rules", f"took over {count:,} {values} from {peer.node.name}", peer.node)
 
     def tick(self) -> None:
-        for name in [name for name, at in self._again.items() if at <= self._desk.now]:
+        for name in [name for name, at in self._again.items() if at <= self._desk.clock.now]:
             del self._again[name]
             peer = self._nodes.named(name)
             if peer is not None and peer.data is not None:
                 self._fetch_values(peer)
         if self._again:
-            self._desk.wake(min(self._again.values()))
+            self._desk.clock.wake(min(self._again.values()))
 
     # --- events -------------------------------------------------------------------------------------------
 

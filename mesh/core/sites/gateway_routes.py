@@ -64,7 +64,7 @@ class GatewayRoutes(Component):
 
         If so, this is another use, and the gateways are kept up to date.
         """
-        now = self._desk.now
+        now = self._desk.clock.now
         if now - self._used.get(site, -FRESH) >= FRESH:
             return False
         self._used[site] = now
@@ -78,7 +78,7 @@ class GatewayRoutes(Component):
         """
 
         def heard() -> None:
-            self._used[site] = self._desk.now
+            self._used[site] = self._desk.clock.now
             self._notes.read(site)
             then()
 

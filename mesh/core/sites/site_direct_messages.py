@@ -129,7 +129,7 @@ class SiteDirectMessages(Component):
 
         def heard() -> None:
             self._asking.discard(site)
-            self._desk.ending[self._forwarder.review] = None
+            self._desk.out.ending[self._forwarder.review] = None
 
         if site not in self._asking:
             self._asking.add(site)
@@ -137,9 +137,9 @@ class SiteDirectMessages(Component):
 
     def tick(self) -> None:
         """Retry messages that another site had no room for, or that were lost in transit."""
-        for sending in self._trials.due_keys(self._desk.now):
+        for sending in self._trials.due_keys(self._desk.clock.now):
             self._try(sending)
-        self._desk.wake(self._trials.deadline())
+        self._desk.clock.wake(self._trials.deadline())
 
     def on_second(self) -> None:
         """Keep the gateways of sites with waiting messages up to date.
@@ -180,7 +180,7 @@ class SiteDirectMessages(Component):
                 left = leaving(part, self._desk.settings.site, min(part.low, low))
                 going.setdefault(way, []).append(left)
         for way, envelopes in going.items():
-            self._desk.count("forwarded", sum(envelope.count for envelope in envelopes))
+            self._desk.counters.count("forwarded", sum(envelope.count for envelope in envelopes))
             if way == self._desk.me.uuid:
                 self._transit.forward(way, site, envelopes)
             else:
@@ -212,8 +212,8 @@ class SiteDirectMessages(Component):
         elif self._forwarder.onward.is_under_way(entry, hop):  # otherwise it is resent anyway
             entry.why = f"{answer.state}: {answer.text[:WHY]}"
             self._forwarder.onward.put_aside(entry, hop)
-            self._trials.record_refusal(sending, self._desk.now, entry.serial)
-            self._desk.wake(self._trials.deadline())
+            self._trials.record_refusal(sending, self._desk.clock.now, entry.serial)
+            self._desk.clock.wake(self._trials.deadline())
 
     # --- retries ----------------------------------------------------------------------------------------
 

@@ -51,11 +51,11 @@ class Clocks(Component):
         peer = self._neighbours.peers.get(state.uuid) if fact.known.direct else None
         for conn in (peer.control, peer.data) if peer is not None else ():
             if conn is not None and not conn.clock.is_told:
-                conn.clock.shows(state.wall, self._desk.believed)
+                conn.clock.shows(state.wall, self._desk.clock.believed)
 
     def on_second(self) -> None:
-        if self._desk.now >= self._due:
-            self._due = self._desk.now + LOOK
+        if self._desk.clock.now >= self._due:
+            self._due = self._desk.clock.now + LOOK
             self._compare()
 
     def _compare(self) -> None:

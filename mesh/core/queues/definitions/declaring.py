@@ -208,7 +208,7 @@ class Declaring(Component):
             try:
                 name, terms = check_queue(key.decode()), unpacked(value)
             except (MeshError, UnicodeDecodeError) as error:
-                self._desk.note("warning", f"the definition of a queue is damaged: {error}")
+                self._desk.out.note("warning", f"the definition of a queue is damaged: {error}")
             else:
                 self._own[name] = terms
         self._has_begun = True
