@@ -14,7 +14,7 @@ from mesh.client.content import Content, Headings, Prepared
 from mesh.client.core.publisher import TOGETHER, PutTerms
 from mesh.client.delivery import milliseconds
 from mesh.client.like import like
-from mesh.client.publishing import Publishing
+from mesh.client.posting import Posting
 from mesh.client.receipt import Receipt
 from mesh.errors import BadArgument, MeshError, WouldBlock
 from mesh.names import PUTS, check_taken
@@ -28,7 +28,7 @@ PutNumbers = list[tuple[int, int]]  # first and last number of each range
 class Putting:
     """The calls that put messages into a queue."""
 
-    def __init__(self, client: Publishing, name: str) -> None:
+    def __init__(self, client: Posting, name: str) -> None:
         self._client, self._name = client, check_taken(name)
         self._to = PUTS + self._name
 

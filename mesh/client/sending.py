@@ -10,7 +10,7 @@ from mesh.client.arguments import seconds, yes_or_no
 from mesh.client.codecs import Codec
 from mesh.client.content import Content, Headings, Prepared, address_of, check_destination, is_address
 from mesh.client.like import like
-from mesh.client.publishing import Publishing
+from mesh.client.posting import Posting
 from mesh.client.receipt import Receipt
 from mesh.errors import BadArgument, PublishRefused, shown
 from mesh.names import SENDS
@@ -41,7 +41,7 @@ class OutgoingLetter(Struct, frozen=True):
     until: float = 0.0
 
 
-class SendingVerbs(Publishing):
+class SendingVerbs(Posting):
     """The call that sends."""
 
     async def _send_one(  # noqa: PLR0913

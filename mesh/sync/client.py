@@ -76,6 +76,7 @@ class Client(Later, NotCopied):
         self._thread = LoopThread()
         self._posts = Posts()
         self._taking = asyncio.Lock()
+        made._handlers.handed = partial(handed, self._thread)
 
     def __enter__(self) -> Client:
         self._thread.start()
@@ -286,7 +287,6 @@ class Client(Later, NotCopied):
     @same(aio.Client.service)
     def service(self, address: str, **options: Any) -> Callable[[F], F]:
         add = self._aio.service(address, **options)
-        self._aio._handed = partial(handed, self._thread)  # type: ignore[method-assign]
 
         def take(function: F) -> F:
             check_plain(function)
