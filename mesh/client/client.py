@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self, Unpack
 
 from mesh.client.asking import Asking
 from mesh.client.connected import Connected
@@ -11,8 +11,9 @@ from mesh.client.find import find_node
 from mesh.client.handler import Handlers
 from mesh.client.handling import Handling
 from mesh.client.later import Later
-from mesh.client.like import like, making
+from mesh.client.like import shows_options
 from mesh.client.offering import Offering
+from mesh.client.options import ConnectOptions
 from mesh.client.publishing import Publishing
 from mesh.client.queue import Queueing
 from mesh.client.requesting import Requesting
@@ -46,9 +47,9 @@ class Client(
             await m.publish("sensors/kitchen/temp", 21.5)
     """
 
-    @like(Connected.__init__)
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    @shows_options(Connected.__init__)
+    def __init__(self, address: str | None = None, **options: Unpack[ConnectOptions]) -> None:
+        super().__init__(address, **options)
         self._handlers = Handlers()
 
     async def __aenter__(self) -> Self:
@@ -79,8 +80,8 @@ class Client(
         return None
 
 
-@making(Client.__init__)
-def connect(*args: Any, **options: Any) -> Client:
+@shows_options(Connected.__init__)
+def connect(address: str | None = None, **options: Unpack[ConnectOptions]) -> Client:
     """Create a client of the node at `address`, to be used as a context manager.
 
     Args:
@@ -108,7 +109,7 @@ def connect(*args: Any, **options: Any) -> Client:
         async with mesh.connect("heron", client="joe", timeout=10) as m:
             print(m.name)
     """
-    return Client(*args, **options)
+    return Client(address, **options)
 
 
 __all__ = ["Client", "Event", "MeshError", "connect"]

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Never, ParamSpec, Self, TypeVar
 
 from mesh.client.arguments import environment, seconds, text, whole, yes_or_no
 from mesh.client.codecs import Codec, codec_of
@@ -15,6 +15,7 @@ from mesh.client.core.client import ClientCore
 from mesh.client.events import Event, Followers
 from mesh.client.forgotten import closed_in_the_end
 from mesh.client.oneloop import NotCopied, check_asyncio, check_loop, not_open
+from mesh.client.options import ConnectOptions, unknown_option
 from mesh.client.pages import goes_on, joined
 from mesh.client.shell import Shell
 from mesh.client.way import NodeAddress
@@ -55,7 +56,10 @@ class Connected(NotCopied):
         codec: Codec | str = "json",
         patience: float | None = None,
         tracing: bool = False,
+        **unknown: Never,
     ) -> None:
+        if unknown:
+            raise unknown_option(unknown, ConnectOptions)
         self._tracer: Tracer | None = None
         if yes_or_no("tracing", tracing):
             from mesh.client.tracing import Tracer  # imports OpenTelemetry, which is optional

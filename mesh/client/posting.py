@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Never, ParamSpec, TypeVar
 
 from mesh.client.codecs import Codec, codec_of
 from mesh.client.connected import Connected
@@ -18,6 +18,7 @@ from mesh.client.content import (
     own_properties,
 )
 from mesh.client.oneloop import check_loop
+from mesh.client.options import PublishOptions, unknown_option
 from mesh.client.receipt import Receipt
 from mesh.errors import MeshTimeout, WouldBlock
 from mesh.reserved import check_domain_free
@@ -45,8 +46,11 @@ class Posting(Connected):
         local_only: bool = False,
         relay: bool = True,
         codec: Codec | str | None = None,
+        **unknown: Never,
     ) -> Prepared:
         """Return a message in the form that the publisher takes, with its content copied; for any thread."""
+        if unknown:
+            raise unknown_option(unknown, PublishOptions)
         is_text = False
         if type(content) is not bytes or codec is not None:
             is_text = isinstance(content, str)

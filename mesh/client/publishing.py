@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Unpack
 
 from mesh.client.arguments import several
-from mesh.client.codecs import Codec
-from mesh.client.content import Content, Headings
-from mesh.client.like import like
+from mesh.client.content import Content
+from mesh.client.like import shows_options
+from mesh.client.options import PublishOptions, check_options
 from mesh.client.posting import Posting
 from mesh.client.receipt import Receipt
 from mesh.client.ruling import check_everywhere, put_rules
@@ -22,21 +22,9 @@ from mesh.wire.limits import ENVELOPE_MESSAGES
 class Publishing(Posting):
     """The calls that publish."""
 
-    async def publish(  # noqa: PLR0913
-        self,
-        key: str,
-        content: Content,
-        *,
-        domain: str | None = None,
-        xml: str | None = None,
-        headers: Headings = None,
-        persistent: bool = False,
-        expiry: float | None = None,
-        priority: int = 5,
-        local_only: bool = False,
-        relay: bool = True,
-        codec: Codec | str | None = None,
-        timeout: float | None = None,
+    @shows_options(Posting._prepared)
+    async def publish(
+        self, key: str, content: Content, *, timeout: float | None = None, **options: Unpack[PublishOptions]
     ) -> Published:
         """Publish a message and wait for its answer.
 
@@ -71,30 +59,18 @@ class Publishing(Posting):
         Example:
             await m.publish("sensors/kitchen/temp", 21.5, expiry=60)
         """
-        message = self._prepared(
-            key,
-            content,
-            domain=domain,
-            xml=xml,
-            headers=headers,
-            persistent=persistent,
-            expiry=expiry,
-            priority=priority,
-            local_only=local_only,
-            relay=relay,
-            codec=codec,
-        )
+        message = self._prepared(key, content, **options)
         try:
             return await self._sending(timeout, self._published, message)
         except PublishRefused as error:
             node = ruled_node(key) if error.code == "RESERVED" else ""
             if not node:
                 raise
-        check_everywhere(domain, local_only, expiry)
+        check_everywhere(options.get("domain"), options.get("local_only", False), options.get("expiry"))
         return await self._within(timeout, put_rules, self, node, message[1])
 
-    @like(Posting._prepared)
-    def post(self, key: str, content: Content, **options: Any) -> Receipt:
+    @shows_options(Posting._prepared)
+    def post(self, key: str, content: Content, **options: Unpack[PublishOptions]) -> Receipt:
         """Append a message to the outgoing envelope without waiting for its answer.
 
         Await the receipt, or `flush()`, to get the outcome.
@@ -148,21 +124,14 @@ class Publishing(Posting):
         """
         await self._within(timeout, self._room)
 
-    async def publish_many(  # noqa: PLR0913
+    @shows_options(Posting._prepared)
+    async def publish_many(
         self,
         key: str,
         contents: Iterable[Content],
         *,
-        domain: str | None = None,
-        xml: str | None = None,
-        headers: Headings = None,
-        persistent: bool = False,
-        expiry: float | None = None,
-        priority: int = 5,
-        local_only: bool = False,
-        relay: bool = True,
-        codec: Codec | str | None = None,
         timeout: float | None = None,
+        **options: Unpack[PublishOptions],
     ) -> int:
         """Publish several contents under one key, in order, and wait until all are answered.
 
@@ -187,20 +156,10 @@ class Publishing(Posting):
             await m.publish_many("log/app", [b"first", b"second"])
         """
         several(contents)
-        options: dict[str, Any] = {
-            "domain": domain,
-            "xml": xml,
-            "headers": headers,
-            "persistent": persistent,
-            "expiry": expiry,
-            "priority": priority,
-            "local_only": local_only,
-            "relay": relay,
-            "codec": codec,
-        }
+        check_options(options, PublishOptions)
         return await self._within(timeout, self._publish_all, key, contents, options)
 
-    async def _publish_all(self, key: str, contents: Iterable[Content], options: dict[str, Any]) -> int:
+    async def _publish_all(self, key: str, contents: Iterable[Content], options: PublishOptions) -> int:
         count = 0
         if isinstance(contents, list | tuple):
             for at in range(0, len(contents), ENVELOPE_MESSAGES):
@@ -215,7 +174,7 @@ class Publishing(Posting):
         await self._flushed()
         return count
 
-    async def _post_some(self, key: str, contents: Sequence[Content], options: dict[str, Any]) -> int:
+    async def _post_some(self, key: str, contents: Sequence[Content], options: PublishOptions) -> int:
         """Post `contents` as the window has room. If one is invalid, those before it have been posted."""
         plain = [content for content in contents if type(content) is bytes]
         if len(plain) < len(contents) or max(map(len, plain), default=0) > self._publisher.max_content:
@@ -231,9 +190,9 @@ class Publishing(Posting):
                 await self._room()
         return len(contents)
 
-    @like(publish)
+    @shows_options(Posting._prepared)
     async def publish_oneway(
-        self, key: str, content: Content, *, timeout: float | None = None, **options: Any
+        self, key: str, content: Content, *, timeout: float | None = None, **options: Unpack[PublishOptions]
     ) -> None:
         """Publish a message without waiting for its answer; wait only for room in the window.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 from mesh.client.arguments import not_subscribed, whole, yes_or_no
 from mesh.client.connected import Connected
@@ -15,6 +15,7 @@ from mesh.client.core.subscriptions import queries
 from mesh.client.durable import durable_of_client
 from mesh.client.later import not_yet
 from mesh.client.message import T
+from mesh.client.options import DurableOptions, SubscribeOptions
 from mesh.client.posting import Posting
 from mesh.client.reading import reader_of
 from mesh.client.subscription import Subscription, TypedSubscription
@@ -68,14 +69,8 @@ class Subscribing(Posting):
         self,
         key: str | None = None,
         *keys: str,
-        pattern: str | Sequence[str] | None = None,
-        xpath: str | None = None,
-        domain: str | None = None,
-        initial: bool = True,
-        overflow: str = "block",
-        max_queue: int = 0,
-        group: str | None = None,
         type: type[T] | None = None,
+        **options: Unpack[SubscribeOptions],
     ) -> Subscription[T]: ...
     @overload
     def subscribe(
@@ -83,12 +78,8 @@ class Subscribing(Posting):
         key: str | None = None,
         *keys: str,
         durable: str,
-        pattern: str | Sequence[str] | None = None,
-        xpath: str | None = None,
-        domain: str | None = None,
-        max_queue: int = 0,
-        selector: str | None = None,
         type: type[T] | None = None,
+        **options: Unpack[DurableOptions],
     ) -> Consumer[T]: ...
     def subscribe(  # noqa: PLR0913
         self,

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterat
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar, cast, overload
+from typing import Any, TypeVar, Unpack, cast, overload
 from weakref import finalize, ref
 
 from mesh.client import client as aio
@@ -29,6 +29,7 @@ from mesh.client.like import like, making
 from mesh.client.message import Message
 from mesh.client.message import T as M
 from mesh.client.oneloop import NotCopied
+from mesh.client.options import PublishOptions
 from mesh.client.threads import in_thread
 from mesh.errors import BadType, MeshTimeout, WouldBlock, shown
 from mesh.sync.posts import Post, Posts, Receipt
@@ -170,7 +171,7 @@ class Client(Later, NotCopied):
     # --- publishing -------------------------------------------------------------------------------------
 
     @same(aio.Client.post)
-    def post(self, key: str, content: Content, **options: Any) -> Receipt:
+    def post(self, key: str, content: Content, **options: Unpack[PublishOptions]) -> Receipt:
         self._thread.check()
         message = self._aio._prepared(key, content, **options)
         self._aio._check(message)
@@ -193,7 +194,12 @@ class Client(Later, NotCopied):
 
     @same(aio.Client.publish_many)
     def publish_many(
-        self, key: str, contents: Iterable[Content], *, timeout: float | None = None, **options: Any
+        self,
+        key: str,
+        contents: Iterable[Content],
+        *,
+        timeout: float | None = None,
+        **options: Unpack[PublishOptions],
     ) -> int:
         several(contents)
         count, left = 0, self._left(timeout)
@@ -224,12 +230,6 @@ class Client(Later, NotCopied):
     def waiting(self) -> tuple[int, str]:
         return self._aio.waiting()
 
-    @overload
-    @waited(aio.Client._send_one)
-    def send(self) -> Any: ...
-    @overload
-    @waited(aio.Client._send_all)
-    def send(self) -> Any: ...
     @waited(cast(Any, aio.Client.send))
     def send(self) -> Any: ...
 

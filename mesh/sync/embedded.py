@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
-from mesh.client.like import like, making
+from mesh.client.like import shows_options
+from mesh.client.options import NodeOptions
 from mesh.embedded import client as aio
 from mesh.sync.client import Client
 
@@ -12,17 +13,17 @@ from mesh.sync.client import Client
 class NodeClient(Client):
     """A blocking client with a node of its own in this process, created by `mesh.sync.node`."""
 
-    @like(aio.NodeClient.__init__)
-    def __init__(self, *args: Any, **options: Any) -> None:
-        self._hold(aio.NodeClient(*args, **options))
+    @shows_options(aio.NodeClient.__init__)
+    def __init__(self, name: str | None = None, **options: Unpack[NodeOptions]) -> None:
+        self._hold(aio.NodeClient(name, **options))
 
 
-@making(NodeClient.__init__)
-def node(*args: Any, **options: Any) -> NodeClient:
+@shows_options(NodeClient.__init__)
+def node(name: str | None = None, **options: Unpack[NodeOptions]) -> NodeClient:
     """Create a node in this process and a blocking client of it, to be used as a context manager.
 
     Args:
-        args: As for `mesh.node`.
+        name: As for `mesh.node`.
         options: As for `mesh.node`.
 
     Returns:
@@ -35,4 +36,4 @@ def node(*args: Any, **options: Any) -> NodeClient:
         with mesh.sync.node("sensor-7") as m:
             m.publish("sensors/7", b"up")
     """
-    return NodeClient(*args, **options)
+    return NodeClient(name, **options)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Protocol, TypeVar, Unpack, overload
 
 from mesh.client import consumer, delivery, queue, receipt
 from mesh.client.arguments import several
 from mesh.client.content import Content
 from mesh.client.message import T
+from mesh.client.options import PutOptions
 from mesh.client.putting import PutNumbers, add, count, in_parts
 from mesh.errors import MeshError, WouldBlock
 from mesh.sync.posts import Post, Receipt
@@ -306,14 +307,16 @@ class Queue:
     def delete(self) -> Any: ...
 
     @same(queue.Queue.post)
-    def post(self, content: Content, **options: Any) -> Receipt:
+    def post(self, content: Content, **options: Unpack[PutOptions]) -> Receipt:
         self._thread.check()
         message, how = self._aio._prepared(content, **options)
         self._aio._check(message)
         return self._client._post(len(message[1]), partial(self._aio._posted_when_room, message, how))
 
     @same(queue.Queue.put_many)
-    def put_many(self, contents: Iterable[Content], *, timeout: float | None = None, **options: Any) -> int:
+    def put_many(
+        self, contents: Iterable[Content], *, timeout: float | None = None, **options: Unpack[PutOptions]
+    ) -> int:
         several(contents, "put")
         self._aio._prepared(b"", **options)  # raises errors in the options first
         numbers: PutNumbers = []
@@ -339,7 +342,7 @@ class Queue:
         return count(numbers)
 
     def _put_one(
-        self, content: Content, options: dict[str, Any], numbers: PutNumbers, left: Callable[[], float | None]
+        self, content: Content, options: PutOptions, numbers: PutNumbers, left: Callable[[], float | None]
     ) -> None:
         """Pass one message to the client's thread when there is room, without waiting for its answer."""
         message, how = self._aio._prepared(content, **options)
