@@ -37,7 +37,7 @@ class Client(
     Queueing,
     Asking,
     Later,
-):  # fmt: skip
+):
     """A session at a node, created by `mesh.connect` and used as an asynchronous context manager.
 
     All calls must come from the event loop in which the client was opened.
