@@ -38,7 +38,7 @@ class Queue(Putting):
         distribution: Literal["local", "round_robin", "strict", "independent"] = "local",
         redistribution: float | None = 1.0,
         max_bytes: int = 1 << 30,
-        max_count: int = 10000000,
+        max_count: int = 10_000_000,
         when_full: Literal["block", "reject"] = "block",
         max_attempts: int = 8,
         dead_letter: str = "",

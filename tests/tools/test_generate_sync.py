@@ -113,7 +113,11 @@ def method(text: str, *, hand: str = "", **how: Any) -> str:
             {},
             "def f(self, a: int) -> Kind[T]:\n    return Kind(self._client, self._thread, self._aio.f(a))",
         ),
-        ("def f(self) -> int: ...", {}, "def f(self) -> int:\n    return self._aio.f()"),
+        (
+            "def f(self, a: int = 10_000) -> int: ...",
+            {},
+            "def f(self, a: int=10_000) -> int:\n    return self._aio.f(a)",
+        ),
         ("@property\ndef f(self) -> int: ...", {}, "@property\ndef f(self) -> int:\n    return self._aio.f"),
         (
             "@property\ndef f(self) -> int: ...",

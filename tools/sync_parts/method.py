@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from textwrap import indent
 from typing import NamedTuple
 
@@ -121,6 +122,7 @@ def blocking_name(node: Function) -> str:
 def signature(node: Function, *, is_override: bool = False) -> str:
     """Return the first line of a function. `is_override`: it overrides a coroutine function."""
     inside = ast.unparse(_Blocking().visit(copy.deepcopy(node.args)))
+    inside = re.sub(r"\b\d{5,}\b", lambda found: f"{int(found[0]):_}", inside)  # as the source has it
     back = f" -> {_text(node.returns)}" if node.returns else ""
     line = f"def {blocking_name(node)}({inside}){back}:"
     if not is_override:
