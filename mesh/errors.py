@@ -158,7 +158,7 @@ class NotAvailable(LocalError):
 
 
 class WouldBlock(LocalError):
-    """The window of unanswered messages is full: await `flush()` and go on."""
+    """The window of unanswered messages is full: await `flush()` and continue."""
 
     code = "WOULD_BLOCK"
 

@@ -433,7 +433,7 @@ class AskRow(Ask, frozen=True, kw_only=True):
 
 
 class AskRows(Ask, frozen=True, kw_only=True):
-    """Return the next shared rows of a kind, in the order of stamp and name.
+    """Return the next shared rows of one kind, in the order of stamp and name.
 
     Attributes:
         kind: Kind of the rows.
