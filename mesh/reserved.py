@@ -33,7 +33,7 @@ def check_free(name: str) -> str:
 
 
 def is_own_domain(domain: str) -> bool:
-    """Return whether the domain numbers messages to addresses or queues, which have no rules."""
+    """Return whether messages to addresses or queues are numbered in the domain, which has no rules."""
     return domain.startswith((SENDS, PUTS))
 
 

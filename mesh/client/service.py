@@ -18,7 +18,7 @@ from mesh.errors import Closed
 
 
 class Service(Generic[T]):
-    """A service of one address: `async for request in service`, also in several tasks at once.
+    """A service of one address: `async for request in service`, in one task or in several.
 
     A context manager: inside it, messages to the address arrive here. A service survives the loss of its
     node: it registers again on the next connection, but its open requests are lost for their senders. A

@@ -1,7 +1,7 @@
 """Rules that the whole mesh shares, and how they combine with a node's own configuration."""
 
-# Law 1: the shared entry of a node replaces that of a file as a whole: they never mix.
-# Law 2: the shared rules are one list, written at once: no node ever applies half of a change.
+# Law 1: the shared entry of a node replaces the whole entry of a file: they never mix.
+# Law 2: the shared rules are one list, written in one step: no node ever applies half of a change.
 # Law 3: whether a list is valid is the same at every node. A node that lacks a plug-in reports that itself.
 
 from __future__ import annotations

@@ -245,7 +245,7 @@ class Consumer(ThreadWaiting[T]):
     def ack(self, deliveries: Iterable[delivery.Delivery[Any]]) -> None:
         """Acknowledge several deliveries at once.
 
-        If some are no longer this consumer's, the others are acknowledged all the same.
+        If some are no longer this consumer's, the others are acknowledged anyway.
 
         Args:
             deliveries: Unsettled deliveries of this consumer.

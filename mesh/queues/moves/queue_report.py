@@ -96,7 +96,7 @@ def stock_of(
 
 
 def is_news(old: QueueReport | None, new: QueueReport | None) -> bool:
-    """Return whether a change must be reported at once. `None` means that the node has no consumers."""
+    """Return whether a change must be reported immediately. `None` means that the node has no consumers."""
     if old is None or new is None:
         return old is not new
     return _kind(old) != _kind(new)
