@@ -260,5 +260,5 @@ class Registrations(ThreadWaiting[Registration]):
         return self._wait(self._made.__anext__, timeout)
 
     def close(self) -> None:
-        """Stop watching. Dropping the iterator does the same."""
+        """Stop watching, as does dropping the iterator."""
         self._leave(self._made.aclose)

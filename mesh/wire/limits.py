@@ -1,4 +1,4 @@
-"""The limits of frames, messages and names, and the names of features. Both ends have the same.
+"""The limits of frames, messages and names, and the names of features. Both ends have the same values.
 
 `python -m tools.wire_tables` copies the comments to docs/wire.md.
 """

@@ -75,7 +75,7 @@ def stock_of(
     is_volatile: bool = False,
     is_leaving: bool = False,
 ) -> QueueReport:
-    """Return the state of a part with these consumers; `coming` counts messages in transit to it."""
+    """Return the state of a local queue with these consumers; `coming` counts messages in transit to it."""
     there = [taker for taker in takers if taker.away == inf]
     room = sum(taker.room for taker in there)
     soon = int(min(MOST, leaves * SOON)) if there else 0
