@@ -94,7 +94,7 @@ class Service(Generic[T]):
         return None if taken is None else (taken, made_of(taken, self._served, self._reader))
 
     async def _next(self) -> tuple[TakenRequest, Request[T]] | None:
-        """Return the next request, or None after the service was left on purpose."""
+        """Return the next request, raw and decoded, or None after the service was left on purpose."""
         serving = self._serving
         while serving.error is None:
             check_loop(self._loop)

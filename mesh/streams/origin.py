@@ -31,7 +31,7 @@ class OriginStream:
         self._forgotten = 1  # below this, holes are forgotten
 
     def accept(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
-        """Return the new part of first..last and record it; empty = a duplicate.
+        """Record the numbers first..last, and return the ranges that are new; [] means a duplicate.
 
         Raises StaleSequence for a resend so old that its state is forgotten.
         """
