@@ -14,7 +14,7 @@ from mesh.printable import typed
 @click.option(
     "--domain",
     metavar="NAME",
-    help="Erase the topic only in the domain NAME. Default: in every domain that the node knows.",
+    help="Erase the topic only in the domain NAME. Default: in every domain where the node knows it.",
 )
 @options.timeout
 @options.url
@@ -28,7 +28,11 @@ def command(key: str, domain: str | None, timeout: float | None, url: str | None
     if erased:
         print_data(erased)
     if not erased:
-        where = "in that domain" if domain else "in any domain that this node knows; else give --domain"
+        where = (
+            "in that domain"
+            if domain
+            else "in any domain that this node knows. For another domain, give --domain"
+        )
         print_message(f"mesh: topic {key!r} does not exist {where}.")
         print_message(f"      To see its master:  mesh route {options.in_domain(domain)}{typed(key)}")
     else:

@@ -115,7 +115,7 @@ class Asking(Subscribing, Ruling):
         Args:
             key: The topic's key. `__sys__cluster.node.master[NAME]` withdraws the mesh's rules for that node.
             xpath: Deletes each topic that `get` finds with it, one after the other.
-            domain: Erases the topic only in this domain. Default: in every domain that the node knows.
+            domain: Erases the topic only in this domain. Default: in every domain where the node knows it.
             timeout: Seconds to wait. Default: the client's patience.
 
         Returns:

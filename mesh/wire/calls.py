@@ -63,7 +63,7 @@ class AskErase(Carried, frozen=True, kw_only=True):
 
     Attributes:
         key: Key of the topic.
-        domain: Domain of the topic. Empty: any.
+        domain: Domain of the topic. Empty: every domain in which the node knows it.
         stream: From a node: stream of the erasure.
         number: From a node: its sequence number.
         sender: From a node: its session.
