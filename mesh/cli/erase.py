@@ -28,11 +28,8 @@ def command(key: str, domain: str | None, timeout: float | None, url: str | None
     if erased:
         print_data(erased)
     if not erased:
-        where = (
-            "in that domain"
-            if domain
-            else "in any domain that this node knows. For another domain, give --domain"
-        )
+        unknown = "in any domain that this node knows. For another domain, give --domain"
+        where = "in that domain" if domain else unknown
         print_message(f"mesh: topic {key!r} does not exist {where}.")
         print_message(f"      To see its master:  mesh route {options.in_domain(domain)}{typed(key)}")
     else:
