@@ -184,7 +184,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
             (AGAIN, rumor_queue.FRESH),
         ),
         ("Every {} s (`timing.state`) a node publishes", (TIMING.state,)),
-        ("| {} nodes have forwarded it. |", (limits.HOPS,)),
+        ("| {} nodes have forwarded the message. |", (limits.HOPS,)),
         ("at most {}, of a queue {}. 0: stop", (limits.ADDRESS_CREDIT, limits.QUEUE_CREDIT)),
     ],
 }

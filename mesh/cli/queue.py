@@ -80,7 +80,7 @@ def command() -> None:
     "--redistribution",
     type=options.FiniteNumber(min=0),
     metavar="SECONDS",
-    help="Move messages that no consumer took for SECONDS to a node with a consumer. "
+    help="Move messages to a node with a matching consumer after SECONDS without one here. "
     f"Default: {DEFAULTS.redistribution:g}.",
 )
 @click.option("--policy", metavar="NAME", help="Use the redistribution plug-in NAME. Default: none.")
@@ -105,7 +105,11 @@ def create(name: str, as_json: bool, url: str | None, **terms: Any) -> None:
 
 
 @command.command("ls")
-@click.option("--parts", is_flag=True, help="Print a line for each node with messages or consumers.")
+@click.option(
+    "--parts",
+    is_flag=True,
+    help="Print a line for the asked node, and for each other node with messages or consumers.",
+)
 @options.as_json
 @options.url
 def ls(parts: bool, as_json: bool, url: str | None) -> int:

@@ -166,5 +166,5 @@ class Requesting(Posting):
         except TimeoutError:
             if not clock.expired():
                 raise
-            what = f"The request to {to} could not be sent in time: too many messages are unanswered."
-            raise MeshTimeout(what, hint="The request was not sent.") from None
+            what = f"The request to {to} was not sent in time: too many messages were still unanswered."
+            raise MeshTimeout(what, hint="Send fewer at a time, or pass a longer timeout=.") from None

@@ -298,9 +298,9 @@ class NodeCore:
         for announce in self._desk.face.before_goodbyes:
             announce()
         for conn in list(self._conns.values()):
-            # A node whose WELCOME is in transit would otherwise take this one for dead.
+            # A node whose WELCOME is in transit would otherwise consider this one dead.
             is_heard = conn.is_open or (conn.dialled and conn.role in (c.NODE_CONTROL, c.NODE_DATA))
-            # Another process with our identity would be taken for stopped as well.
+            # Another process with our identity would be considered stopped as well.
             if is_heard and (conn.role == c.CLIENT or not self._desk.is_doubled):
                 self._out.send(conn, c.Bye("stopping", forward))
         for finish in self._desk.face.after_goodbyes:

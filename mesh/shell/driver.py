@@ -242,7 +242,7 @@ class Driver:
 
     def _store_failed(self, error: StoreError) -> None:
         # A broken disk cannot be trusted: stop, and start again from its content. A failed commit may have
-        # been written, also if this process is fenced off: perhaps only the answer was lost. So clients that
+        # been written, even if this process is fenced off: perhaps only the answer was lost. So clients that
         # wait get no answer here; the next process recognizes stored messages.
         self._has_failed = True
         self.give_up(MeshError(f"{error.what} {error.hint}".strip(), code=error.code))

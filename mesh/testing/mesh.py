@@ -197,7 +197,7 @@ class Mesh:
         return self._passing.clock.time()
 
     async def pass_time(self, duration: float) -> None:
-        """Let `duration` seconds of the mesh's time pass for all nodes and clients, with all timers in order.
+        """Advance the mesh's time by `duration` seconds for all nodes and clients, with all timers in order.
 
         With 0, the call waits until everything in transit has arrived and all tasks wait. Tasks run in
         between, but asyncio's own waits, such as `asyncio.sleep`, take real time.

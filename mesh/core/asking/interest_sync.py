@@ -64,7 +64,7 @@ class InterestSync(Component):
         return (on_fact(RoutesChanged, lambda _: self.refresh()),)
 
     def expect(self, *others: Sequence[Rule]) -> None:
-        """Subscribe also by these rules, which are next or were recently in force.
+        """Subscribe by these rules as well, which are next or were recently in force.
 
         Queries that had the same sources may then have different ones.
         """

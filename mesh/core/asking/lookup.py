@@ -142,7 +142,7 @@ class Lookup(Component):
         self._scans.tick()
 
     def _own(self, query: Query, then: Callable[[LookupResult], None], is_local: bool = True) -> None:
-        """Look up the values of which this node is master: at once, unless an XPath has much to scan."""
+        """Look up the values of which this node is master: immediately, unless an XPath has much to scan."""
         if is_local:
             for reads in self._desk.face.before_reads:
                 reads(query)

@@ -95,7 +95,7 @@ class Disk:
     def commit_if_any(self, then: Committed) -> None:
         """Commit the deferred operations, and call `then` as for `commit`.
 
-        `then` is called at once if nothing is deferred or in flight.
+        `then` is called immediately if nothing is deferred or in flight.
         """
         if self.shelf.has_later or self._storing or self._together:
             self.commit((), then)

@@ -129,7 +129,7 @@ class Router(Component):
     def publish(
         self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0, holder: object = None
     ) -> None:
-        """Accept an envelope as its master and deliver it, or refuse it; answer at once or when it is stored.
+        """Accept an envelope as its master and deliver it, or refuse it; answer now or when it is stored.
 
         `answered` may be called several times, for parts of the envelope. `stamp` is the time that several
         masters share. `holder` becomes the `held_by` of the stored envelope.

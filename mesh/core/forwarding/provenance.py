@@ -52,7 +52,7 @@ class Provenance:
     def judge(self, peer: Peer, route: tuple[str, ...], then: Callable[[bool], None]) -> None:
         """Call `then` with whether the route of a question is believed, perhaps later.
 
-        While too many questions wait, `then` is called with False at once.
+        While too many questions wait, `then` is called with False immediately.
         """
         if self._vouching.believes(peer, route):
             then(True)

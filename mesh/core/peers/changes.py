@@ -95,7 +95,7 @@ class Changes:
                 apply(peer, link.address(now))
             case ReachAction.SILENCE | ReachAction.BYE:
                 apply(peer, link.bye(now) if action is ReachAction.BYE else link.silence(now))
-                apply(peer, link.unwanted(now))  # wanted anew when it is back
+                apply(peer, link.unwanted(now))  # wanted again when it is back
             case ReachAction.LOSE:
                 self._publish_change(PeerLost(peer, gone))
             case ReachAction.JOIN:

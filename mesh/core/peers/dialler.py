@@ -65,7 +65,7 @@ class Dialler:
     def on_data_requested(self, peer: Peer) -> None:
         """Dial the data connection that a peer asks for.
 
-        If this node has only asked the peer to dial, as both sides may do at once, this node dials.
+        If this node has only asked the peer to dial, as both sides may do at the same time, this node dials.
         """
         self.apply(peer, peer.link.wanted(self._desk.clock.now))
         if _only_asks(peer):

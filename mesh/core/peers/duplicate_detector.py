@@ -10,7 +10,7 @@ from mesh.core.peers.seniority import is_senior
 from mesh.wire.commands import NODE_CONTROL, Introduction
 
 AGAIN = 60.0  # s until an address is dialed again
-PLACES, DIALS = 64, 8  # remembered addresses; dials at once
+PLACES, DIALS = 64, 8  # remembered addresses; concurrent dials
 
 # Rule 1: a rival proves our key with process bytes other than ours, on a connection that either side dialed.
 #         Our own bytes mean this process: a second address of the machine, a forwarder or a relay.

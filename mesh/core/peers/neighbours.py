@@ -234,7 +234,7 @@ class Neighbours(Component):
         self.directory.drop_caches()
         self._changes.react(peer, event, known)
         if isinstance(event, Sighted) and self.is_crowd:
-            # All nodes may have sighted it at once: a few dial it, and rumors inform the others.
+            # All nodes may have sighted it at the same time: a few dial it, and rumors inform the others.
             turn = self._desk.jitter() * min(self.membership.count * TURN, LAST_TURN)
             peer.reach.delay_dial(self._desk.clock.now + turn)
         self.directory.drop_caches()
@@ -247,7 +247,7 @@ class Neighbours(Component):
         return peer
 
     def _announce(self, newcomer: Peer) -> None:
-        """Introduce a newcomer to the others at once; in a crowd rumors do that."""
+        """Introduce a newcomer to the others immediately; in a crowd rumors do that."""
         for peer in self.peers.values() if not self.is_crowd else ():
             if peer is not newcomer:
                 self._desk.out.send(peer.control, Peers((newcomer.node,)))

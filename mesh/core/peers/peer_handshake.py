@@ -27,7 +27,7 @@ from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Hello, Introduction, Ref
 from mesh.wire.metadata import heard
 
 TOLD = 64  # nodes whose last refusal is remembered
-DUEL = 0.5  # s in which both may have dialed at once
+DUEL = 0.5  # s in which both may have dialed at the same time
 DENIED = "DENIED"
 COPIED = "Its data directory may be a copy: start the copy with another `--data DIR`."
 NO_LINK = "the mesh denies links with {}"

@@ -14,7 +14,7 @@ from mesh.reasons.near import near
 from mesh.reasons.reason import ago, reason
 from mesh.wire.replies import Reason
 
-SHOWN = 4  # nodes of a kind in one answer
+SHOWN = 4  # nodes of one kind in one answer
 LOOKED_AT = 1000  # nodes
 CODES = {
     NodeLife.SEEN: "NODE_SEEN",

@@ -141,7 +141,7 @@ class Presence(Component):
     def when_known(self, name: ServedName, then: Callable[[], None]) -> None:
         """Call `then` when all reachable nodes have reported whether they serve the name, or after 2 s.
 
-        Once known, a name with any server is answered at once: further servers will be reported.
+        Once known, a name with any server is answered immediately: further servers will be reported.
         """
         self._watch(name)
         watched = self._watching.names[name]

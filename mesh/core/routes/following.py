@@ -1,6 +1,6 @@
 """The peers whose distances from masters this node follows, and their reports."""
 
-# Law 1: a report is valid while its node lives and is followed. It is sent anew on each connection.
+# Law 1: a report is valid while its node lives and is followed. It is sent again on each connection.
 # Law 2: a node that has not reported after PATIENCE has no route.
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class StrataFollowing:
         self.peers: dict[bytes, Followed] = {}
 
     def connected(self, peer: Peer) -> None:
-        """Let the next measurement ask the peer again, on its new connection."""
+        """Make the next measurement ask the peer again, on its new connection."""
         if (followed := self.peers.get(peer.node.uuid)) is not None:
             followed.asked = None
             followed.since = dict.fromkeys(followed.since, self._desk.clock.now)

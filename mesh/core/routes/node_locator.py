@@ -91,7 +91,7 @@ class NodeLocator(Component):
     ) -> None:
         """Call `then` with the neighbor nearest to the node and the hops to the node, or with ("", -1).
 
-        That may be at once, or up to `within` seconds later.
+        That may be immediately, or up to `within` seconds later.
         """
         if self._nodes.is_alive(node):
             then(node, 1)

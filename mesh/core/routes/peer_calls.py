@@ -109,7 +109,7 @@ class PeerCalls(Component):
     def when_settled(self, work: Callable[[], None]) -> None:
         """Call `work` once this node had time to meet its peers, which seem absent after a start.
 
-        Once that time is over, `work` is called at once.
+        Once that time is over, `work` is called immediately.
         """
         if self._neighbours.settled():
             work()

@@ -1,7 +1,7 @@
 """Measures the distance of this node from the masters of domains, and reports it to followers."""
 
 # Law 1: nothing is reported before it is known.
-# Law 2: everything is measured anew after a change, but at most once per PAUSE. A route that flaps is
+# Law 2: everything is measured again after a change, but at most once per PAUSE. A route that flaps is
 # reported at growing intervals (Damping).
 # Law 3: the routing of messages does not depend on it.
 

@@ -25,7 +25,7 @@ class UnresponsivePeers:
     """The nodes that are slow, by uuid.
 
     A question that nothing waits for is a probe: an answer in time ends the slow state. `who` finds a node,
-    `ask` sends a question that the node can answer at once.
+    `ask` sends a question that the node can answer immediately.
     """
 
     def __init__(

@@ -5,7 +5,7 @@
 # subscribes by both, and by others of the recent past. So no message is missed if all nodes know the rules
 # before any sends by them. For shared rules each node announces when it subscribes by them, and is awaited.
 # For rules of its own file, and without an announcement, the wait is SWITCH.
-# Law 3: waiting messages that were never forwarded are decided anew. Forwarded ones keep their route until
+# Law 3: waiting messages that were never forwarded are decided again. Forwarded ones keep their route until
 # the final answer, as their master may have them.
 # Law 4: while rules spread they may form a loop. An answer CIRCULAR_LOOP is not final during that time.
 
@@ -134,7 +134,7 @@ class Ruling(Component):
     def share(self, agreed: Agreed, summary: Summary) -> None:
         """Set the shared rules, which come into force when all nodes have confirmed or SWITCH has passed.
 
-        Before the node serves clients, they come into force at once. LocalError leaves everything unchanged.
+        Before the node serves clients, they apply immediately. LocalError leaves everything unchanged.
         """
         self.check(self.own, agreed)
         self.agreed, self._summary = agreed, summary
@@ -167,7 +167,7 @@ class Ruling(Component):
         return self._next is not None
 
     def when_counting(self, then: Callable[[], None]) -> None:
-        """Call `then` when the next rules are in force or were replaced; at once if there are none."""
+        """Call `then` when the next rules are in force or were replaced; immediately if there are none."""
         if self._next is None:
             then()
         else:

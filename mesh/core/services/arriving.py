@@ -1,4 +1,4 @@
-"""Delivers replies to clients of this node, also after a reconnect."""
+"""Delivers replies to clients of this node, even after a reconnect."""
 
 from __future__ import annotations
 

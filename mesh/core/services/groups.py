@@ -40,7 +40,7 @@ NodeStream = tuple[bytes, bytes, str]  # uuid of a node, stream and domain
 
 
 class Group:
-    """A group as a sink, which forwards offered messages at once."""
+    """A group as a sink, which forwards offered messages immediately."""
 
     paces = False
     owner = ""

@@ -160,7 +160,7 @@ class Gateways(Component):
     def _adopt(self) -> None:
         """Apply the sites of the settings.
 
-        Connections with sites that remain stay open. A site with other addresses or keys is dialed anew.
+        Connections with sites that remain stay open. A site with other addresses or keys is dialed again.
         """
         s, before = self._desk.settings, self._keys
         self._keys = s.keyring.sites if s.keyring is not None and s.is_relay else {}

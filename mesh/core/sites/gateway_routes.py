@@ -72,9 +72,9 @@ class GatewayRoutes(Component):
         return True
 
     def when_known(self, site: str, then: Callable[[], None]) -> None:
-        """Call `then` when the gateways to `site` are known: usually at once, at the latest after 2 s.
+        """Call `then` when the gateways to `site` are known: usually immediately, at the latest after 2 s.
 
-        If the settings do not name the site, `then` is called at once.
+        If the settings do not name the site, `then` is called immediately.
         """
 
         def heard() -> None:

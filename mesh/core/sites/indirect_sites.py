@@ -31,7 +31,7 @@ ASKED_AGAIN = 1.0  # s between two questions to other gateways of this site
 
 # Rule 1: a neighbor is informed of the sites to which its messages may pass, and of no others; never of sites
 # that are reached through itself.
-# Rule 2: a change of reachability is reported at once. A site is reached while any gateway of this site is
+# Rule 2: changes of reachability are reported immediately. A site is reached if any gateway of this site is
 # linked with it.
 
 

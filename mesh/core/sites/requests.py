@@ -103,7 +103,7 @@ class SiteRequests(Component):
     # --- to the site ------------------------------------------------------------------------------------
 
     def when_known(self, site: str, then: Callable[[], None]) -> None:
-        """Call `then` when the gateways to that site are known, or at once if nothing may be sent to it."""
+        """Call `then` when the gateways to that site are known, immediately if nothing may be sent there."""
         if self.why_none(site):
             then()
         else:

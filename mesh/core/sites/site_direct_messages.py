@@ -35,7 +35,7 @@ from mesh.wire.limits import LETTERS
 WHY = 200  # characters of another site's text
 Sending = tuple[str, bytes, tuple[str, str]]  # hop, stream, and (domain, node)
 
-# Rule 1: a message that has not left is refused at once if no gateway reaches the site, unless it may wait. A
+# Rule 1: a message that has not left is refused now if it may not wait and no gateway reaches the site. A
 # message that has left may have arrived, so it waits and is sent again. A paused site counts as unreachable.
 # Rule 2: a stream uses one gateway while any of it is in transit, so its order holds.
 # Rule 3: messages that another site had no room for, or lost in transit, are retried: first one, then all
@@ -112,7 +112,7 @@ class SiteDirectMessages(Component):
         return wait(why, hop) if waits else refuse(why, hop, UNREACHABLE)
 
     def when_known(self, site: str, then: Callable[[], None]) -> None:
-        """Call `then` when the gateways to that site are known, or at once for an unknown site."""
+        """Call `then` when the gateways to that site are known, or immediately for an unknown site."""
         self._exits.when_known(site, then)
 
     def has_way(self, hop: str) -> bool:

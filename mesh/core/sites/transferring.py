@@ -40,7 +40,7 @@ FORGED = "FORGED_SENDER"  # answer of a gateway without transfers
 
 # Rule 1: a marked site gets a transfer once it is reachable and everything that waited for it has left, so
 # that nothing older follows a value.
-# Rule 2: the mark is removed when the transfer is complete, so an interrupted transfer begins anew.
+# Rule 2: the mark is removed when the transfer is complete, so an interrupted transfer starts again.
 # Rule 3: a value that is already owed to the site is not transferred too, as readers would get it twice.
 # Rule 4: values of other sites are not transferred.
 

@@ -27,7 +27,7 @@ WITHIN = 1.0  # s to wait after the start, as for the first view of the mesh
 
 # Rule 1: a reply counts only if it is a state that this node has signed. So one honest node is enough, and a
 # forger can do nothing.
-# Rule 2: this check is not needed to prevent unreported loss, since positions begin anew with each boot. It
+# Rule 2: this check is not needed to prevent unreported loss, since positions start again with each boot. It
 # is for operators who have a newer copy: messages accepted now would be lost once that is restored.
 
 
@@ -86,7 +86,7 @@ class Recall(Component):
         self._desk.clock.wake(self._ends)
 
     def when_over(self, who: Hashable, work: Callable[[], None]) -> None:
-        """Call `work` when the check is over: at once if it is, and never if the check fails.
+        """Call `work` when the check is over: immediately if it is over, and never if it fails.
 
         Of several calls with the same `who` only the last counts.
         """

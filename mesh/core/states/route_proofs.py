@@ -30,7 +30,7 @@ from mesh.wire import commands as c
 from mesh.wire.commands import Introduction
 from mesh.wire.limits import HOPS, WAYS
 
-REMEMBERED = 4096  # nodes remembered, also dead ones with messages in transit
+REMEMBERED = 4096  # nodes remembered, even dead ones with messages in transit
 BELIEVED = 4096  # routes found valid
 AGAIN = 0.25  # s between two questions to one peer
 

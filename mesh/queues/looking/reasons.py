@@ -1,4 +1,4 @@
-"""Explains why messages in a part of a queue are not settled."""
+"""Explains why messages in a local queue are not settled."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def reasons(
     ways_out: Collection[str] | None = None,
     drained: Collection[str] = (),
 ) -> Iterator[WaitReason]:
-    """Yield the reasons for all messages in the part.
+    """Yield the reasons for all messages in the local queue.
 
     `others` has the state of the queue at nodes with consumers, by name; `closed` the nodes that refused
     messages a moment ago. `ways_out` has the targets of all messages while this node leaves, else it is
@@ -116,7 +116,7 @@ def _elsewhere(
     if not others:
         return "no other node has a consumer", False
     if terms.redistribution is None or terms.distribution == "strict":
-        text = f"by the queue's declaration they do not move, although consumers are at {_few(others)}"
+        text = f"the queue's terms keep the messages here, although consumers are at {_few(others)}"
         return text, False
     strangers = sorted(others)
     if terms.nodes and not (others := {name: it for name, it in others.items() if name in terms.nodes}):

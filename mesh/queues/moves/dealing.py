@@ -37,7 +37,7 @@ class ReadyLot(Struct):
 
 
 class ReadyScan:
-    """A scan of the ready messages of a part that are in memory.
+    """A scan of the ready messages of a local queue that are in memory.
 
     `stranded` is the number of ready messages that no consumer here matches: without consumers of all, else
     of the scanned ones. `is_whole` means that the scan covered all ready messages, and that none is on disk

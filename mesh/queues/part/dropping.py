@@ -1,4 +1,4 @@
-"""Drops the oldest ready messages of a part that must accept new ones although it is full."""
+"""Drops the oldest ready messages of a full local queue that must accept new ones."""
 
 # Law 1: messages that a consumer has, that move or that are delayed are never dropped.
 # Law 2: a message is dropped only after all droppable messages that were accepted before it.

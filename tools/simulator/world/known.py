@@ -31,7 +31,7 @@ class Known:
         self._lots: list[QueuedEnvelope] = []  # in memory
         self._paged: dict[int, tuple[str, list[int]]] = {}  # stream and numbers, by position
         self._came = self._purged = self._gone = 0
-        self._strayed: set[Name] = set()  # messages that moved, also in part
+        self._strayed: set[Name] = set()  # messages that moved, even in part
         self._in_vain: set[tuple[QueuedEnvelope, int]] = set()  # messages that move now for lack of consumers
         self._returning: dict[QueuedEnvelope, set[int]] = {}  # refused elsewhere, and not yet stored here
         self._before: list[tuple[QueuedEnvelope, Runs]] = []  # open messages in memory before a purge

@@ -121,4 +121,4 @@ class Overflow:
         why = f"is full ({terms.max_count:,} messages or {terms.max_bytes:,} bytes)"
         if self._most < inf:
             why = "has too little disk space"
-        return f"{queue.name!r} {why}: dropped its oldest messages, {messages:,} in all"
+        return f"{queue.name!r} {why}: dropped its oldest messages, {messages:,} in total"

@@ -226,7 +226,7 @@ class QueueSink:
         self.schedule()
 
     def expects(self, priority: int) -> None:
-        """Write a mark in advance for a new message of this priority, if it can be delivered at once.
+        """Write a mark in advance for a new message of this priority, if it can be delivered immediately.
 
         Nothing is written while an earlier mark covers the next half of `AHEAD`.
         """

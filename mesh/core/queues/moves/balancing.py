@@ -166,7 +166,7 @@ class QueueBalancing(Component):
                 spread.since = spread.due = inf
                 spread.nothing_ready(queue.traffic.finished)
             elif queue.part.takers and self._places.concerns(queue) and not self._places.stays(queue):
-                self._spread(queue)  # the next messages are distributed at once
+                self._spread(queue)  # the next messages are distributed immediately
             return
         if not self._places.concerns(queue):
             return

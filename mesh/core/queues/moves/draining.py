@@ -34,7 +34,7 @@ SHOWN = 20  # queues
 
 
 class Draining(Component):
-    """Component that drains the queues of this node on request, also over restarts."""
+    """Component that drains the queues of this node on request, even across restarts."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Reports the state of queues here to the nodes that watch them, and reads the reports of other nodes."""
 
-# Law 1: the first and last consumer, changed selectors, and the end of demand are reported at once. New or
+# Law 1: the first and last consumer, changed selectors, and the end of demand are reported directly. New or
 #   doubled demand is reported after REST at most, other changed figures with the node state.
 # Law 2: a peer's report is validated before it counts. A node without the transfer feature has none.
 # Law 3: a queue without consumers reports nothing, except that the node is leaving. Only requested queues are
@@ -65,7 +65,7 @@ class Stocks(Component):
     def report_change(self, queue: QueueSink) -> None:
         """Report a queue to the nodes that watch it, if its state has changed enough.
 
-        By Law 1 the report is sent at once or later. Nothing is reported while no other node is known.
+        By Law 1 the report is sent immediately or later. Nothing is reported while no other node is known.
         """
         if not self._peers:
             return

@@ -30,8 +30,8 @@ def why(
     [
         ({}, {}, (), "no other node has a consumer"),
         ({"scope": "node"}, {}, (), "the queue exists only at this node"),
-        ({"redistribution": None}, A_WANTS, (), "they do not move, although consumers are at a"),
-        ({"distribution": "strict"}, A_WANTS, (), "do not move"),
+        ({"redistribution": None}, A_WANTS, (), "keep the messages here, although consumers are at a"),
+        ({"distribution": "strict"}, A_WANTS, (), "keep the messages here"),
         ({}, {"b": QueueReport(), "a": QueueReport()}, (), "consumers at a, b have no credit"),
         ({}, A_WANTS, ("a",), "a refused messages a moment ago"),
         ({}, {**A_WANTS, "b": QueueReport()}, (), "they move to a after 1 s"),
