@@ -37,7 +37,7 @@ class Consumer(ThreadConsumer[T]):
     def ack(self, deliveries: Iterable[Delivery[Any]]) -> None:
         """Acknowledge several deliveries at once.
 
-        If some are no longer this consumer's, the others are acknowledged all the same.
+        If some are no longer this consumer's, the others are acknowledged anyway.
 
         Args:
             deliveries: Unsettled deliveries of this consumer.

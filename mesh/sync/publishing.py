@@ -123,8 +123,8 @@ class Publishing(Connected):
 
         Raises:
             PublishRefused: The first refusal for which no receipt was awaited.
-            BadKey, BadType, BadArgument, MessageTooLarge, Closed: As for `publish`. Earlier contents may be
-                published all the same.
+            BadKey, BadType, BadArgument, MessageTooLarge, Closed: As for `publish`. Earlier contents may
+                have been published.
             MeshTimeout: Not all were answered in time.
 
         Example:

@@ -30,7 +30,7 @@ class RetainedValues(Connected):
         Args:
             key: The topic's key. Alternatives are `xpath` and `pattern`.
             xpath: An XPath on the XML of keys.
-            domain: The domain of the topics. Default: none.
+            domain: Only topics of this domain. Default: topics of any domain.
             pattern: A topic pattern, such as `sensors/#`.
             fresh: Whether to ask the master even if this node has the value.
             type: The type of `.value`, as for `subscribe`.
@@ -73,7 +73,7 @@ class RetainedValues(Connected):
         Args:
             key: The topic's key. `__sys__cluster.node.master[NAME]` withdraws the mesh's rules for that node.
             xpath: Deletes each topic that `get` finds with it, one after the other.
-            domain: The topic's domain. Default: none.
+            domain: Erases the topic only in this domain. Default: in every domain where the node knows it.
             timeout: Seconds to wait. Default: the client's patience.
 
         Returns:

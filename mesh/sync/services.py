@@ -55,5 +55,5 @@ class Registrations(ThreadRegistrations):
     """
 
     def close(self) -> None:
-        """Stop watching. Dropping the iterator does the same."""
+        """Stop watching, as does dropping the iterator."""
         super().close()

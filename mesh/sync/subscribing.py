@@ -69,7 +69,7 @@ class Subscribing(Connected):
             key: A key, followed by more keys.
             pattern: A pattern, or a list of patterns.
             xpath: An XPath on the XML of keys.
-            domain: The domain of the topics. Alone: all topics of the domain.
+            domain: Only topics of this domain; all of them, if it is given alone. Default: any domain.
             initial: Whether to begin with retained values. A value that cannot be read as `type` is logged
                 and left out.
             overflow: What happens when messages that are not persistent arrive faster than they are read:
@@ -115,7 +115,7 @@ class Subscribing(Connected):
     def unsubscribe(
         self, subscription: Subscription[Any] | Consumer[Any] | str, *, if_unused: bool = True
     ) -> None:
-        """End a subscription, as leaving its context does, or a durable subscription for all.
+        """End a subscription, or delete a durable subscription for all its subscribers.
 
         Args:
             subscription: A subscription, or the name of a durable one, whose waiting messages are deleted.
