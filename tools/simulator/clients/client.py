@@ -1,89 +1,49 @@
-"""A client of the simulated mesh: the real client core without sockets, event loop or randomness."""
+"""A client of the simulated mesh: publishes, reads and asks by the real client core, step by step."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
-from mesh.client.access import Access
-from mesh.client.core.calls import Pending
-from mesh.client.core.client import ClientCore
-from mesh.client.core.client_context import ClientContext
-from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
-from mesh.client.core.framing import Framing
 from mesh.client.core.intake import Intake, Terms
 from mesh.client.message import Batch
-from mesh.errors import MeshError, RemoteError, WouldBlock
-from mesh.security.streamkey import STREAM_SEED, StreamKey
+from mesh.errors import MeshError
 from mesh.values import Published
 from mesh.wire import commands as c
 from mesh.wire.envelope import FORCE_QUEUING, PERSISTENT, Envelope
 from mesh.wire.properties import Properties, encode_properties
-from tools.simulator.clients.diary import Diary
+from tools.simulator.clients.driver import Driver
 from tools.simulator.clients.kept import Call, Got, Subscription, all_of, got
 from tools.simulator.clients.outcome import Outcome
-from tools.simulator.world.network import SECRET, Network, Pipe
+from tools.simulator.world.network import SECRET, Network
 from tools.simulator.world.node import SimNode
 
-FOREVER = float("inf")  # s until a call times out
 Number = tuple[str, int]  # domain, and number of a message
 Post = tuple[str, bytes, str, int, int, str]  # key, content, domain, flags, expires, to
 
 
-class SimClient:
+class SimClient(Driver):
     """A client whose published messages are in `sent`, and their answers in `answers`.
 
     With `gathers`, published messages wait to share an envelope, as those of users do. Otherwise each call is
     an envelope.
     """
 
-    is_named = True  # its name was chosen
     gathers = False
 
     def __init__(
         self, net: Network[Any], address: str, name: str = "joe", session: int = 0, secret: bytes = SECRET
     ) -> None:
-        self.net, self.address, self._secret = net, address, secret
-        self.name = self.called(name)
-        rng = net.chance(name)
-        self.key = StreamKey(2 * rng.randbytes(STREAM_SEED // 2))
-        self.stream = self.key.id
-        self.outbox = Diary(4 << 20, 1024, self.wrote)
-        desk = ClientContext(Outcome, rng.random, rng.randbytes, self._wake)
-        self.core = ClientCore(desk, (name, session, self.is_named), self.key, FOREVER, self.outbox)
-        self.pipe: Pipe | None = None
-        self._connection = 0
-        self._framing = Framing(self._put)
-        self._armed = FOREVER
-        self._wanting: deque[list[Post]] = deque()  # calls that wait for space in the window
         self._stirred: dict[Subscription, None] = {}  # subscriptions that may have messages
         self.sent: dict[Number, tuple[str, bytes, bool]] = {}
         self.letters: dict[Number, str] = {}  # receiver by direct message
         self.answers: dict[Number, c.Answer] = {}  # the latest answer
         self.warned: set[Number] = set()  # messages that were answered before the final answer
         self.subscriptions: dict[int, Subscription] = {}
-        self.calls: dict[int, Call] = {}
         self.refusals: list[c.Refuse] = []
         self.sources: Any = []  # of the last get; error code on failure
-        self.core.line.open(waits=True)
-        self._turn()
-
-    def called(self, name: str) -> str:
-        return f"client {name} {len(self.net.pipes)}"
-
-    @property
-    def is_up(self) -> bool:
-        return self.core.line.is_up
-
-    @property
-    def is_closed(self) -> bool:
-        return self.core.line.is_closed
-
-    @property
-    def session_name(self) -> str:
-        return self.core.line.name
+        super().__init__(net, address, name, session, secret)
+        self._posts = self.new_posts()
 
     # --- publishing ---------------------------------------------------------------------------------------
 
@@ -120,25 +80,15 @@ class SimClient:
         self._post([("", content, domain, flags, expires, to)])
 
     def _post(self, messages: list[Post]) -> None:
-        self.core.desk.now = self.net.now
-        self._wanting.append(messages)
-        self._post_wanted()
-        self._turn()
+        self._posts.append(partial(self._post_all, messages))
+        self.post_waiting()
 
-    def _post_wanted(self) -> None:
-        while self._wanting:
-            messages = self._wanting[0]
-            try:
-                while messages:
-                    self._post_now(*messages[0])
-                    del messages[0]
-            except WouldBlock:
-                return
-            finally:
-                if not messages:
-                    self._wanting.popleft()
-            if not self.gathers:
-                self.core.publisher.seal()
+    def _post_all(self, messages: list[Post]) -> None:
+        while messages:
+            self._post_now(*messages[0])
+            del messages[0]
+        if not self.gathers:
+            self.core.publisher.seal()
 
     def _post_now(self, key: str, content: bytes, domain: str, flags: int, expires: int, to: str) -> None:
         props = encode_properties(Properties(expires=expires))
@@ -168,7 +118,6 @@ class SimClient:
         """Handle a new answer to one message; subclasses override this."""
 
     def wrote(self, e: Envelope) -> None:
-        """Record an envelope that leaves for the first time."""
         for i, content in enumerate(e.contents()):
             self.sent[e.domain, e.number(i)] = (e.keys[e.row(i)], content, e.persistent)
             if e.to:
@@ -176,18 +125,8 @@ class SimClient:
 
     def settled(self) -> SimClient:
         """Wait until all published messages are answered, and return the client."""
-        self.net.until(lambda: not self._wanting and self.core.publisher.is_quiet)
+        self.net.until(lambda: not self._posts and self.core.publisher.is_quiet)
         return self
-
-    @property
-    def is_through(self) -> bool:
-        """Whether all published messages have a final answer."""
-        return not self._wanting and self.core.publisher.builder is None and self.outbox.is_through
-
-    @property
-    def is_stuck(self) -> bool:
-        """Whether messages wait to leave although none are in flight."""
-        return bool(self._wanting) and self.outbox.is_through
 
     def state(self, number: int, domain: str = "") -> str:
         answer = self.answers.get((domain, number))
@@ -222,12 +161,9 @@ class SimClient:
     def _read(self, intake: Intake, rate: float | None) -> Subscription:
         s = self.subscriptions[intake.number] = Subscription(intake, rate)
         intake.stirred = lambda: self._stirred.setdefault(s)
-        self.core.desk.now = self.net.now
-        self.reads(s)
-        pending = self.core.subscriptions.enter(intake)
-        if pending is not None:
-            self._keep(pending)
-        self._turn()
+        with self.acting():
+            self.reads(s)
+            self._keep_if_any(self.core.subscriptions.enter(intake))
         if rate:
             self._use_some(s, rate)
         return s
@@ -243,11 +179,8 @@ class SimClient:
 
     def unsubscribe(self, s: Subscription) -> None:
         del self.subscriptions[s.number]
-        self.core.desk.now = self.net.now
-        pending = self.core.subscriptions.leave(s.intake)
-        if pending is not None:
-            self._keep(pending)
-        self._turn()
+        with self.acting():
+            self._keep_if_any(self.core.subscriptions.leave(s.intake))
 
     def use(self, s: Subscription, rate: float | None = None) -> None:
         """Change the rate to `rate` items per second; None consumes immediately, and 0 nothing."""
@@ -323,93 +256,7 @@ class SimClient:
         assert call.reply is not None
         return call, call.reply
 
-    def ask(self, make: Callable[[int], c.Command]) -> Call:
-        self.core.desk.now = self.net.now
-        call = self._keep(self.core.calls.send_with_timeout(make))
-        self._turn()
-        return call
-
-    def _keep(self, pending: Pending) -> Call:
-        call = self.calls[pending.request] = Call(pending.request, pending.command)
-        assert isinstance(pending.promise, Outcome)
-        pending.promise.then(partial(self._replied, call))
-        return call
-
-    def _replied(self, call: Call, parts: Any, error: Any) -> None:
-        if self.core.is_over and isinstance(error, MeshError) and error.code == "CLOSED":
-            return
-        del self.calls[call.request]
-        if error is not None:
-            call.reply = c.Reply(call.request, code=error.code, text=error.what)
-        else:
-            call.found = [e for _, envelopes in parts for e in envelopes]
-            call.reply = c.Reply(call.request, parts[-1][0])
-        self.concluded(call, call.reply)
-
-    def concluded(self, call: Call, reply: c.Reply) -> None:
-        """Handle the reply to a call; subclasses override this."""
-
-    # --- its connection -----------------------------------------------------------------------------------
-
-    def say(self, command: c.Command, *envelopes: Envelope) -> None:
-        """Send a command that the client core itself would not send."""
-        self.core.line.send(command, envelopes)
-        self._turn()
-
-    def connected(self) -> SimClient:
-        self.net.until(lambda: self.is_up)
-        return self
-
-    def close(self) -> None:
-        self.core.desk.now = self.net.now
-        self.core.close()
-        self._turn()
-
-    def move(self, address: str) -> None:
-        """Move to the node at `address`; unanswered messages are resent there with their old numbers."""
-        self.address = address
-        self.core.move(self.net.now)
-        self._turn()
-
-    def lose(self) -> None:
-        """Treat the connection as lost."""
-        self.on_closed(self._connection)
-
-    def die(self) -> None:
-        """End without a goodbye, as `kill -9` does."""
-        if not self.is_closed:
-            self.core.close()
-            self.core.tick(self.net.now)
-            self._end_pipe()
-
-    def _end_pipe(self) -> None:
-        if self.pipe is not None:
-            self.pipe.end(self)
-
-    def on_closed(self, key: Hashable) -> None:
-        if isinstance(key, int) and not self.is_closed:
-            self.core.on_disconnected(self.net.now, key)
-            self._turn()
-
-    def hear(self, key: Hashable, frames: list[bytes]) -> None:
-        if key != self._connection or self.is_closed:
-            return
-        now = self.net.now
-        try:
-            message = self._framing.received(now, frames)
-        except RemoteError as error:
-            self.core.on_disconnected(now, self._connection, str(error))
-        else:
-            if message is None:
-                self.core.on_piece(now, self._connection)
-            else:
-                self.told(*message)
-                self.core.received(now, self._connection, *message)
-        self._post_wanted()
-        self._turn()
-
     def told(self, command: c.Command, envelopes: list[Envelope]) -> None:
-        """Handle a command before the client core receives it."""
         match command:
             case c.Refuse():
                 self.refusals.append(command)
@@ -430,53 +277,6 @@ class SimClient:
                     place = (head.master, head.position)
                     known = self.net.places.setdefault((e.stream, e.domain, e.number(i), e.to), place)
                     assert known == place, f"message {e.number(i)} was taken twice: at {known} and {place}"
-
-    # --- for its core -------------------------------------------------------------------------------------
-
-    def _wake(self) -> None:
-        self.net.after(0.0, self._turn)
-
-    def _turn(self) -> None:
-        """Run the core until nothing is left to do, and schedule the next run."""
-        now = self.net.now
-        self._look()
-        while effects := self.core.tick(now):
-            for effect in effects:
-                self._do(effect)
-            self._look()
-        due = self.core.due
-        if due < self._armed:
-            self._armed = due
-            self.net.at(due, partial(self._rung, due))
-
-    def _rung(self, due: float) -> None:
-        """Run, unless an earlier run has replaced this one and scheduled the next."""
-        if due == self._armed:
-            self._armed = FOREVER
-            self._turn()
-
-    def _do(self, effect: ClientEffect) -> None:
-        match effect:
-            case SendCommand(key, command, envelopes):
-                if key == self._connection:
-                    self._framing.send(command, envelopes)
-            case Find():
-                self.core.found(self.net.now, Access(self.address, secret=self._secret))
-            case DialNode(key, access):
-                self._connection, self._framing = key, Framing(self._put)
-                self.pipe = self.net.connect(self, key, access.address)
-            case CloseConnection():
-                self._connection = 0
-                self._end_pipe()
-            case Report(kind, text):
-                self.happened(kind, text)
-
-    def happened(self, kind: str, text: str) -> None:
-        """Handle an event, as users receive it; subclasses override this."""
-
-    def _put(self, frames: list[bytes]) -> None:
-        if self.pipe is not None and self.pipe.is_open:
-            self.pipe.send(0, frames)
 
 
 def client_of(node: SimNode, name: str = "joe", **options: Any) -> SimClient:

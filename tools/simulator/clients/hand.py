@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import cycle
 from random import Random
 from typing import Any
 
 from mesh.client.core.delivered_envelope import ACK, HERE, DeliveredEnvelope
-from mesh.client.core.publisher import PutTerms
 from mesh.client.core.queue_consumption import QueueConsumption
-from mesh.errors import MeshError, WouldBlock
+from mesh.errors import MeshError
 from mesh.names import PUTS, SUBS
-from mesh.values import Headers
 from mesh.wire import commands as c
-from mesh.wire.envelope import PERSISTENT, Envelope
-from mesh.wire.properties import Properties, decode_properties, encode_properties
 from tools.simulator.clients.diary import sum_of
 from tools.simulator.clients.kept import Call
-from tools.simulator.clients.partner import Partner
+from tools.simulator.clients.producer import Producer
 
 AGAIN = 1.0  # s until a refused call is retried
 AGAIN_AND_AGAIN = ("queue_declare", "queue_remove", "durable", "durable_remove")
@@ -30,7 +24,6 @@ WORDS = {ACK: "ack", c.NACK: "nack", c.REJECT: "reject", c.EXTEND: "extend"}
 # lease extended, "." not settled.
 SAYS = {"a": ACK, "n": c.NACK, "d": c.NACK, "r": c.REJECT, "e": c.EXTEND}
 LATER, LONGER = 1500, 4000  # ms
-USUAL = (5, 0, "")  # default priority, delay and group
 Name = tuple[str, str, int]  # stream, domain, and number of a message
 
 
@@ -47,94 +40,20 @@ class Consumer:
     habits: str
     dice: Random
     opening: int = 0  # last epoch in the history
-    silent: list[tuple[DeliveredEnvelope, int]] = field(
-        default_factory=list
-    )  # deliveries without a settlement
+    silent: list[tuple[DeliveredEnvelope, int]] = field(default_factory=list)  # without a settlement
 
 
-class Hand(Partner):
+class Hand(Producer):
     """A client of queues.
 
-    Its events: `put` with the terms and kind in `keys`; `put said` with the answer; `opened` at the start of
-    an epoch, with the messages from before in `keys`; `began` when the user receives a message; `says` when
-    the user settles it; `settled` when the node has stored that.
+    Its events: `opened` at the start of an epoch, with the messages from before in `keys`; `began` when the
+    user receives a message; `says` when the user settles it; `settled` when the node has stored that.
     """
 
     def __init__(self, *args: Any) -> None:
         self.takers: dict[str, Consumer] = {}  # by their names in the script
-        self._puts: deque[Callable[[], None]] = deque()  # puts that wait for space in the window
         self._wanted: dict[str, tuple[Any, ...]] = {}  # consumers that are requested until they succeed
         super().__init__(*args)
-
-    @property
-    def is_through(self) -> bool:
-        return not self._puts and super().is_through
-
-    @property
-    def is_stuck(self) -> bool:
-        return super().is_stuck or (bool(self._puts) and self.outbox.is_through)
-
-    # --- putting ------------------------------------------------------------------------------------------
-
-    def put(
-        self,
-        queue: str,
-        contents: Sequence[bytes],
-        flags: str,
-        how: PutTerms,
-        kinds: Sequence[str],
-        ttl: float,
-    ) -> None:
-        """Put messages one by one, as soon as there is space.
-
-        The messages have the `kinds` as a header, in turn. `ttl` is in s; 0 means no expiry.
-        """
-        for content, kind in zip(contents, cycle(kinds), strict=False):
-            self._puts.append(partial(self._put_now, queue, content, flags, how, kind, ttl))
-        self._turn_with_asks()
-
-    def _post_wanted(self) -> None:
-        super()._post_wanted()
-        while self._puts:
-            try:
-                self._puts[0]()
-            except WouldBlock:
-                return
-            self._puts.popleft()
-
-    def _put_now(self, queue: str, content: bytes, flags: str, how: PutTerms, kind: str, ttl: float) -> None:
-        expires = self.net.wall + int(ttl * 1e9) if ttl else 0
-        props = encode_properties(Properties(Headers([("kind", kind)]), expires=expires))
-        to, publisher = PUTS + queue, self.core.publisher
-        how = () if how == USUAL else how
-        number = publisher.append_put(to, how, "", content, PERSISTENT * ("p" in flags), props, expires)
-        promise: Any = publisher.verdicts.when_answered(to, number, True)
-        promise.then(partial(self._put_said, to, number))
-
-    def _put_said(self, to: str, number: int, said: Any, error: Any) -> None:
-        state = error.code if isinstance(error, MeshError) else said.state
-        if state != "CLOSED":
-            self.history.met(f"put: {state}")
-            where = {"stream": self.stream.hex(), "domain": to, "first": number, "to": self.session_name}
-            self.event("put said", text=state, **where)
-
-    def wrote(self, e: Envelope) -> None:
-        if not e.domain.startswith(PUTS):
-            super().wrote(e)
-            return
-        how = " ".join(map(str, e.put))
-        for i, content in enumerate(e.contents()):
-            kind = decode_properties(e.message(i)[0]).headers.get("kind", "")
-            self.event(
-                "put",
-                stream=e.stream.hex(),
-                domain=e.domain,
-                first=e.number(i),
-                text=sum_of(content),
-                flags="p" * e.persistent,
-                keys=(how, kind),
-                stamp=e.expires,
-            )
 
     # --- taking -------------------------------------------------------------------------------------------
 
@@ -143,17 +62,16 @@ class Hand(Partner):
 
         `wanted` has queue, credit, selector, lease in ms, and the seconds and habits of a Consumer.
         """
-        self.core.desk.now = self.net.now
         self._wanted[name] = wanted
         queue, credit, selector, lease, seconds, habits = wanted
         core = self.core
-        taking = core.queues.make(core.subscriptions.next_number(), PUTS + queue, credit, selector, lease)
-        taking.stirred = lambda: None  # it is polled in each turn
-        dice = self.net.chance(f"{self.name} takes {name} {taking.number}")
-        self.takers[name] = it = Consumer(taking, seconds, habits, dice)
-        promise: Any = core.queues.enter(taking)
-        promise.then(lambda _, error: self._begun(name, it, error))
-        self._turn()
+        with self.acting():
+            taking = core.queues.make(core.subscriptions.next_number(), PUTS + queue, credit, selector, lease)
+            taking.stirred = lambda: None  # it is polled in each turn
+            dice = self.net.chance(f"{self.name} takes {name} {taking.number}")
+            self.takers[name] = it = Consumer(taking, seconds, habits, dice)
+            promise: Any = core.queues.enter(taking)
+            promise.then(lambda _, error: self._begun(name, it, error))
 
     def _begun(self, name: str, it: Consumer, error: Any) -> None:
         if isinstance(error, MeshError) and error.code != "CLOSED" and self.takers.get(name) is it:
@@ -169,9 +87,8 @@ class Hand(Partner):
         self._wanted.pop(name, None)
         it = self.takers.pop(name, None)
         if it is not None:
-            self.core.desk.now = self.net.now
-            self.core.queues.leave(it.taking)
-            self._turn()
+            with self.acting():
+                self.core.queues.leave(it.taking)
 
     def hurry(self) -> None:
         """Change all consumers to process deliveries without delay, and to ack them.
@@ -179,12 +96,11 @@ class Hand(Partner):
         Unsettled messages with a lease stay unsettled, so that other consumers receive them.
         """
         super().hurry()
-        self.core.desk.now = self.net.now
-        for it in self.takers.values():
-            it.seconds, it.habits = 0.0, "a"
-            silent, it.silent = it.silent, []
-            self._work_at(it, [] if it.taking._lease else silent, False)
-        self._turn()
+        with self.acting():
+            for it in self.takers.values():
+                it.seconds, it.habits = 0.0, "a"
+                silent, it.silent = it.silent, []
+                self._work_at(it, [] if it.taking._lease else silent, False)
 
     def _look(self) -> None:
         super()._look()
@@ -275,9 +191,8 @@ class Hand(Partner):
 
     def _say_later(self, it: Consumer, word: str, ones: list[tuple[DeliveredEnvelope, int]]) -> None:
         if not self.is_closed:
-            self.core.desk.now = self.net.now
-            self._say(it, word, ones)
-            self._turn()
+            with self.acting():
+                self._say(it, word, ones)
 
     def _settled(
         self, it: Consumer, word: str, ones: list[tuple[DeliveredEnvelope, int]], error: Any
@@ -291,8 +206,7 @@ class Hand(Partner):
         elif code not in ("CLOSED", "LEASE_OVER", "NO_QUEUE") and word != "e":
             self.net.after(AGAIN, partial(self._say_later, it, word, ones))
 
-    # --- what the real client would not send
-    # --------------------------------------------------------------------
+    # --- what the real client would not send --------------------------------------------------------------
 
     def say_stale(self, name: str) -> None:
         """Ack deliveries of the epoch before this one."""
@@ -304,16 +218,17 @@ class Hand(Partner):
 
     def claim(self, queue: str, other: bytes) -> None:
         """Claim messages that another producer put and this client never received, then stop consuming."""
-        self.core.desk.now = self.net.now
         number, address = self.core.subscriptions.next_number(), PUTS + queue
         held = ((other, (1, 60)),)
 
         def begin(request: int) -> c.Consume:
             return c.Consume(request, number, address, 60, begun=0, held=held)
 
-        pending = self.core.calls.send(begin, lambda: self._claimed(number, address, other, pending.parts))
-        pending.refused = lambda _: None
-        self._turn()
+        with self.acting():
+            pending = self.core.calls.send(
+                begin, lambda: self._claimed(number, address, other, pending.parts)
+            )
+            pending.refused = lambda _: None
 
     def _claimed(self, number: int, address: str, other: bytes, parts: Any) -> None:
         said, void = parts[-1][0], set[int]()

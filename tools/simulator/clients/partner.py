@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,14 +11,14 @@ from mesh.client.core.requests import One
 from mesh.client.core.serving import ClientServing, TakenRequest
 from mesh.client.core.watches import AddressWatch, Registration
 from mesh.client.message import Message
-from mesh.errors import MeshError, WouldBlock
+from mesh.errors import MeshError
 from mesh.names import SENDS
 from mesh.wire import commands as c
 from mesh.wire.envelope import EVERY, LOCAL_ONLY, REQUEST, Envelope
 from tools.simulator.clients.diary import sum_of
 from tools.simulator.clients.kept import Call
 from tools.simulator.clients.outcome import Outcome
-from tools.simulator.clients.witness import Witness
+from tools.simulator.clients.witness import Witness, id_of
 
 REPLY = b"re "  # prefix of a reply, before the request
 MUTE = "0"  # a checksum's last digit: never reply
@@ -49,43 +47,33 @@ class Partner(Witness):
         self.served: dict[str, Served] = {}  # by their names in the script
         self.watched: dict[str, tuple[AddressWatch, dict[tuple[str, int], Registration]]] = {}
         self.open: dict[int, str] = {}  # receiver by number of an open request
-        self._asks: deque[Callable[[], None]] = deque()  # requests that wait for space in the window
         super().__init__(*args)
+        self._asks = self.new_posts()
         self._pass_on = self.core.subscriptions.others
         self.core.subscriptions.others = self._other
-
-    @property
-    def is_through(self) -> bool:
-        return not self._asks and super().is_through
-
-    @property
-    def is_stuck(self) -> bool:
-        return super().is_stuck or (bool(self._asks) and self.outbox.is_through)
 
     # --- serving ------------------------------------------------------------------------------------------
 
     def serve(self, name: str, address: str, credit: int, local_only: bool, seconds: float) -> None:
         """Serve an address without waiting for the confirmation."""
-        self.core.desk.now = self.net.now
         core = self.core
-        serving = core.services.make(core.subscriptions.next_number(), address, credit, local_only)
-        self.served[name] = Served(serving, seconds)
-        serving.stirred = lambda: None  # it is polled in each turn
-        flags = "l" * local_only + "q" * (not seconds)
-        self.event("serve", sub=serving.number, to=address, flags=flags, keys=(self.session_name,))
-        self._keep(core.services.enter(serving))
-        self._turn()
+        with self.acting():
+            serving = core.services.make(core.subscriptions.next_number(), address, credit, local_only)
+            self.served[name] = Served(serving, seconds)
+            serving.stirred = lambda: None  # it is polled in each turn
+            flags = "l" * local_only + "q" * (not seconds)
+            self.event("serve", sub=serving.number, to=address, flags=flags, keys=(self.session_name,))
+            self._keep(core.services.enter(serving))
 
     def unserve(self, name: str) -> None:
         served = self.served.pop(name, None)
-        if served is not None:
-            self.core.desk.now = self.net.now
+        if served is None:
+            return
+        with self.acting():
             pending = self.core.services.leave(served.serving)
             self._lapse(served)
             self.event("unserve", sub=served.serving.number, to=served.serving.address)
-            if pending is not None:
-                self._keep(pending)
-            self._turn()
+            self._keep_if_any(pending)
 
     def hurry(self) -> None:
         """Handle further requests without delay."""
@@ -114,9 +102,7 @@ class Partner(Witness):
     def _given(self, kind: str, served: Served, e: Envelope, i: int) -> None:
         self.event(
             kind,
-            stream=e.stream.hex(),
-            domain=e.domain,
-            first=e.number(i),
+            **id_of(e, i),
             keys=(self.session_name, e.keys[e.row(i)]),
             text=sum_of(e.message(i)[1]),
             sub=served.serving.number,
@@ -188,11 +174,10 @@ class Partner(Witness):
     def look_at(self, address: str) -> None:
         """Begin to watch the servers of an address."""
         if address not in self.watched:
-            self.core.desk.now = self.net.now
-            watching = self.core.watches.watch(address)
-            watching.stirred = lambda: None
-            self.watched[address] = watching, {}
-            self._turn()
+            with self.acting():
+                watching = self.core.watches.watch(address)
+                watching.stirred = lambda: None
+                self.watched[address] = watching, {}
 
     def _look_on(self) -> None:
         for watching, table in self.watched.values():
@@ -214,21 +199,7 @@ class Partner(Witness):
         for i in range(count):
             content = f"{self.name} {self.net.now:.6f} {address} {i}".encode()
             self._asks.append(partial(self._ask_now, kind, address, content, seconds, local_only))
-        self._turn_with_asks()
-
-    def _turn_with_asks(self) -> None:
-        self.core.desk.now = self.net.now
-        self._post_wanted()
-        self._turn()
-
-    def _post_wanted(self) -> None:
-        super()._post_wanted()
-        while self._asks:
-            try:
-                self._asks[0]()
-            except WouldBlock:
-                return
-            self._asks.popleft()
+        self.post_waiting()
 
     def _ask_now(self, kind: str, to: str, content: bytes, seconds: float, local_only: bool) -> None:
         core = self.core

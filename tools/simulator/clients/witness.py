@@ -18,8 +18,14 @@ from tools.simulator.clients.kept import Call, Got, Subscription
 from tools.simulator.history import Event, History
 from tools.simulator.world.weather import HarshNetwork
 
+What = dict[str, Any]
 ANSWER = b"re "  # prefix of an answer, before the message
 GOES_ON = 1 / PROGRESS  # items/s of a reader that publishers wait for
+
+
+def id_of(e: Envelope, i: int) -> What:
+    """Return the id of the message at index `i`, as an event has it."""
+    return {"stream": e.stream.hex(), "domain": e.domain, "first": e.number(i)}
 
 
 class Witness(SimClient):
@@ -121,14 +127,7 @@ class Witness(SimClient):
     def _found(self, e: Envelope) -> None:
         contents = e.contents()
         for i in range(e.count):
-            self.event(
-                "got",
-                stream=e.stream.hex(),
-                domain=e.domain,
-                first=e.number(i),
-                keys=(e.keys[e.row(i)],),
-                text=sum_of(contents[i]),
-            )
+            self.event("got", **id_of(e, i), keys=(e.keys[e.row(i)],), text=sum_of(contents[i]))
 
     def _has_read(self, call: Call, reply: c.Reply) -> None:
         turn, how = self._reading.pop(call.request)
@@ -159,19 +158,10 @@ class Witness(SimClient):
 
     def wrote(self, e: Envelope) -> None:
         super().wrote(e)
-        keys = tuple(e.keys[row] for row in e.rows())
-        for number, key, content in zip(range(e.first, e.last + 1), keys, e.contents(), strict=True):
-            self.event(
-                "pub",
-                stream=e.stream.hex(),
-                domain=e.domain,
-                first=number,
-                last=number,
-                keys=(key,),
-                text=sum_of(content),
-                flags="p" if e.persistent else "",
-                to=e.to,
-            )
+        flags = "p" if e.persistent else ""
+        for i, content in enumerate(e.contents()):
+            what = {**id_of(e, i), "last": e.number(i), "keys": (e.keys[e.row(i)],)}
+            self.event("pub", **what, text=sum_of(content), flags=flags, to=e.to)
 
     def came(self, s: Subscription) -> None:
         size = sum(len(batch._envelope.body) for batch in s.waiting)
@@ -202,8 +192,7 @@ class Witness(SimClient):
     def retracted(self, s: Subscription, batch: Batch) -> None:
         self.history.met("retracted what its master did not take", len(batch))
         for message in batch:
-            e, number = message._envelope, message._envelope.number(message._index)
-            self.event("retracted", sub=s.number, stream=e.stream.hex(), domain=e.domain, first=number)
+            self.event("retracted", sub=s.number, **id_of(message._envelope, message._index))
 
     def _delivered(self, s: Subscription, got: Got) -> None:
         stream, domain, number = got.id

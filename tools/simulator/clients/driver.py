@@ -1,0 +1,252 @@
+"""Runs the client core on a simulated network: its connection, its turns, and what waits for space."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Self
+
+from mesh.client.access import Access
+from mesh.client.core.calls import Pending
+from mesh.client.core.client import ClientCore
+from mesh.client.core.client_context import ClientContext
+from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
+from mesh.client.core.framing import Framing
+from mesh.errors import MeshError, RemoteError, WouldBlock
+from mesh.security.streamkey import STREAM_SEED, StreamKey
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+from tools.simulator.clients.diary import Diary
+from tools.simulator.clients.kept import Call
+from tools.simulator.clients.outcome import Outcome
+from tools.simulator.world.network import SECRET, Network, Pipe
+
+FOREVER = float("inf")  # s until a call times out
+Posts = deque[Callable[[], None]]
+
+
+class Driver:
+    """A client core and its connection. A subclass says what the client does, and hears of it."""
+
+    is_named = True  # its name was chosen
+
+    def __init__(
+        self, net: Network[Any], address: str, name: str = "joe", session: int = 0, secret: bytes = SECRET
+    ) -> None:
+        self.net, self.address, self._secret = net, address, secret
+        self.name = self.called(name)
+        rng = net.chance(name)
+        self.key = StreamKey(2 * rng.randbytes(STREAM_SEED // 2))
+        self.stream = self.key.id
+        self.outbox = Diary(4 << 20, 1024, self.wrote)
+        desk = ClientContext(Outcome, rng.random, rng.randbytes, self._wake)
+        self.core = ClientCore(desk, (name, session, self.is_named), self.key, FOREVER, self.outbox)
+        self.pipe: Pipe | None = None
+        self._connection = 0
+        self._framing = Framing(self._put)
+        self._armed = FOREVER
+        self._waiting: list[Posts] = []
+        self.calls: dict[int, Call] = {}
+        self.core.line.open(waits=True)
+        self._turn()
+
+    def called(self, name: str) -> str:
+        return f"client {name} {len(self.net.pipes)}"
+
+    @property
+    def is_up(self) -> bool:
+        return self.core.line.is_up
+
+    @property
+    def is_closed(self) -> bool:
+        return self.core.line.is_closed
+
+    @property
+    def session_name(self) -> str:
+        return self.core.line.name
+
+    # --- what subclasses hear -----------------------------------------------------------------------------
+
+    def wrote(self, e: Envelope) -> None:
+        """Record an envelope that leaves for the first time."""
+
+    def told(self, command: c.Command, envelopes: list[Envelope]) -> None:
+        """Handle a command before the client core receives it."""
+
+    def concluded(self, call: Call, reply: c.Reply) -> None:
+        """Handle the reply to a call."""
+
+    def happened(self, kind: str, text: str) -> None:
+        """Handle an event, as users receive it."""
+
+    def _look(self) -> None:
+        """Look for what the core has for the user."""
+
+    # --- acting ---------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def acting(self) -> Iterator[None]:
+        """Call the core inside; then it runs."""
+        self.core.desk.now = self.net.now
+        yield
+        self._turn()
+
+    def new_posts(self) -> Posts:
+        """Return a queue of calls that publish; each is tried again while it raises WouldBlock."""
+        posts: Posts = deque()
+        self._waiting.append(posts)
+        return posts
+
+    def post_waiting(self) -> None:
+        """Post what waits, as far as the window has space."""
+        with self.acting():
+            self._post_waiting()
+
+    def _post_waiting(self) -> None:
+        for posts in self._waiting:
+            while posts:
+                try:
+                    posts[0]()
+                except WouldBlock:
+                    break
+                posts.popleft()
+
+    @property
+    def is_through(self) -> bool:
+        """Whether all published messages have a final answer."""
+        return not any(self._waiting) and self.core.publisher.builder is None and self.outbox.is_through
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether messages wait to leave although none are in flight."""
+        return any(self._waiting) and self.outbox.is_through
+
+    def ask(self, make: Callable[[int], c.Command]) -> Call:
+        """Send a command that has a reply."""
+        with self.acting():
+            return self._keep(self.core.calls.send_with_timeout(make))
+
+    def _keep_if_any(self, pending: Pending | None) -> None:
+        if pending is not None:
+            self._keep(pending)
+
+    def _keep(self, pending: Pending) -> Call:
+        call = self.calls[pending.request] = Call(pending.request, pending.command)
+        assert isinstance(pending.promise, Outcome)
+        pending.promise.then(partial(self._replied, call))
+        return call
+
+    def _replied(self, call: Call, parts: Any, error: Any) -> None:
+        if self.core.is_over and isinstance(error, MeshError) and error.code == "CLOSED":
+            return
+        del self.calls[call.request]
+        if error is not None:
+            call.reply = c.Reply(call.request, code=error.code, text=error.what)
+        else:
+            call.found = [e for _, envelopes in parts for e in envelopes]
+            call.reply = c.Reply(call.request, parts[-1][0])
+        self.concluded(call, call.reply)
+
+    # --- its connection -----------------------------------------------------------------------------------
+
+    def say(self, command: c.Command, *envelopes: Envelope) -> None:
+        """Send a command that the client core itself would not send."""
+        self.core.line.send(command, envelopes)
+        self._turn()
+
+    def connected(self) -> Self:
+        self.net.until(lambda: self.is_up)
+        return self
+
+    def close(self) -> None:
+        with self.acting():
+            self.core.close()
+
+    def move(self, address: str) -> None:
+        """Move to the node at `address`; unanswered messages are resent there with their old numbers."""
+        self.address = address
+        self.core.move(self.net.now)
+        self._turn()
+
+    def lose(self) -> None:
+        """Treat the connection as lost."""
+        self.on_closed(self._connection)
+
+    def die(self) -> None:
+        """End without a goodbye, as `kill -9` does."""
+        if not self.is_closed:
+            self.core.close()
+            self.core.tick(self.net.now)
+            self._end_pipe()
+
+    def _end_pipe(self) -> None:
+        if self.pipe is not None:
+            self.pipe.end(self)
+
+    def on_closed(self, key: Hashable) -> None:
+        if isinstance(key, int) and not self.is_closed:
+            self.core.on_disconnected(self.net.now, key)
+            self._turn()
+
+    def hear(self, key: Hashable, frames: list[bytes]) -> None:
+        if key != self._connection or self.is_closed:
+            return
+        now = self.net.now
+        try:
+            message = self._framing.received(now, frames)
+        except RemoteError as error:
+            self.core.on_disconnected(now, self._connection, str(error))
+        else:
+            if message is None:
+                self.core.on_piece(now, self._connection)
+            else:
+                self.told(*message)
+                self.core.received(now, self._connection, *message)
+        self._post_waiting()
+        self._turn()
+
+    # --- for its core -------------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        self.net.after(0.0, self._turn)
+
+    def _turn(self) -> None:
+        """Run the core until nothing is left to do, and schedule the next run."""
+        now = self.net.now
+        self._look()
+        while effects := self.core.tick(now):
+            for effect in effects:
+                self._do(effect)
+            self._look()
+        due = self.core.due
+        if due < self._armed:
+            self._armed = due
+            self.net.at(due, partial(self._rung, due))
+
+    def _rung(self, due: float) -> None:
+        """Run, unless an earlier run has replaced this one and scheduled the next."""
+        if due == self._armed:
+            self._armed = FOREVER
+            self._turn()
+
+    def _do(self, effect: ClientEffect) -> None:
+        match effect:
+            case SendCommand(key, command, envelopes):
+                if key == self._connection:
+                    self._framing.send(command, envelopes)
+            case Find():
+                self.core.found(self.net.now, Access(self.address, secret=self._secret))
+            case DialNode(key, access):
+                self._connection, self._framing = key, Framing(self._put)
+                self.pipe = self.net.connect(self, key, access.address)
+            case CloseConnection():
+                self._connection = 0
+                self._end_pipe()
+            case Report(kind, text):
+                self.happened(kind, text)
+
+    def _put(self, frames: list[bytes]) -> None:
+        if self.pipe is not None and self.pipe.is_open:
+            self.pipe.send(0, frames)
