@@ -161,7 +161,7 @@ class PeerHandshake(Component):
             self._desk.facts.publish(PeerConnected(peer))
 
     def denied(self, conn: Conn, r: Refuse) -> None:
-        """Handle our refusal of a node that this node dialed."""
+        """Record that this node refused the connection `conn`, which it had dialed."""
         peer, now = self._neighbours.of(conn), self._desk.clock.now
         if conn.seed:
             self._neighbours.acquaintances.says_no(conn, f"{r.reason} [{r.code}]")
