@@ -70,6 +70,6 @@ class FailedDeliveries:
         return dead
 
     def buried(self, dead: DeadMessages) -> None:
-        """Finish dead messages, as their dead letter is stored."""
+        """Discard dead messages, as their dead letter is stored."""
         self.dying -= count(dead.runs)
         self._backlog.done(dead.lot, dead.runs)
