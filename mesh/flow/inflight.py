@@ -33,7 +33,7 @@ class LostNumbers(NamedTuple, Generic[K, W]):
 class InFlight(Generic[K, W, R]):
     """The unanswered numbers of streams, by waiter, and the route of each stream.
 
-    A relay calls `record_sent`, and drops what is lost. An owner calls `record_kept` with its stored
+    A relay calls `record_sent`, and drops lost envelopes. An owner calls `record_kept` with its stored
     envelopes as waiters; after a loss it assigns another route and sends the envelopes again.
     """
 

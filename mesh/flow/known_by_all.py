@@ -31,7 +31,7 @@ class KnownByAll(Generic[K]):
     def when(self, key: K, version: int, now: float, then: Then, is_known: bool = False) -> None:
         """Call `then` when the version is known.
 
-        That is at once if `is_known`, unless earlier waits of the key last.
+        That is immediately if `is_known`, unless earlier waits of the key last.
         """
         if is_known and key not in self._waiting:
             then()

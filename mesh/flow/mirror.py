@@ -2,7 +2,7 @@
 
 # Law 1: rows are absolute. A follower is sent the rows of a key when it begins to follow the key, and at the
 # end of each event that changes them.
-# Law 2: the messages to a follower are numbered from 1 without a hole, and begin anew with its connection.
+# Law 2: the messages to a follower are numbered from 1 without a hole, and start again with its connection.
 # Law 3: a version that a follower asked with is confirmed by the message with the last rows that were due. A
 # follower of all keys knows a version of the table when it acknowledges that message.
 

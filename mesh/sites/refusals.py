@@ -1,4 +1,4 @@
-"""Which refusals of another site are temporary?
+"""Selects the temporary refusals of another site.
 
 A full buffer or a wrong clock is no reason to lose a message, so the node that keeps it retries at growing
 intervals (`mesh.flow.backoff`), together with all later messages of its publisher, in order.

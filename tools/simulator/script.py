@@ -48,6 +48,6 @@ def with_steps(script: Script, steps: tuple[Step, ...]) -> Script:
 
 
 def within(script: Script, seconds: float) -> Script:
-    """Return the script without what comes after `seconds`."""
+    """Return the script without the steps after `seconds`."""
     steps = tuple(step for step in script.steps if step.at < seconds)
     return replace(script, seconds=min(script.seconds, seconds), steps=steps)

@@ -1,4 +1,4 @@
-"""Which classes of mesh.sync are generated, and from what."""
+"""The generated classes of mesh.sync, with their sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the two ends of a connection prove to each other: that they know a secret, and who they are."""
+"""Proofs by which the two ends of a connection show that they know a secret, and their identity."""
 
 # Law 1: a proof holds for one connection: it covers both nonces, and both CURVE keys or the endpoint.
 # Law 2: with keys the secret is that of a role, signed by nodes; without keys it is the cookie of the user.

@@ -1,4 +1,4 @@
-"""Which nodes must be asked for a query, by the rules in force and by those that also apply for a while?"""
+"""Selects the nodes to ask for a query, by the rules in force and by rules that apply for a while."""
 
 from __future__ import annotations
 

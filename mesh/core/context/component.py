@@ -230,7 +230,7 @@ class Component:
     def waiting(self, names: Collection[str]) -> Iterable[Waiting]:
         """Return the queues and buffers in which messages wait, for the history.
 
-        `names` are those that the history recorded before: they are returned also if they are empty now.
+        `names` were recorded by the history before, and are returned even if they are empty now.
         """
         return ()
 

@@ -34,7 +34,7 @@ class FactQueue:
             self.queue.append(fact)
 
     def dispatch(self, handlers: Mapping[type[Fact], Sequence[Callable[[Any], None]]]) -> None:
-        """Handle all facts, also those that their handlers publish."""
+        """Handle all facts, including facts that their handlers publish."""
         facts, last = self.queue, self.last
         while facts:
             fact = facts.popleft()

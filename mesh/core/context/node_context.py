@@ -44,7 +44,7 @@ class NodeContext:
         self.face = DispatchTables()
         self.events = Events()
         self.refused_clients = RefusedClients()
-        self.refusals = Repeats()  # also of strangers that send no HELLO
+        self.refusals = Repeats()  # including those of strangers without a HELLO
         self.serves = False  # our store is the newest, see Recall
         self.denied: frozenset[str] = frozenset()  # names of nodes that must not be linked
         self.near: list[tuple[str, str]] = []  # (name, address) of nodes with other keys, unproven

@@ -1,4 +1,4 @@
-"""What a node has counted since its start."""
+"""Counters of a node since its start."""
 
 # Law: counters only grow. A name of COUNTERS that was never counted is reported as 0.
 

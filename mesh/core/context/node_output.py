@@ -1,4 +1,4 @@
-"""What a node sends and orders during one event; its shell carries that out afterwards."""
+"""The output of a node during one event, which its shell carries out afterwards."""
 
 # Law 1: effects are carried out in the order in which they were emitted.
 # Law 2: nothing is sent on a closed connection, and nothing overtakes a message that is being sent in pieces.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class NodeOutput:
-    """The effects of the current event, and what is still gathered for its end."""
+    """The effects of the current event, and the output that is still gathered until its end."""
 
     def __init__(self) -> None:
         self.effects: list[Effect] = []

@@ -28,7 +28,7 @@ from mesh.values import check_domain
 from mesh.wire.envelope import HELD, LOCAL_ONLY, Envelope
 from mesh.wire.properties import check_properties
 
-# Law 1: each number is accepted here, becomes part of one entry, or is answered at once.
+# Law 1: each number is accepted here, becomes part of one entry, or is answered immediately.
 # Law 2: a repeated envelope adds an origin to its entries, and gets the answers again that were given.
 # Law 3: what this node accepted as a master before the rules changed is accepted again, not forwarded.
 

@@ -32,7 +32,7 @@ from mesh.wire.limits import DIRTY
 
 # Law 1: an entry that a node may have is not refused because of its present route.
 # Law 2: an entry that this node keeps is never handed back to the node that forwarded it.
-# Law 3: if no next hop can answer soon, the publisher is warned at once.
+# Law 3: if no next hop can answer soon, the publisher is warned immediately.
 
 HOLDS = 10.0  # s after a change of rules in which loops are not final
 MAY_BE_THERE = (CIRCULAR, UNREACHABLE)  # refusals that are not final for sent messages
@@ -112,7 +112,7 @@ class EntryRouting:
             self._neighbours.review_login(peer)
 
     def warn_in_vain(self, entry: PendingForward) -> None:
-        """Warn a publisher at once if no next hop can answer soon."""
+        """Warn a publisher immediately if no next hop can answer soon."""
         is_expected = entry.lacking.get(HERE) or entry.is_asking or not self._settled
         if entry.hops and not is_expected and not any(self._may_answer(entry, hop) for hop in entry.hops):
             self.tailback.warn(entry)

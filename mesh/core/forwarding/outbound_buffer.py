@@ -188,7 +188,7 @@ class OutboundBuffer:
         self._young.setdefault(entry.key, {})[entry] = None
 
     def _warn_origins(self, entry: PendingForward, why: str, whom: Iterable[Origin] | None = None) -> None:
-        """Warn the origins in `whom`, by default all, that an entry waits."""
+        """Warn the given origins, by default all, that an entry waits."""
         e, whom = entry.envelope, entry.askers if whom is None else whom
         text = why or f"waits at {self._desk.me.name} for {self._for_whom(entry)}"
         self._desk.counters.count("forward_warnings", entry.messages)

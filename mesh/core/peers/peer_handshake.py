@@ -35,7 +35,7 @@ YOUNG = 30.0  # s: a node this young gives way when its name or its identity is 
 
 
 class RefusalMeaning(NamedTuple):
-    """What the refusal of a HELLO means to the refused node."""
+    """Consequence of a refused HELLO for the refused node."""
 
     is_reported: bool = True
     is_for_the_younger: bool = False  # a young node stops, if the refusal is final
@@ -161,7 +161,7 @@ class PeerHandshake(Component):
             self._desk.facts.publish(PeerConnected(peer))
 
     def denied(self, conn: Conn, r: Refuse) -> None:
-        """Handle our refusal of a node that this node dialed."""
+        """Record that this node refused the connection `conn`, which it had dialed."""
         peer, now = self._neighbours.of(conn), self._desk.clock.now
         if conn.seed:
             self._neighbours.acquaintances.says_no(conn, f"{r.reason} [{r.code}]")

@@ -261,7 +261,7 @@ class SiteRequests(Component):
                 self._drop(stream, (n,))
 
     def on_second(self) -> None:
-        """Forget requests 5 s or more after their deadline, and answer HANDLER_LOST for those without an answer."""
+        """Forget requests 5 s or more after their deadline, and answer unanswered ones with HANDLER_LOST."""
         if self._desk.clock.now - self._swept < SWEEP:
             return
         self._swept = self._desk.clock.now

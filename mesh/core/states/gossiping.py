@@ -146,7 +146,7 @@ class Gossiping(Component):
         self.gossip.remove_node(peer.node.uuid, boot, self._desk.clock.now)
         self.topics.remove_state(peer.node.name)
         place = self._listening.pop(peer.node.uuid, "")
-        if place:  # also after a restart: ZeroMQ gives up after a failed handshake
+        if place:  # even after a restart: ZeroMQ gives up after a failed handshake
             self._desk.out.emit(effects.Listen(place, wanted=False))
         if not self._neighbours.is_crowd:
             self._listen()

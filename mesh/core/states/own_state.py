@@ -11,7 +11,7 @@ from mesh.discovery.state import NodeState, Sample, Summary, load_index
 from mesh.operations import StoreReach
 
 # Law 1: each state of a boot has the next number, so that others can tell which one is newer.
-# Law 2: rates are never negative, also if a metric starts again.
+# Law 2: rates are never negative, even if a metric starts again.
 
 RATES = (
     "published",

@@ -75,7 +75,7 @@ class Ingress:
         self._holder.pop(stream, None)
 
     def forget_old(self, sessions: dict[bytes, Session]) -> None:
-        """Forget streams that masters have forgotten as well; active ones are counted anew."""
+        """Forget streams that masters have forgotten as well; active ones are counted again."""
         oldest = self._desk.clock.now - KEPT
         for stream, domains in list(self._streams.items()):
             old = [domain for domain, since in domains.items() if since < oldest]

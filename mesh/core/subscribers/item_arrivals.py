@@ -19,7 +19,7 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.limits import HOPS
 
 # Law 1: a repeated item is not relayed again, and is settled once nobody here needs its first copy.
-# Law 2: an item that goes round between two relays is settled at once, else both would wait forever.
+# Law 2: an item that goes round between two relays is settled immediately; otherwise both would wait forever.
 # Law 3: of an item that several masters send, only the new messages are relayed.
 
 

@@ -37,7 +37,7 @@ class LeasedDeliveries(OutstandingDeliveries[LeasedRun]):
         return n
 
     def extend(self, first: int, last: int, until: float) -> list[LeasedRun]:
-        """Let the leases of the tags `first` to `last` end at `until`, and return their runs."""
+        """End the leases of the tags `first` to `last` at `until`, and return their runs."""
         taken = self.settle(first, last)
         for run in taken:
             run.until = until

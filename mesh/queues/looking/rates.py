@@ -32,7 +32,7 @@ class RateMeter:
 
 
 class QueueTraffic:
-    """What has come into and gone out of the part of a queue at one node, since its start."""
+    """The messages that have entered and left a local queue since its start."""
 
     def __init__(self) -> None:
         self.arrives, self.leaves = RateMeter(), RateMeter()

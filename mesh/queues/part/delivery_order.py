@@ -1,4 +1,4 @@
-"""The order in which a part delivers its ready messages, in memory and on disk."""
+"""The order in which a local queue delivers its ready messages, in memory and on disk."""
 
 # Law 1: a message of a higher priority is next; within a priority, the message that was accepted first.
 # Law 2: an envelope in memory is not next while an envelope on disk precedes it.

@@ -11,7 +11,7 @@ from mesh.queues.part.local_queue import LocalQueue
 
 
 def drop_excess(part: LocalQueue) -> int:
-    """Drop the oldest messages until the part keeps to its terms, and return how many were dropped.
+    """Drop the oldest messages until the local queue keeps to its terms, and return how many were dropped.
 
     The part may stay over its terms if the rest cannot be dropped.
     """

@@ -1,4 +1,4 @@
-"""Failed deliveries of a part: their messages are delivered again, or are dead."""
+"""Failed deliveries of a local queue: their messages are delivered again, or are dead."""
 
 # Law 1: a message is dead once it failed as often as the terms of its queue allow, was rejected, or expired.
 # Law 2: a dead message counts as dying, and stays in the backlog, until its dead letter is stored.
@@ -70,6 +70,6 @@ class FailedDeliveries:
         return dead
 
     def buried(self, dead: DeadMessages) -> None:
-        """Finish dead messages, as their dead letter is stored."""
+        """Discard dead messages, as their dead letter is stored."""
         self.dying -= count(dead.runs)
         self._backlog.done(dead.lot, dead.runs)

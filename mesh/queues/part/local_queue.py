@@ -67,7 +67,7 @@ class LocalQueue:
         self.backlog.make_ready(lot, self.consumers.hold_back(lot, runs) if is_doubtful else runs)
 
     def end_queue(self) -> None:
-        """Close the part: remove all consumers and finish all messages."""
+        """Close the local queue: remove all consumers and discard all messages."""
         self.consumers.end_queue()
         for dead in self.failures.take_dead():
             self.failures.buried(dead)

@@ -1,4 +1,4 @@
-"""The messages of a part that move to other nodes, until their target has accepted or refused them."""
+"""The messages of a local queue that move to other nodes, until their target has accepted or refused them."""
 
 # Law 1: a moving message is neither ready nor with a consumer.
 # Law 2: an accepted message is done here. A refused one becomes ready only after its row is on disk.
@@ -11,7 +11,7 @@ from mesh.queues.part.queue_backlog import QueueBacklog
 
 
 class MovingMessages:
-    """The messages of a part in transit to other nodes; `leaving` has their envelopes."""
+    """The messages of a local queue in transit to other nodes; `leaving` has their envelopes."""
 
     def __init__(self, backlog: QueueBacklog) -> None:
         self.messages = 0
@@ -39,7 +39,7 @@ class MovingMessages:
         return n
 
     def finish_moved(self, lot: QueuedEnvelope, node: bytes, number: int) -> int:
-        """Finish the messages that `node` has accepted under `number`, and return their count."""
+        """Discard the messages that `node` has accepted under `number`, and return their count."""
         runs = self._no_more(lot, node, number)
         if self._backlog.watch is not None:
             self._backlog.watch.went(lot, runs, node)
@@ -68,14 +68,14 @@ class MovingMessages:
         self._backlog.make_ready(lot, runs)
 
     def gave_up(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Finish the messages of a refused move that are no longer wanted, after their row is on disk."""
+        """Discard the messages of a refused move that are no longer wanted, after their row is on disk."""
         if self._backlog.watch is not None:
             self._backlog.watch.gave_up(lot, runs)
         self._count(lot, -count(runs))
         self._backlog.done(lot, runs)
 
     def end_queue(self) -> None:
-        """Finish all moving messages."""
+        """Discard all moving messages."""
         for lot in list(self.leaving):
             for _, node, number in lot.going[:]:
                 self.finish_moved(lot, node, number)

@@ -1,4 +1,4 @@
-"""The messages of a part that are not done, in memory and on disk."""
+"""The messages of a local queue that are not done, in memory and on disk."""
 
 # Law 1: `messages` and `bytes` cover memory and disk. An envelope counts in bytes until all of it is done.
 # Law 2: the memory budget holds the cost of the envelopes in memory, and of no others.
@@ -49,7 +49,7 @@ class Pledges:
 
 
 class QueueBacklog:
-    """The messages of a part that are not done.
+    """The messages of a local queue that are not done.
 
     `takers` are the consumers that search again when messages become ready. The owner writes the rows of the
     envelopes in `changed`. `watch` observes the part.
@@ -75,7 +75,7 @@ class QueueBacklog:
         self._memory = memory
 
     def is_full_with(self, messages: int, size: int) -> bool:
-        """Return whether the part is full, counting `messages` and `size` bytes that are in transit to it."""
+        """Return whether the queue is full, counting `messages` and `size` bytes in transit to it."""
         terms = self.terms
         return self.messages + messages >= terms.max_count or self.bytes + size >= terms.max_bytes
 
@@ -152,7 +152,7 @@ class QueueBacklog:
     # --- disk reads -------------------------------------------------------------------------------------
 
     def loaded(self, priority: int, lots: Iterable[QueuedEnvelope], now: float, wall: int) -> None:
-        """Keep the envelopes of a finished disk read; finish them if they were purged meanwhile."""
+        """Keep the envelopes of a finished disk read; discard them if they were purged meanwhile."""
         is_wanted = self.order.on_disk.loaded(priority)
         for lot in lots:
             self.remember(lot)
@@ -234,15 +234,15 @@ class QueueBacklog:
             del self.picked[lot]
 
     def finish_ready(self, lot: QueuedEnvelope) -> None:
-        """Finish the ready messages of an envelope in memory."""
+        """Discard the ready messages of an envelope in memory."""
         runs = list(lot.ready)
         lot.take_out(runs)
         self.done(lot, runs)
 
     def purge(self) -> int:
-        """Finish all ready and delayed messages, and return their count.
+        """Discard all ready and delayed messages, and return their count.
 
-        Messages that are being read from disk are finished after the read, and not counted.
+        Messages that are being read from disk are discarded after the read, and not counted.
         """
         if self.watch is not None:
             self.watch.purges()
@@ -260,7 +260,7 @@ class QueueBacklog:
         return purged
 
     def discard_first(self, priority: int) -> bool:
-        """Finish the first envelope of a priority that waits on disk only.
+        """Discard the first envelope of a priority that waits on disk only.
 
         Return `False` if none was removed, for example while envelopes of this priority are being read.
         """

@@ -1,4 +1,4 @@
-"""The consumers of a part: how they come, return and leave, also over a restart of the node."""
+"""The consumers of a local queue: how they come, return and leave, even over a restart of the node."""
 
 # Law 1: a consumer that returns keeps the messages that it names and had. Its others have failed once more.
 # Law 2: after a restart, messages that consumers may have wait until all have returned or the time is over.
@@ -21,7 +21,7 @@ HeldNumbers = Sequence[tuple[bytes, Sequence[int]]]  # by stream: first, last, .
 
 
 class QueueConsumers:
-    """The consumers of a part, in `takers` by the key of their subscription.
+    """The consumers of a local queue, in `takers` by the key of their subscription.
 
     `unclaimed` is set while consumers from before a restart may return.
     """
@@ -137,7 +137,7 @@ class QueueConsumers:
 
     @property
     def due(self) -> float:
-        """The time when recovery ends; infinity if this part does not recover."""
+        """The time when recovery ends; infinity if this queue does not recover."""
         return self.unclaimed.until if self.unclaimed is not None else inf
 
     def recover(self, until: float, expected: Mapping[bytes, int]) -> None:
@@ -148,7 +148,7 @@ class QueueConsumers:
         self.unclaimed = UnclaimedDeliveries(until, set(expected), sum(expected.values()))
 
     def hold_back(self, lot: QueuedEnvelope, runs: Runs) -> Runs:
-        """Hold back the messages that consumers may have while this part recovers, and return the others."""
+        """Hold back the messages that consumers may have while this queue recovers, and return the others."""
         if self.unclaimed is None:
             return runs
         # After a clock change, messages that are delayed by the new clock may have been due by the old one.

@@ -1,4 +1,4 @@
-"""The deliveries of a part that are not settled: acks, nacks, rejections and leases."""
+"""The deliveries of a local queue that are not settled: acks, nacks, rejections and leases."""
 
 # Law 1: an outstanding message has one consumer until it is settled, its lease ends or the consumer leaves.
 # Law 2: a message whose lease ended can still be acknowledged while no other consumer has it.
@@ -18,7 +18,7 @@ from mesh.queues.part.queue_backlog import QueueBacklog
 
 
 class QueueDeliveries:
-    """The outstanding messages of all consumers of a part, which are in `takers`."""
+    """The outstanding messages of all consumers of a local queue, which are in `takers`."""
 
     def __init__(
         self, backlog: QueueBacklog, failures: FailedDeliveries, takers: Mapping[bytes, QueueConsumer]
@@ -113,7 +113,7 @@ class QueueDeliveries:
     # --- leases -----------------------------------------------------------------------------------------
 
     def extend(self, taker: QueueConsumer, first: int, last: int, until: float) -> Runs:
-        """Let the lease of the given tags end at `until`, and return the tags that were not outstanding.
+        """End the leases of the given tags at `until`, and return the tags that were not outstanding.
 
         Raises as `ack`.
         """

@@ -36,7 +36,7 @@ class Search(Struct, eq=False):
 
 
 class SelectorSearch:
-    """The search of a part for messages that selectors match; it makes the disk reads for them.
+    """The search of a local queue for messages that selectors match; it makes the disk reads for them.
 
     `seeks` is set once a selector has searched all of memory, and `looks_at` is when the next deferred search
     is due.

@@ -5,8 +5,8 @@ import pytest
 from tools.housing.language import Docstring, figures
 
 # Lower these numbers when you rewrite docstrings; never raise them.
-MARKED = 3
-MARKED_WIDELY = 240
+MARKED = 0
+MARKED_WIDELY = 238
 
 
 def docstring(text: str) -> Docstring:

@@ -2,7 +2,7 @@
 
 # Law 1: no message of a stream overtakes a held one.
 # Law 2: at most about twice a client's window is held per stream. Beyond that all held messages of the stream
-#   are published, and accepted or refused at once.
+#   are published, and accepted or refused immediately.
 # Law 3: held messages of a producer that disconnects are not answered, so the producer resends them.
 
 from __future__ import annotations
