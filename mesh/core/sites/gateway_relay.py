@@ -20,10 +20,10 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.presence import Presence
 from mesh.core.sites.batches import say_relay, say_relayed
-from mesh.core.sites.custody import WAITS
 from mesh.core.sites.facts import SITE, GateChanged, ReachChanged, SiteAnswered
 from mesh.core.sites.gateway import MOST, Gateways
 from mesh.core.sites.site_connection import SiteConnection
+from mesh.core.sites.site_in_flight import WAITS
 from mesh.errors import RemoteError
 from mesh.flow.bounded import Bounded
 from mesh.flow.inflight import InFlight

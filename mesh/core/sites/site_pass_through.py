@@ -18,11 +18,11 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.sites.answering import Answering, FromSite
 from mesh.core.sites.arrivals import NeighbourSite, unfit_to_pass
 from mesh.core.sites.batches import say_relay
-from mesh.core.sites.custody import WAITS
 from mesh.core.sites.facts import ExitsChanged, GateChanged, SiteAnswered
 from mesh.core.sites.gateway_notes import GatewayNotes
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.passing import GATEWAY, passing, turn_of
+from mesh.core.sites.site_in_flight import WAITS
 from mesh.errors import LocalError, PublishRefused, TailBackFull
 from mesh.flow.inflight import InFlight, LostNumbers
 from mesh.remote_names import UNREACHABLE, WAY_LOST

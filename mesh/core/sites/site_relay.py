@@ -19,11 +19,11 @@ from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.sites.batches import say_relay
-from mesh.core.sites.custody import WAITS, PartlySent, answer_key, is_put_off
 from mesh.core.sites.facts import ExitsChanged, PauseChanged, SiteAnswered
 from mesh.core.sites.gateway_notes import GatewayNotes
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.passing import in_runs, leaving, may_leave
+from mesh.core.sites.site_in_flight import WAITS, PartlySent, answer_key, is_put_off
 from mesh.core.sites.sitefeed import SiteFeed, site_key
 from mesh.core.sites.transfer_marks import TransferMarks
 from mesh.errors import SiteFull
@@ -161,7 +161,7 @@ class SiteRelay(Component):
     def is_coming(self, site: str, value: RetainedValue) -> bool:
         """Return whether that value is already owed to the site."""
         e = value.envelope
-        return self._outbound[site].feed.custody.is_open(e.stream + e.domain.encode(), value.number)
+        return self._outbound[site].feed.in_flight.is_open(e.stream + e.domain.encode(), value.number)
 
     def send(self, site: str, stream: bytes, envelopes: Sequence[Envelope]) -> None:
         """Send envelopes that another component keeps.
@@ -270,7 +270,7 @@ class SiteRelay(Component):
         for key in {stream_key(given.envelope) for given in void}:
             if left := [given for given in out.unsent.pop(key, ()) if given.left]:
                 out.unsent[key] = deque(left)
-            if key not in out.feed.custody.flight:
+            if key not in out.feed.in_flight.streams:
                 out.pauses.drop(key)
         if out.feed.position != before:
             self._write_position(out.feed)
@@ -333,11 +333,11 @@ class SiteRelay(Component):
     def _requeue_in_flight(self, out: Outbound, lost: Collection[bytes]) -> None:
         """Resend the unanswered messages of streams that used the gateways in `lost`, unless deferred."""
         self._is_due(out.feed.site)
-        custody = out.feed.custody
-        for key in custody.flight.streams_by(lambda way: way in lost):
-            custody.flight.assign_route(key, None)
+        in_flight = out.feed.in_flight
+        for key in in_flight.streams.streams_by(lambda way: way in lost):
+            in_flight.streams.assign_route(key, None)
             if not out.pauses.holds(key):
-                out.unsent[key] = deque(custody.unanswered(key))
+                out.unsent[key] = deque(in_flight.unanswered(key))
 
     def _is_due(self, site: str) -> None:
         self._due[site] = None
@@ -356,7 +356,7 @@ class SiteRelay(Component):
         unsent, out.unsent = out.unsent, {}
         void: list[PartlySent] = []
         for key, givens in unsent.items():
-            if key not in out.feed.custody.flight:  # answered meanwhile
+            if key not in out.feed.in_flight.streams:  # answered meanwhile
                 continue
             way = self._gateway_of(out, key)
             leave = going.setdefault(way, [])
@@ -372,7 +372,7 @@ class SiteRelay(Component):
         self._expire(out, void)
 
     def _gateway_of(self, out: Outbound, key: bytes) -> bytes:
-        flight = out.feed.custody.flight
+        flight = out.feed.in_flight.streams
         way = flight.route_of(key)
         if way is None:
             way = self._notes.choose(out.feed.site, key[:STREAM])
@@ -381,7 +381,7 @@ class SiteRelay(Component):
         return way
 
     def _as_it_leaves(self, out: Outbound, given: PartlySent) -> Iterator[Envelope]:
-        low = out.feed.custody.low(given.envelope, given.envelope.low)
+        low = out.feed.in_flight.low(given.envelope, given.envelope.low)
         for run in in_runs(given.envelope):
             if given.left.overlaps(run.first, run.last):
                 yield leaving(run, self._desk.settings.site, low)
@@ -415,7 +415,7 @@ class SiteRelay(Component):
         for given, first, last, _ in parts if answer.state != "OK" else ():
             dead = replace(given.envelope, to=f"site/{feed.site}")
             self._dead.publish_refused(dead, replace(answer, first=first, last=last))
-        if key in feed.custody.flight:
+        if key in feed.in_flight.streams:
             out.pauses.record_progress(key, self._desk.clock.now)
             self._desk.clock.wake(out.pauses.deadline())
         else:
@@ -426,7 +426,7 @@ class SiteRelay(Component):
     def _is_put_off(self, out: Outbound, key: bytes, outcome: Outcome) -> bool:
         """Defer the stream if the site may accept the refused messages later; return whether it does."""
         answer, now, site = outcome.answer, self._desk.clock.now, out.feed.site
-        about = out.feed.custody.about(outcome.stream, answer)
+        about = out.feed.in_flight.about(outcome.stream, answer)
         if not about or not is_put_off(answer, about):
             return False
         self._desk.clock.wake(out.pauses.record_refusal(key, now))
@@ -441,7 +441,7 @@ class SiteRelay(Component):
         """Resend deferred streams whose pause is over."""
         for site, out in self._outbound.items():
             for key in out.pauses.begin_due(self._desk.clock.now):
-                out.unsent[key] = deque(out.feed.custody.unanswered(key))
+                out.unsent[key] = deque(out.feed.in_flight.unanswered(key))
                 self._is_due(site)
             self._desk.clock.wake(out.pauses.deadline())
 

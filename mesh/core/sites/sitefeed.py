@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, takewhile
 
-from mesh.core.sites.custody import Custody, PartlySent
 from mesh.core.sites.passing import may_leave
+from mesh.core.sites.site_in_flight import PartlySent, SiteInFlight
 from mesh.core.sites.skipped_positions import SkippedPositions
 from mesh.core.sites.waiting_at_site import WaitingAtSite
 from mesh.flow.inflight import AnsweredPart
@@ -62,9 +62,9 @@ class SiteFeed(Feed):
             lost=lost,
         )
         self.site = site
-        self.custody = Custody()
+        self.in_flight = SiteInFlight()
         self.paces = False
-        self.connected = True  # always: sent slices wait in `custody`
+        self.connected = True  # always: sent slices wait in `in_flight`
         self.rejects = False
         self.passed_over = SkippedPositions()
         self._passes = passes
@@ -85,7 +85,7 @@ class SiteFeed(Feed):
         if not (is_owed and may_leave(parcel.envelope)):  # kept in the log for other sinks
             self._release(parcel)
             return
-        self.custody.offer(portion)
+        self.in_flight.offer(portion)
         self._may_expire |= parcel.envelope.expires > 0
         super().offer(portion, now)
         if portion.is_persistent and self.dropped == dropped:
@@ -129,7 +129,7 @@ class SiteFeed(Feed):
 
     def apply_answer(self, stream: bytes, answer: Answer, now: float) -> list[AnsweredPart[PartlySent]]:
         """Apply an answer of the site, and return the slices that it concerns, with their numbers."""
-        found = self.custody.answered(stream, answer)
+        found = self.in_flight.answered(stream, answer)
         for given, _, _, _ in found:
             if not given.left and given in self._parked:
                 self._unpark(given)
@@ -146,7 +146,7 @@ class SiteFeed(Feed):
 
         Slices for which `WaitingAtSite` has no room stay in the window.
         """
-        for given in self.custody.about(stream, answer):
+        for given in self.in_flight.about(stream, answer):
             if given in self._row and self._parked.has_room(self.credit):
                 self._parked.add(given, self._recall(given))
         self.pump()
@@ -181,7 +181,7 @@ class SiteFeed(Feed):
     def expire(self, void: Iterable[PartlySent]) -> None:
         """Drop expired slices, so that they use no room and block no others."""
         for given in void:
-            self.custody.withdraw(given)
+            self.in_flight.withdraw(given)
             portion = self._recall(given)
             self._ahead = max(self._ahead, portion.parcel.position)
             super()._leave_out(portion, portion.every)
@@ -237,7 +237,7 @@ class SiteFeed(Feed):
         return super().holds(stream, domain, number) or self._parked.holds(stream, domain, number)
 
     def _leave(self, portion: EnvelopeSlice) -> None:
-        given = self.custody.send(portion)
+        given = self.in_flight.send(portion)
         self._row[given] = portion
         self._leaves(self, given)
 
@@ -259,12 +259,12 @@ class SiteFeed(Feed):
         return is_kept or self.has_room(is_persistent)
 
     def _leave_out(self, portion: EnvelopeSlice, void: Sequence[int]) -> None:
-        self.custody.drop(portion.parcel.envelope.cut(void))
+        self.in_flight.drop(portion.parcel.envelope.cut(void))
         super()._leave_out(portion, void)
 
     def _drop(self, portion: EnvelopeSlice, why: str) -> int:
         if portion.parcel.is_here:  # else its contents are unknown
-            self.custody.drop(portion.parcel.envelope.cut(portion.every))
+            self.in_flight.drop(portion.parcel.envelope.cut(portion.every))
         place = portion.parcel.position
         if place and why == "OVERRUN":
             self._passes(self.passed_over.add(place), place)

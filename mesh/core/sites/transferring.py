@@ -16,9 +16,9 @@ from mesh.core.peers.facts import LoggedOut
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.routes.nodes import Nodes
 from mesh.core.routes.peer_calls import PeerCalls, Replies
-from mesh.core.sites.custody import WAITS
 from mesh.core.sites.facts import SITE, SiteAnswered
 from mesh.core.sites.passing import leaving
+from mesh.core.sites.site_in_flight import WAITS
 from mesh.core.sites.site_relay import SiteRelay
 from mesh.core.sites.transfer_marks import TransferMarks
 from mesh.errors import LocalError

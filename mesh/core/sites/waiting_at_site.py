@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mesh.core.sites.custody import PartlySent
+from mesh.core.sites.site_in_flight import PartlySent
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.overflow import Credit
 from mesh.streams.ranges import Ranges

@@ -178,7 +178,7 @@ def test_a_transfer_tells_of_what_lost_unless_its_winner_knew_it() -> None:
     assert two.value(two.heron) == b"known"
     two.heron.core.parts[SiteParts].relaying._outbound[
         "NYC"
-    ].feed.custody._promises._open.clear()  # it found no room
+    ].feed.in_flight._promises._open.clear()  # it found no room
     for _ in range(2):
         synced(two.heron)
         two.net.until(lambda: not two.heron.metric("sites_marked"))

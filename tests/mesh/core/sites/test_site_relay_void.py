@@ -83,8 +83,8 @@ def test_what_is_void_holds_no_room(case: tuple[str, frozenset[str]]) -> None:
     it.goes_on()
     assert it.got == [b"1", b"%d" % it.count]
     out = it.heron.core.parts[SiteParts].relaying._outbound["NYC"]
-    left = out.unsent, out.feed.custody.flight, out.feed.waiting_bytes
-    assert not any(left) and not out.feed.custody._promises and out.feed.position >= it.count - it.lacks
+    left = out.unsent, out.feed.in_flight.streams, out.feed.waiting_bytes
+    assert not any(left) and not out.feed.in_flight._promises and out.feed.position >= it.count - it.lacks
     feed = out.feed
     assert feed.matched == feed.delivered + feed.dropped + feed.expired and feed.expired == waits - 1
     again(it.heron)

@@ -95,8 +95,8 @@ def test_as_it_leaves_it_promises_nothing_that_the_site_has_not_answered() -> No
     publisher(heron, 3)
     relaying = heron.core.parts[SiteParts].relaying
     out = relaying._outbound["NYC"]
-    [key] = out.feed.custody.flight
-    last = out.feed.custody.unanswered(key)[-1]
+    [key] = out.feed.in_flight.streams
+    last = out.feed.in_flight.unanswered(key)[-1]
     assert last.envelope.low > 1, "its publisher has had the answers to those before"
     assert [each.low for each in relaying._as_it_leaves(out, last)] == [1]
 

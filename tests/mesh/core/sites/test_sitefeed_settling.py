@@ -1,6 +1,6 @@
 """From which place in its master's log is a site owed everything after a restart?"""
 
-from mesh.core.sites.custody import PartlySent
+from mesh.core.sites.site_in_flight import PartlySent
 from mesh.core.sites.sitefeed import SiteFeed
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.stored_envelope import StoredEnvelope

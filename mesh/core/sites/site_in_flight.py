@@ -32,11 +32,11 @@ class PartlySent(Struct, eq=False):
     was_sent: bool = False  # to a gateway: may have arrived
 
 
-class Custody:
+class SiteInFlight:
     """The unanswered messages for one site at one master here."""
 
     def __init__(self) -> None:
-        self.flight = InFlight[bytes, PartlySent, bytes]()  # by stream and domain; the routes are gateways
+        self.streams = InFlight[bytes, PartlySent, bytes]()  # by stream and domain; the routes are gateways
         self._promises = Promises()
 
     def offer(self, portion: EnvelopeSlice) -> None:
@@ -53,12 +53,12 @@ class Custody:
     def send(self, portion: EnvelopeSlice) -> PartlySent:
         """Record that a slice may leave, and return the record of its unanswered numbers."""
         given = PartlySent(portion.parcel, _wanted(portion))
-        given.left = self.flight.record_kept(stream_key(given.envelope), given, given.envelope.ranges())
+        given.left = self.streams.record_kept(stream_key(given.envelope), given, given.envelope.ranges())
         return given
 
     def withdraw(self, given: PartlySent) -> None:
         """Drop a slice that was never sent and will not be, with its promise."""
-        self.flight.drop(stream_key(given.envelope), given)
+        self.streams.drop(stream_key(given.envelope), given)
         given.left = Ranges()
         self.drop(given.envelope)
 
@@ -72,7 +72,7 @@ class Custody:
         After a crash they may have been sent in another order, and the other site holds back messages that
         follow a deferred one.
         """
-        return sorted(self.flight.waiters(key), key=lambda given: given.envelope.first)
+        return sorted(self.streams.waiters(key), key=lambda given: given.envelope.first)
 
     def low(self, envelope: Envelope, publishers: int) -> int:
         """Return the number below which this master sends the site nothing more of the stream.
@@ -89,14 +89,14 @@ class Custody:
         if answer.state == WAITS:
             return []
         key = answer_key(stream, answer)
-        parts = self.flight.apply_answer(key, answer.first, answer.last, is_shared=False)
+        parts = self.streams.apply_answer(key, answer.first, answer.last, is_shared=False)
         for _, first, last, _ in parts:
             self._promises.close(key, first, last)
         return parts
 
     def about(self, stream: bytes, answer: Answer) -> list[PartlySent]:
         """Return the unanswered slices that an answer concerns."""
-        return self.flight.overlapping(answer_key(stream, answer), answer.first, answer.last)
+        return self.streams.overlapping(answer_key(stream, answer), answer.first, answer.last)
 
 
 def is_put_off(answer: Answer, about: Iterable[PartlySent]) -> bool:

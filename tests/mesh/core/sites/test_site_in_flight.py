@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mesh.core.sites.arrivals import NeighbourSite, unfit
-from mesh.core.sites.custody import Custody
 from mesh.core.sites.passing import in_runs, leaving
+from mesh.core.sites.site_in_flight import SiteInFlight
 from mesh.hops import leg_of
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.stored_envelope import StoredEnvelope
@@ -27,17 +27,17 @@ def portion(
     return EnvelopeSlice(StoredEnvelope(it, position), wanted)
 
 
-def given_all(*portions: EnvelopeSlice) -> Custody:
-    custody = Custody()
+def given_all(*portions: EnvelopeSlice) -> SiteInFlight:
+    in_flight = SiteInFlight()
     for each in portions:
-        custody.offer(each)
-        custody.send(each)
-    return custody
+        in_flight.offer(each)
+        in_flight.send(each)
+    return in_flight
 
 
-def done(custody: Custody, said: Answer, stream: bytes = STREAM) -> list[StoredEnvelope]:
+def done(in_flight: SiteInFlight, said: Answer, stream: bytes = STREAM) -> list[StoredEnvelope]:
     """The stored envelopes of which that was the last word."""
-    parts = custody.answered(stream, said)
+    parts = in_flight.answered(stream, said)
     return [given.parcel for given in dict.fromkeys(part[0] for part in parts) if not given.left]
 
 
@@ -47,60 +47,62 @@ def answer(first: int, last: int | None = None, state: str = "OK", domain: str =
 
 def test_what_was_given_is_kept_until_its_last_word_whatever_that_says() -> None:
     one, two, three = portion(1), portion(2), portion(3)
-    custody = given_all(one, two, three)
-    assert done(custody, answer(2)) == [two.parcel]
-    [key] = custody.flight
-    assert [each.parcel for each in custody.unanswered(key)] == [one.parcel, three.parcel]
-    assert done(custody, answer(1)) == [one.parcel]
-    assert done(custody, answer(3, state="NO_RIGHT")) == [three.parcel], "a refusal is one"
-    assert custody.unanswered(key) == []
-    assert not custody.flight, "streams that are done take no room"
+    in_flight = given_all(one, two, three)
+    assert done(in_flight, answer(2)) == [two.parcel]
+    [key] = in_flight.streams
+    assert [each.parcel for each in in_flight.unanswered(key)] == [one.parcel, three.parcel]
+    assert done(in_flight, answer(1)) == [one.parcel]
+    assert done(in_flight, answer(3, state="NO_RIGHT")) == [three.parcel], "a refusal is one"
+    assert in_flight.unanswered(key) == []
+    assert not in_flight.streams, "streams that are done take no room"
 
 
 def test_what_goes_again_goes_in_its_publishers_order_whatever_a_crash_made_of_that() -> None:
     late, one, two = portion(7, position=1), portion(4, 3), portion(10)
-    custody = given_all(late, one, two)
-    [key] = custody.flight
-    assert [each.parcel for each in custody.unanswered(key)] == [one.parcel, late.parcel, two.parcel]
+    in_flight = given_all(late, one, two)
+    [key] = in_flight.streams
+    assert [each.parcel for each in in_flight.unanswered(key)] == [one.parcel, late.parcel, two.parcel]
 
 
 def test_an_envelope_may_be_answered_in_parts_and_several_at_once() -> None:
     one, two = portion(1, 3, position=1), portion(4, 3, position=2)
-    custody = given_all(one, two)
-    assert done(custody, answer(2, 4)) == []
-    found = [(given.parcel, first, last) for given, first, last, _ in custody.answered(STREAM, answer(1, 6))]
+    in_flight = given_all(one, two)
+    assert done(in_flight, answer(2, 4)) == []
+    found = [
+        (given.parcel, first, last) for given, first, last, _ in in_flight.answered(STREAM, answer(1, 6))
+    ]
     assert found == [(one.parcel, 1, 1), (two.parcel, 5, 6)], "the rest of each"
 
 
 def test_that_it_waits_on_its_way_is_no_last_word() -> None:
-    custody = given_all(portion(1, position=1))
-    assert done(custody, answer(1, state="FORWARD_WARNING")) == []
-    assert len(custody.flight) == 1
+    in_flight = given_all(portion(1, position=1))
+    assert done(in_flight, answer(1, state="FORWARD_WARNING")) == []
+    assert len(in_flight.streams) == 1
 
 
 def test_what_was_offered_is_promised_though_it_was_not_sent() -> None:
-    custody, waits = Custody(), portion(5, position=1)
-    custody.offer(waits)
-    assert custody.low(waits.parcel.envelope, 9) == 5
-    custody.drop(waits.parcel.envelope)
-    assert custody.low(waits.parcel.envelope, 9) == 9
+    in_flight, waits = SiteInFlight(), portion(5, position=1)
+    in_flight.offer(waits)
+    assert in_flight.low(waits.parcel.envelope, 9) == 5
+    in_flight.drop(waits.parcel.envelope)
+    assert in_flight.low(waits.parcel.envelope, 9) == 9
 
 
 def test_it_promises_no_more_than_the_publisher_and_of_each_domain_for_itself() -> None:
     here, there = portion(5), portion(5, domain="D")
-    custody = given_all(here, there)
-    assert done(custody, answer(5))
-    assert custody.low(here.parcel.envelope, 3) == 3
-    assert custody.low(here.parcel.envelope, 9) == 9
-    assert custody.low(there.parcel.envelope, 9) == 5
+    in_flight = given_all(here, there)
+    assert done(in_flight, answer(5))
+    assert in_flight.low(here.parcel.envelope, 3) == 3
+    assert in_flight.low(here.parcel.envelope, 9) == 9
+    assert in_flight.low(there.parcel.envelope, 9) == 5
 
 
 def test_of_an_envelope_only_what_the_site_wants_leaves_and_is_waited_for() -> None:
-    custody, some = Custody(), portion(1, 6, position=1, wanted=(1, 2, 5))
-    custody.offer(some)
-    assert custody.send(some).envelope.ranges() == [(2, 3), (6, 6)]
-    assert done(custody, answer(2, 3)) == []
-    assert done(custody, answer(6)) == [some.parcel]
+    in_flight, some = SiteInFlight(), portion(1, 6, position=1, wanted=(1, 2, 5))
+    in_flight.offer(some)
+    assert in_flight.send(some).envelope.ranges() == [(2, 3), (6, 6)]
+    assert done(in_flight, answer(2, 3)) == []
+    assert done(in_flight, answer(6)) == [some.parcel]
 
 
 @pytest.mark.parametrize(
@@ -109,10 +111,10 @@ def test_of_an_envelope_only_what_the_site_wants_leaves_and_is_waited_for() -> N
     ids=str,
 )
 def test_answers_that_nobody_asked_for_change_nothing(said: Answer) -> None:
-    custody = given_all(portion(1, 5, position=1))
-    assert done(custody, said) == []
-    assert done(custody, answer(1, 5), b"x" * 16) == []
-    assert [each.position for each in done(custody, answer(1, 5))] == [1]
+    in_flight = given_all(portion(1, 5, position=1))
+    assert done(in_flight, said) == []
+    assert done(in_flight, answer(1, 5), b"x" * 16) == []
+    assert [each.position for each in done(in_flight, answer(1, 5))] == [1]
 
 
 @given(
@@ -123,17 +125,17 @@ def test_whatever_is_answered_in_any_order_it_keeps_what_is_not(
     wants: list[set[int]], answers: list[tuple[int, int]]
 ) -> None:
     portions = [portion(1 + 5 * i, 5, i + 1, tuple(sorted(want))) for i, want in enumerate(wants)]
-    custody = given_all(*portions)
+    in_flight = given_all(*portions)
     owed = [{1 + 5 * i + each for each in want} for i, want in enumerate(wants)]
     for first, more in answers:
         before = [i for i, numbers in enumerate(owed) if numbers]
         for numbers in owed:
             numbers -= set(range(first, first + more + 1))
-        over = done(custody, answer(first, first + more))
+        over = done(in_flight, answer(first, first + more))
         assert [each.position for each in over] == [i + 1 for i in before if not owed[i]]
         still_open = [i for i, numbers in enumerate(owed) if numbers]
-        assert custody.low(envelope("a"), 99) == min((min(owed[i]) for i in still_open), default=99)
-    assert sum(len(custody.flight.waiters(key)) for key in custody.flight) == sum(map(bool, owed))
+        assert in_flight.low(envelope("a"), 99) == min((min(owed[i]) for i in still_open), default=99)
+    assert sum(len(in_flight.streams.waiters(key)) for key in in_flight.streams) == sum(map(bool, owed))
 
 
 NOW = 10**18
@@ -160,7 +162,7 @@ class Sites:
     def __init__(self) -> None:
         self.stored: list[EnvelopeSlice] = []
         self.done = set[int]()
-        self.custody, self.sent = Custody(), 0
+        self.in_flight, self.sent = SiteInFlight(), 0
         self.wire: list[Envelope] = []
         self.known, self.taken = MultiPathStream(), Counter[int]()
         self.next = 1
@@ -177,15 +179,15 @@ class Sites:
         if wanted:
             parcel = StoredEnvelope(it, len(self.stored) + 1)
             self.stored.append(EnvelopeSlice(parcel, wanted if len(wanted) < len(keys) else None))
-            self.custody.offer(self.stored[-1])
+            self.in_flight.offer(self.stored[-1])
 
     def send(self, which: int) -> None:
         """The next that the feed has for NYC, by one gateway or another."""
         if self.sent < len(self.stored):
             portion = self.stored[self.sent]
             self.sent += 1
-            left = self.custody.send(portion).envelope
-            low = self.custody.low(left, left.low)
+            left = self.in_flight.send(portion).envelope
+            low = self.in_flight.low(left, left.low)
             gateway = Hop(f"k{which % 2}", 0, 2) if which % 3 else None
             self.wire += [leaving(run, "LON", low, gateway) for run in in_runs(left)]
 
@@ -203,7 +205,7 @@ class Sites:
                 self.answered(it)
 
     def answered(self, it: Envelope) -> None:
-        for each, *_ in self.custody.answered(STREAM, Answer("", it.first, it.last)):
+        for each, *_ in self.in_flight.answered(STREAM, Answer("", it.first, it.last)):
             if not each.left:
                 self.done.add(each.parcel.position)
 
@@ -217,9 +219,9 @@ class Sites:
         if site == "NYC":
             self.known = MultiPathStream.unpack(self.known.pack())
             return
-        self.custody, self.sent = Custody(), self.settled
+        self.in_flight, self.sent = SiteInFlight(), self.settled
         for portion in self.stored[self.settled :]:
-            self.custody.offer(portion)
+            self.in_flight.offer(portion)
 
     def end(self) -> None:
         while self.sent < len(self.stored):
@@ -242,5 +244,5 @@ def test_C6_1_what_is_relayed_is_taken_once_at_the_other_site(steps: list[tuple[
     sites.end()
     wanted = [n for p in sites.stored for n in p.parcel.envelope.number_list(p.every)]
     assert sites.taken == Counter(wanted)
-    assert not sites.custody.flight
+    assert not sites.in_flight.streams
     assert sites.settled == len(sites.stored)
