@@ -172,6 +172,7 @@ def test_one_number_for_several_things(stage: Stage) -> None:
 def test_more_names_than_one_may_watch(stage: Stage) -> None:
     names = tuple(("address", f"n/{n}") for n in range(1001))
     stage.server.watch(1, "n/700")
+    stage.net.run(0.1)
     assert (
         stage.refusal(c.Watch(1, True, False, names[:500]), c.Watch(2, False, False, names[500:]))
         == "TOO_MANY_NAMES"
