@@ -9,7 +9,7 @@ class SentCounts:
     """Messages sent to each node, by name, in amounts that decay as the nodes' own figures include them.
 
     A count since a node's last state would mislead. Right after a state the node would look idle to every
-    sender at once, and a node whose states do not arrive would look ever busier.
+    sender immediately, and a node whose states do not arrive would look ever busier.
     """
 
     def __init__(self, fade: float = 2.0) -> None:

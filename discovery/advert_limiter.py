@@ -69,7 +69,7 @@ class AdvertLimiter:
         return True
 
     def forget(self, instance: str) -> None:
-        """Remove a service that said goodbye or expired, also from the queue."""
+        """Remove a service that said goodbye or expired, even from the queue."""
         self._line.pop(instance, None)
         self._services.discard(instance)
 

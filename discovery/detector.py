@@ -116,7 +116,7 @@ class Detector:
         return (accusation, *(rumour for rumour in others if rumour.node.uuid != to))
 
     def tell_some(self, about: bytes) -> Results:
-        """Send queued rumors at once to a few nodes, which pass them on with their probes.
+        """Send queued rumors immediately to a few nodes, which pass them on with their probes.
 
         In a small mesh, `about` is not among these nodes.
         """
@@ -197,7 +197,7 @@ class Detector:
     # --- probes for other nodes ---------------------------------------------------------------------------
 
     def probe_for(self, by: bytes, number: int, node: Node, now: float) -> Results:
-        """Probe `node` on behalf of a node that cannot reach it, or answer at once if `node` is this node.
+        """Probe `node` on behalf of a node that cannot reach it, or answer immediately for this node.
 
         With ERRANDS such probes open, the request is ignored.
         """
@@ -219,7 +219,7 @@ class Detector:
     # --- immediate probes ---------------------------------------------------------------------------------
 
     def disconnected(self, record: MemberRecord, now: float) -> Results:
-        """Probe a node at once after its connection broke, because its process may have ended.
+        """Probe a node immediately after its connection broke, because its process may have ended.
 
         If the node has an address, test also whether its machine refuses a connection.
         """

@@ -81,7 +81,7 @@ class Mdns:
     def update(self, advert: Advert, interfaces: Sequence[str]) -> None:
         """Change the announcement.
 
-        The change is sent at once, but not within PAUSE seconds of the previous announcement.
+        The change is sent immediately, but not within PAUSE seconds of the previous announcement.
         """
         self._wanted = Announcement(advert, tuple(interfaces))
         self._rouse()

@@ -192,10 +192,10 @@ class Membership:
     # --- timers -------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> Results:
-        """Run the timers that are due, and announce new suspicions and deaths to a few nodes at once."""
+        """Run the timers that are due, and announce new suspicions and deaths to a few nodes immediately."""
         results = self._timers.tick(now)
         for result in list(results):
-            if isinstance(result, Suspected | Dead):  # sent to others at once
+            if isinstance(result, Suspected | Dead):  # sent to others immediately
                 results += self._detector.tell_some(result.member.uuid)
         if results:
             self._detector.wake(now)
@@ -271,6 +271,6 @@ class Membership:
         return None if best is None else best.member
 
     def known(self) -> tuple[Rumour, ...]:
-        """Return all living nodes as rumors, which a newcomer in a large mesh receives at once."""
+        """Return all living nodes as rumors, which a newcomer in a large mesh receives immediately."""
         records = self._table.records.values()
         return tuple(record.rumour(record.state, record.accuser) for record in records if record.is_living)

@@ -81,7 +81,7 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
         shared: For each kind of shared rows that it has: kind, newest stamp, digest.
         requested: Requests a second of its clients.
         request_p50: Median duration of these requests, in s, in the last 5 to 10 s.
-        request_p99: 99th percentile of the same.
+        request_p99: 99th percentile of their duration, in s, in that time.
         request_failed: Requests a second that failed.
         served: Messages a second settled by servers and group members at this node.
         queued: Messages in queues at this node, outstanding ones included.

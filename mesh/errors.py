@@ -3,7 +3,7 @@
 MeshError
  ├─ LocalError          the mesh does not allow this call, or not now
  │   ├─ BadName, BadKey, BadQuery (BadPattern, BadSelector, BadXPath), BadArgument (BadType)
- │   ├─ BadConfig, BadFilter, BadXml
+ │   ├─ BadConfig, BadFilter, BadXml, FeatureFailed
  │   ├─ MessageTooLarge
  │   ├─ NotAvailable, WouldBlock, Closed, WrongLoop
  │   ├─ NodeNotFound, NodeInUse, BindRefused, DataDirRefused, KeysRefused
@@ -158,7 +158,7 @@ class NotAvailable(LocalError):
 
 
 class WouldBlock(LocalError):
-    """The window of unanswered messages is full: await `flush()` and go on."""
+    """The window of unanswered messages is full: await `flush()` and continue."""
 
     code = "WOULD_BLOCK"
 

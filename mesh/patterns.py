@@ -93,7 +93,7 @@ class Trie(Generic[T]):
     __slots__ = ("_exact", "_root")
 
     def __init__(self) -> None:
-        # Most subscriptions name one key. A dict beside the trie finds these at once and saves nodes.
+        # Most subscriptions name one key. A dict beside the trie finds these immediately and saves nodes.
         self._exact: dict[str, set[T]] = {}
         self._root: _Level[T] = _Level()
 

@@ -33,7 +33,7 @@ def check_free(name: str) -> str:
 
 
 def is_own_domain(domain: str) -> bool:
-    """Return whether the domain numbers messages to addresses or queues, which have no rules."""
+    """Return whether messages to addresses or queues are numbered in the domain, which has no rules."""
     return domain.startswith((SENDS, PUTS))
 
 
@@ -41,7 +41,7 @@ def check_domain_free(domain: str) -> str:
     """Return the domain if users may publish in it. Raises: BadKey, PublishRefused RESERVED."""
     check_free(check_domain(domain))
     if domain == SENDS:
-        what = f"The mesh numbers what is sent to addresses in the domain {SENDS}."
+        what = f"The domain {SENDS} is reserved: the mesh numbers messages to addresses in it."
         raise PublishRefused(what, hint="Choose another name.", code="RESERVED")
     if domain.startswith(PUTS):
         raise of_queue(domain)
@@ -49,7 +49,7 @@ def check_domain_free(domain: str) -> str:
 
 
 def of_queue(domain: str) -> PublishRefused:
-    text = f"The mesh numbers what is put into that queue in the domain {domain[:80]!r}."
+    text = f"The domain {domain[:80]!r} is reserved: the mesh numbers messages of that queue in it."
     return PublishRefused(
         text, hint="Choose another name, or put the message into the queue.", code="RESERVED"
     )

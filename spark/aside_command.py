@@ -19,7 +19,7 @@ from mesh.history.session import session
 @options.to
 @options.spark
 def command(file: str, to: str, master: str | None, conf: Mapping[str, str]) -> None:
-    """Set FILE, a damaged file of a history, aside; the next ingest reads its rows again.
+    """Move FILE, a damaged file of a history, aside; the next ingest reads its rows again.
 
     Rows of segments that the nodes have deleted are only in FILE, which is kept below _damaged.
     """

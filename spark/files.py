@@ -25,7 +25,7 @@ SCHEME = re.compile(r"^[^:/]+:(?://[^/]*)?")  # file: and hdfs://HOST:PORT
 def address(place: str) -> str:
     """Return the full name of a place, independent of the working directory, without a final slash.
 
-    Raises SparkJobError BAD_PLACE for characters that Spark would take for a pattern.
+    Raises SparkJobError BAD_PLACE for characters that Spark would read as a pattern.
     """
     if odd := sorted(set(PATTERN) & set(place)):
         raise SparkJobError(

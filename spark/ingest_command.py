@@ -32,7 +32,7 @@ OFTEN = 1.0  # s between two batches of a continuous stream
     default=BATCH,
     show_default=True,
     metavar="MIB",
-    help="Read MIB at a time; a smaller number takes less memory and more time.",
+    help="Read MIB mebibytes at a time; a smaller number needs less memory but more time.",
 )
 @options.as_json
 @options.spark

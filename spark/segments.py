@@ -1,4 +1,4 @@
-"""Reads segments, each file as a whole: reading small ones by line takes Spark twice as long.
+"""Reads segments, whole files at a time: reading small ones by line takes Spark twice as long.
 
 The uncompressed size of a compressed segment is unknown, so that it is read by line.
 """

@@ -50,7 +50,7 @@ WIDE = 10_000  # columns without a terminal: nothing is wrapped for programs
     default="7d",
     show_default=True,
     metavar="SPAN",
-    help="Let nodes ignore the weights after SPAN.",
+    help="Expire the weights after SPAN; nodes then ignore them.",
 )
 @click.option("--cluster", metavar="NAME", help="Name of the mesh, if the history has several.")
 @click.option(
@@ -59,6 +59,7 @@ WIDE = 10_000  # columns without a terminal: nothing is wrapped for programs
     default="weights.json",
     show_default=True,
     metavar="FILE",
+    help="Write the weights to FILE.",
 )
 @options.spark
 def command(

@@ -14,7 +14,7 @@ from mesh.client.core import node_connection, publisher
 from mesh.config import DAY, FIELDS, MIB, Limits, Snapshots, TimingSettings
 from mesh.core.access import authenticator
 from mesh.core.asking import lookup
-from mesh.core.context import node_context, settings
+from mesh.core.context import node_clock, settings
 from mesh.core.peers import peer_address_book, remembered_nodes, rounds
 from mesh.discovery import advert_limiter, listening, relay, rumor_evidence, rumor_queue
 from mesh.discovery import state as node_state
@@ -121,7 +121,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("and every {:w} for each of its own figures", (Snapshots().interval,)),
     ],
     "security.md": [
-        ("up to {} s ahead of the system clock", (node_context.AHEAD / 1e9,)),
+        ("up to {} s ahead of the system clock", (node_clock.AHEAD / 1e9,)),
         (
             "{} at a time, {} a second from one address, for {} s, and with messages of {} KiB",
             (zap.PENDING, zap.NEW_A_SECOND, zap.PATIENCE, authenticator.PENDING // KIB),
@@ -184,7 +184,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
             (AGAIN, rumor_queue.FRESH),
         ),
         ("Every {} s (`timing.state`) a node publishes", (TIMING.state,)),
-        ("| {} nodes have forwarded it. |", (limits.HOPS,)),
+        ("| {} nodes have forwarded the message. |", (limits.HOPS,)),
         ("at most {}, of a queue {}. 0: stop", (limits.ADDRESS_CREDIT, limits.QUEUE_CREDIT)),
     ],
 }

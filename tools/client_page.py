@@ -24,14 +24,15 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
     ("Publish", "", mesh.Client,
      ["publish", "publish_many", "publish_oneway", "post", "flush", "room", "final", "waiting", "erase"]),
     ("Subscribe and ask", "", mesh.Client, ["subscribe", "unsubscribe", "get"]),
-    ("Functions that are called", "[Handlers](handlers.md) tells more.", mesh.Client,
+    ("Handlers", "See [handlers](handlers.md).", mesh.Client,
      ["on", "run", "running"]),
-    ("Send to one", "[Routing](routing.md) tells where it goes.", mesh.Client, ["send", "inbox"]),
-    ("Requests and services", "[Services](services.md) tells more.", mesh.Client,
+    ("Send to one client", "[Routing](routing.md#to-one-client) explains the destinations.",
+     mesh.Client, ["send", "inbox"]),
+    ("Requests and services", "See [services](services.md).", mesh.Client,
      ["request", "gather", "serve", "service", "registrations"]),
-    ("Queues", "[Queues](queues.md) tells more.", mesh.Client, ["queue"]),
-    ("The mesh itself",
-     "[Why](why.md) explains reasons. All questions are in [the wire](wire.md#verbs-of-clients).",
+    ("Queues", "See [queues](queues.md).", mesh.Client, ["queue"]),
+    ("The mesh",
+     "See [why](why.md) for reasons, and [the protocol](wire.md#verbs-of-clients) for all requests.",
      mesh.Client,
      ["nodes", "views", "info", "route", "why", "ping", "events", "call", "name", "cluster", "close"]),
     ("A queue", "", mesh.Queue,
@@ -41,9 +42,9 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
      ["key", "content", "value", "text", "json", "domain", "headers", "priority", "expires", "persistent",
       "provisional", "sender", "to", "route", "sent", "state", "id", "source", "stale", "make"]),
     ("A subscription", "", mesh.Subscription, ["batches", "dropped", "unsubscribe", "id"]),
-    ("A message from a queue", "It has what any message has, and this.", mesh.Delivery,
+    ("A message from a queue", "It has all attributes of a message, and these.", mesh.Delivery,
      ["ack", "nack", "reject", "extend", "attempt", "redelivered", "group"]),
-    ("A request", "It has what any message has, and this.", mesh.Request,
+    ("A request", "It has all attributes of a message, and these.", mesh.Request,
      ["reply", "fail", "remaining", "wants_reply"]),
 )  # fmt: skip
 OPENED = ("connect", "node")
@@ -51,10 +52,10 @@ CALLED = {mesh.Queue: "queue.", mesh.Message: "message.", mesh.Delivery: "job.",
           mesh.Subscription: "subscription."}  # fmt: skip
 # Verbs without a docstring, as the name suffices in the code.
 OBVIOUS = {
-    "key": "Its topic.",
-    "content": "Its bytes.",
-    "domain": 'The domain of its topic; "" for none.',
-    "persistent": "Whether it was published so.",
+    "key": "The key of the topic.",
+    "content": "The bytes of the content.",
+    "domain": 'The domain of the topic; "" for none.',
+    "persistent": "Whether it was published with `persistent=True`.",
 }
 
 
@@ -70,7 +71,7 @@ def is_for_later(verb: Any) -> bool:
 
 def page() -> Iterator[str]:
     """Yield everything between the marks, paragraph by paragraph."""
-    yield "## Open one"
+    yield "## Open a client"
     for name in OPENED:
         function = getattr(mesh, name)
         yield from _told(f"mesh.{name}", function, function)
@@ -89,8 +90,8 @@ def page() -> Iterator[str]:
             yield "\n".join(["| value | what it is |", "| --- | --- |", *(_row(n, there[n]) for n in values)])
     names = sorted({name for name in dir(mesh.Client) if name[0] != "_"} - verbs(mesh.Client).keys())
     later = ", ".join(f"`{name}`" for name in names)
-    yield "## Not there yet"
-    yield f"Their names are fixed, and each raises `NotAvailable` and says why: {later}."
+    yield "## Not yet available"
+    yield f"These names are reserved. Each call raises `NotAvailable` with the reason: {later}."
 
 
 def _is_called(verb: Any) -> bool:

@@ -105,7 +105,7 @@ def of_links() -> list[tuple[str, str]]:
         ("before dialling again", f"chosen at random between {t.low:g} and {bound}"),
         ("before asking a peer again that refused us", f"{t.rare:g}, doubled each time up to {t.rarest:g}"),
         ("for the answer to a dial, before it counts as DISCONNECTED", f"{t.connect_limit:g}"),
-        ("that a login must have stood for the next back-off to start anew", f"{t.settled:g}"),
+        ("of a login, after which the next back-off starts again at the lowest delay", f"{t.settled:g}"),
     ]
 
 
@@ -113,9 +113,9 @@ def of_reach() -> list[tuple[str, str]]:
     t = Timing()
     return [
         ("SOON", f"{reach.HEAD_START:g}"),
-        ("before the next address of a node is dialed beside the one before", f"{reach.STAGGER:g}"),
+        ("before the next address of a node is dialed in parallel", f"{reach.STAGGER:g}"),
         ("RETRY", f"as for links, {reach.SHORT_WAIT:g} at most"),
-        ("BACK_OFF", f"likewise in the first {reach.SHORT - 1} dials in vain, later {t.high:g} at most"),
+        ("BACK_OFF", f"as for links in the first {reach.SHORT - 1} failed dials, later {t.high:g} at most"),
         ("RETRY_RARELY", f"{t.high:g}"),
     ]
 

@@ -72,7 +72,7 @@ def spoilt_pack(data: bytes, other: bytes, chance: random.Random) -> bytes:
 
 
 def spoilt(value: Any, chance: random.Random) -> Any:
-    """Return a JSON or msgpack value with one place changed, also within maps and lists."""
+    """Return a JSON or msgpack value with one place changed, even within maps and lists."""
     if isinstance(value, dict) and value and chance.random() < 0.9:
         name = chance.choice(list(value))
         match chance.randrange(6):

@@ -34,7 +34,7 @@ PAUSE = 0.1  # s
 
 @click.group("backup")
 def command() -> None:
-    """Back up everything that a node stores, and restore a node from such a file.
+    """Back up everything that a node stores to a file, and restore a node from the file.
 
     \b
       mesh backup create heron.backup
@@ -100,7 +100,7 @@ config_ = click.option(
 any_ratio = click.option(
     "--any-ratio",
     is_flag=True,
-    help=f"Unpack a backup that expands more than {RATIO} times. Only for backups that you trust.",
+    help=f"Unpack a backup that expands to over {RATIO} times its size. Only for backups that you trust.",
 )
 
 

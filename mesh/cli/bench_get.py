@@ -34,7 +34,7 @@ class Gets:
 
 @click.command("get", short_help="Read a retained value repeatedly.")
 @click.argument("key", metavar="[KEY|PATTERN]", required=False)
-@options.domain
+@options.read_domain
 @click.option("--fresh", is_flag=True, help="Ask the master even if a nearer node has the value.")
 @count_option(1000, "Read N times.")
 @number_option("parallel", 1, 64, "Send N requests at a time.")

@@ -46,7 +46,7 @@ class PublisherRuns:
 
 
 @click.command("sub", short_help="Count messages of `mesh bench pub`.")
-@options.domain
+@options.read_domain
 @options.wait
 @options.as_json
 @options.url

@@ -40,7 +40,7 @@ def _thresholds(command: Callable[..., int]) -> Callable[..., int]:
     """Add an option for each check."""
     for check in reversed(CHECKS):
         default = f"{check.warning:.15g},{check.critical:.15g}"
-        what = f"minimum of {check.what}" if check.is_least else check.what
+        what = f"minimum number of {check.what}" if check.is_least else check.what
         command = click.option(
             f"--{check.name}", metavar="WARN,CRIT", help=f"{what[0].upper()}{what[1:]}. Default: {default}."
         )(command)
@@ -54,7 +54,7 @@ def _thresholds(command: Callable[..., int]) -> Callable[..., int]:
 def command(as_json: bool, url: str | None, **limits: str | None) -> int:
     """Print the health of a node on one line. Exit code: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
 
-    A node that stopped is CRITICAL. Durations are in seconds.
+    A stopped node is CRITICAL. Durations are in seconds.
 
     \b
       mesh check

@@ -32,17 +32,17 @@ def command() -> None:
 
 @command.command("check")
 @click.argument("file", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, with the defaults.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, including the defaults.")
 @click.option("--properties", metavar="FILE", help="Read the xmlBlaster property FILE, as `mesh up` does.")
 @click.option("--lenient", is_flag=True, help="Ignore unknown properties with a warning.")
 def check(file: str | None, as_json: bool, properties: str | None, lenient: bool) -> None:
-    """Check FILE, and print each value and each rule that is set, and where.
+    """Check FILE, and print each value and each rule that is set, with its origin.
 
     The check tries what `mesh up` would do: create the directory, open the store, load the plug-ins, read the
     keys, bind the addresses. The check leaves nothing behind.
 
-    Default of FILE, as for `mesh up`: ./mesh.toml, else mesh/mesh.toml in $XDG_CONFIG_HOME or ~/.config.
-    Settings from the environment (MESH_NODE__ID and the like) are included.
+    FILE defaults to the file that `mesh up` reads: ./mesh.toml, else mesh/mesh.toml in $XDG_CONFIG_HOME or
+    ~/.config. Settings from the environment (MESH_NODE__ID and the like) are included.
     """
     path = config_file(file)
     said = property_settings(properties, (), lenient)
@@ -102,8 +102,8 @@ def show(file: str | None, origin: bool, as_json: bool, properties: str | None, 
 def schema() -> None:
     """Print the JSON Schema of mesh.toml.
 
-    Editors use it to complete and check the file. Save it, such as in mesh.schema.json, and name it in the
-    first line of mesh.toml: #:schema mesh.schema.json
+    Editors use it to complete and check the file. Save it, for example in mesh.schema.json, and name it in
+    the first line of mesh.toml: #:schema mesh.schema.json
     """
     click.echo(json.dumps(schema_of_a_file(), indent=2))
 

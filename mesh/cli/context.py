@@ -79,7 +79,7 @@ def show(name: str | None, as_json: bool) -> int:
     help="Use the keys of the mesh NAME. Default: the only mesh with keys of this user.",
 )
 @click.option(
-    "--state", default="", metavar="DIR", help="Read keys from the state directory DIR. Default: yours."
+    "--state", default="", metavar="DIR", help="Read keys from the state directory DIR. Default: your own."
 )
 @click.option(
     "--token",
@@ -121,7 +121,7 @@ def _place(state: str) -> Path:
 
 
 def _node(url: str) -> str:
-    """Return `url` as an address for --url. An unusable address is refused now, not later by each verb."""
+    """Return `url` as an address for --url. Raises: UsageError for an unusable address."""
     if url.startswith("ipc://") and url.isprintable() and 6 < len(url) <= LONGEST_PATH:
         return url
     return url if re.fullmatch(NAME, url) else with_port(url)

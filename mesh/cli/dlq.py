@@ -26,7 +26,7 @@ everything = click.option(
 of_queue = click.option(
     "--queue",
     metavar="NAME",
-    help="Select only dead letters of the queue NAME. Default: those of all origins.",
+    help="Select only dead letters of the queue NAME. Default: dead letters of all origins.",
 )
 
 
@@ -34,8 +34,8 @@ of_queue = click.option(
 def command() -> None:
     """List, replay and purge dead letters: accepted messages that could not be delivered.
 
-    The master refused the message, the message expired before the master answered, or no consumer of a queue
-    could process it.
+    A message becomes a dead letter if its master refuses it, if it expires before the master answers, or if
+    no consumer of a queue can process it.
     """
 
 

@@ -11,7 +11,11 @@ from mesh.printable import typed
 
 @click.command("erase")
 @click.argument("key", shell_complete=complete_topics)
-@options.domain
+@click.option(
+    "--domain",
+    metavar="NAME",
+    help="Erase the topic only in the domain NAME. Default: in every domain where the node knows it.",
+)
 @options.timeout
 @options.url
 def command(key: str, domain: str | None, timeout: float | None, url: str | None) -> int:
@@ -24,7 +28,8 @@ def command(key: str, domain: str | None, timeout: float | None, url: str | None
     if erased:
         print_data(erased)
     if not erased:
-        where = "in that domain" if domain else "without a domain; with one, give --domain"
+        unknown = "in any domain that this node knows. For another domain, give --domain"
+        where = "in that domain" if domain else unknown
         print_message(f"mesh: topic {key!r} does not exist {where}.")
         print_message(f"      To see its master:  mesh route {options.in_domain(domain)}{typed(key)}")
     else:

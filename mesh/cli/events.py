@@ -55,7 +55,7 @@ EventFields = dict[str, Any]
     "--since",
     metavar="TIME",
     help="Print what a node of this machine recorded since TIME, such as 90s, 2h, 3d or 2026-01-31T12:00, "
-    "also in earlier runs. Default: this run.",
+    "including earlier runs. Default: this run.",
 )
 @options.json_lines
 @options.url
@@ -154,7 +154,7 @@ def _so_far(m: sync.Client, after: int = 0, boot: int = 0) -> Iterator[EventFiel
 
 
 def _following(m: sync.Client) -> Iterator[EventFields]:
-    """Yield present and new events, also across restarts of the node."""
+    """Yield present and new events, even across restarts of the node."""
     last = boot = 0
     while True:
         try:

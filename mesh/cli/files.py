@@ -17,7 +17,7 @@ def config_file(given: str | None, environ: Mapping[str, str] = os.environ) -> P
     """Return the given path, else ./mesh.toml, else $XDG_CONFIG_HOME/mesh/mesh.toml, if they exist.
 
     `None` means that all settings have their defaults. Raises: BadConfig if another user could have written
-    ./mesh.toml, such as in /tmp.
+    ./mesh.toml, for example in /tmp.
     """
     if given is not None:
         return Path(given)

@@ -39,7 +39,7 @@ def places(given: Sequence[str]) -> list[str]:
     found = [_whole(text) for text in given] or [str(place) for place in usual() if _has_any(place)]
     if not found:
         raise LocalError(
-            "No snapshots exist yet: no node of yours on this machine has completed a segment.",
+            "No snapshots exist yet: none of your nodes on this machine has completed a segment.",
             hint="Start a node with `mesh up` and wait for ten seconds; or name a directory:  --from DIR",
             code=NONE,
         )

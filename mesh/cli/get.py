@@ -13,7 +13,7 @@ from mesh.client.message import Message
 
 @click.command("get")
 @click.argument("key", metavar="KEY|PATTERN", shell_complete=complete_topics)
-@options.domain
+@options.read_domain
 @options.raw
 @click.option("--fresh", is_flag=True, help="Ask the master even if a nearer node has the value.")
 @options.timeout

@@ -55,10 +55,10 @@ def command(
 @click.argument("name", metavar="NAME")
 @options.url
 def release(name: str, url: str | None) -> int:
-    """Release the inbox of client NAME at this node.
+    """Release the inboxes of the client NAME at the asked node.
 
-    An inbox belongs to the key that opened it first, as long as it has or expects messages. After a release
-    the inbox belongs to the key that opens it next. Exit code 1: the inbox belonged to no key.
+    An inbox belongs to the client key that opened it first, while it has or expects messages. After a release
+    it belongs to the key that opens it next. Exit code 1: the inbox belonged to no key.
     """
     with sync.connect(url) as m:
         released = m.call("inbox", release=name)["released"]

@@ -16,7 +16,7 @@ DURATIONS = ("uptime", "lag_p99", "lag_worst")
 @options.url
 @options.as_json
 def command(url: str | None, as_json: bool) -> None:
-    """Print a node and its counters since it started."""
+    """Print the asked node: its identity and process, its counters since the start, and its current sizes."""
     with sync.connect(url) as m:
         found = m.call("info")
     if as_json:

@@ -13,7 +13,7 @@ from mesh.cli import gathering, options, spark_child
 @click.option(
     "--batch",
     metavar="MIB",
-    help="Read MIB at a time; a smaller number takes less memory and more time. Default: 4096.",
+    help="Read MIB mebibytes at a time; a smaller number needs less memory but more time. Default: 4096.",
 )
 @options.as_json
 @gathering.master

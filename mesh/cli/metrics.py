@@ -23,7 +23,7 @@ from mesh.wire.replies import FaredRow, FaredRows, Info, QueueRows, read_result
 )
 @options.url
 def command(wants_token: bool, url: str | None) -> None:
-    """Print a node's metrics as text, as the /metrics of the node does, without those of its process.
+    """Print a node's metrics in the format of its /metrics endpoint, without the metrics of its process.
 
     \b
       mesh metrics | grep mesh_queue

@@ -16,7 +16,7 @@ from mesh.names import node_name
 
 @click.group("node")
 def command() -> None:
-    """Allow or deny nodes by name for the whole mesh. A node with the keys can choose another name."""
+    """Allow or deny nodes by name for the whole mesh. A denied node with the keys can take another name."""
 
 
 @command.command("allow")
@@ -27,7 +27,7 @@ def command() -> None:
 def allow(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:
     """Allow links to these nodes at every node.
 
-    This also applies where `links` allows only configured nodes, and ends a `deny`.
+    This applies even where `links` allows only configured nodes, and ends a `deny`.
     """
     _set(names, True, force, as_json, url)
 
@@ -40,7 +40,7 @@ def allow(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -
 def deny(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:
     """Deny links to these nodes at every node.
 
-    They send and receive no messages.
+    Denied nodes neither send nor receive messages.
     """
     _set(names, False, force, as_json, url)
 
@@ -51,7 +51,7 @@ def deny(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) ->
 @options.as_json
 @options.url
 def reset(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:
-    """Remove allow and deny: each node's configuration decides again."""
+    """Remove the `allow` or `deny` of these nodes: each node's configuration decides again."""
     _set(names, None, force, as_json, url)
 
 

@@ -62,6 +62,9 @@ keyed_mesh = click.option(
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 domain = click.option("--domain", metavar="NAME", help="Domain of the topic. Default: none.")
+read_domain = click.option(
+    "--domain", metavar="NAME", help="Only topics of the domain NAME. Default: topics of any domain."
+)
 file = click.option(
     "--file",
     type=click.File("rb"),

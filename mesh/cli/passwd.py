@@ -15,8 +15,9 @@ from mesh.password import SALT_BYTES, hashed
 def command() -> None:
     """Prompt for a password and print its hash, for `passwd` in [node] of a mesh.toml.
 
-    A node with a password accepts only peers and clients that send the password and have the keys of the
-    mesh. The password may also come from stdin.
+    Over the network, a node with a password accepts only peers and clients that send it and have the keys of
+    the mesh. Clients on its local socket and gateways of other sites need no password. Without a terminal,
+    the password is read from stdin.
     """
     if sys.stdin.isatty():
         passwd = click.prompt("password", hide_input=True, confirmation_prompt="again", err=True)

@@ -54,8 +54,8 @@ def add(address: str, url: str | None) -> None:
 def rm(who: str, url: str | None) -> int:
     """Make the asked node forget ADDRESS, or the addresses of the node NAME.
 
-    The key of that node that this user's clients saved is forgotten too: the clients accept the next key that
-    the node presents. Exit code 1: no such peer, or the address is in the configuration of the asked node.
+    This user's clients also forget the saved key of that node, and accept the next key that it presents.
+    Exit code 1: no such peer, or the address is in the configuration of the asked node.
     """
     written = spellings(who)
     if forget(state_dir(os.environ), who):

@@ -1,17 +1,16 @@
-"""`mesh queue`: declares queues, puts and takes messages, and shows their contents."""
+"""`mesh queue`: declares, lists and deletes queues. Their messages are in queue_messages.py."""
 
-import sys
 from collections.abc import Iterable
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 from msgspec import to_builtins
 
 from mesh import sync
-from mesh.cli import jobs, options
-from mesh.cli.completing import complete_nodes, complete_queues
+from mesh.cli import options
+from mesh.cli.completing import complete_nodes
 from mesh.cli.options import count, plainly, print_message, size, tell_json
-from mesh.cli.pub import lines_of
+from mesh.cli.queue_messages import name, peek, put, take
 from mesh.cli.table import tell_table
 from mesh.printable import harmless, typed
 from mesh.queues.declared.definition import MOST_ATTEMPTS, MOST_BYTES, MOST_COUNT, QueueTerms
@@ -22,13 +21,6 @@ NAME = "NAME"
 HEADER = ("READY", "OUT", "DELAYED", "SIZE", "CONSUMERS", "OLDEST", "IN/s", "DONE/s", "DEAD")
 DROPPED = ("DEAD", "DELAYED", "SIZE")  # dropped first on a narrow terminal
 DEFAULTS = QueueTerms()
-
-name = click.argument("name", shell_complete=complete_queues)
-selector = click.option(
-    "--selector",
-    metavar="EXPRESSION",
-    help="Take only messages that match, such as 'region == \"eu\" and priority > 5'. Default: all.",
-)
 
 
 @click.group("queue")
@@ -88,7 +80,7 @@ def command() -> None:
     "--redistribution",
     type=options.FiniteNumber(min=0),
     metavar="SECONDS",
-    help="Move messages that no consumer took for SECONDS to a node with a consumer. "
+    help="Move messages to a node with a matching consumer after SECONDS without one here. "
     f"Default: {DEFAULTS.redistribution:g}.",
 )
 @click.option("--policy", metavar="NAME", help="Use the redistribution plug-in NAME. Default: none.")
@@ -113,7 +105,11 @@ def create(name: str, as_json: bool, url: str | None, **terms: Any) -> None:
 
 
 @command.command("ls")
-@click.option("--parts", is_flag=True, help="Print a line for each node with messages or consumers.")
+@click.option(
+    "--parts",
+    is_flag=True,
+    help="Print a line for the asked node, and for each other node with messages or consumers.",
+)
 @options.as_json
 @options.url
 def ls(parts: bool, as_json: bool, url: str | None) -> int:
@@ -216,121 +212,8 @@ def _said(value: object) -> str:
     return "-" if value in (None, "") else str(value)
 
 
-@command.command("put")
-@name
-@click.argument("contents", nargs=-1, metavar="[CONTENT]...")
-@options.file
-@click.option("--key", default="", metavar="KEY", help="Key of the messages, for selectors. Default: none.")
-@click.option(
-    "--priority",
-    type=click.IntRange(0, 9),
-    default=5,
-    metavar="0-9",
-    help="Priority; the highest is delivered first. Default: 5.",
-)
-@click.option(
-    "--delay",
-    type=options.FiniteNumber(min=0),
-    default=0.0,
-    metavar="SECONDS",
-    help="Deliver after SECONDS. Default: 0.",
-)
-@click.option(
-    "--group",
-    default="",
-    metavar="NAME",
-    help="Message group, which goes to one consumer, in order. Default: none.",
-)
-@click.option("--transient", is_flag=True, help="Do not store on disk: the message is lost if the node ends.")
-@options.header
-@options.expiry
-@options.timeout
-@options.as_json
-@options.url
-def put(
-    name: str,
-    contents: tuple[str, ...],
-    file: BinaryIO | None,
-    transient: bool,
-    given: tuple[str, ...],
-    timeout: float | None,
-    as_json: bool,
-    url: str | None,
-    **how: Any,
-) -> None:
-    """Put messages into the queue NAME.
-
-    Each CONTENT is a message, or each line of a file or of stdin, in order. The command waits until all
-    messages are stored, and prints their number. The first refused message ends the command.
-    """
-    if contents and file is not None:
-        raise click.UsageError("Give either CONTENT or --file, not both.")
-    source = file or sys.stdin.buffer
-    if not contents and source.isatty():
-        print_message("each line is a message; Ctrl-D ends")
-    what = [text.encode(errors="surrogateescape") for text in contents] or lines_of(source)
-    with sync.connect(url, **options.limits(timeout)) as m:
-        options.tell_of_connection(m)
-        done = m.queue(name).put_many(what, headers=options.headers(given), persistent=not transient, **how)
-    if as_json:
-        tell_json({"put": done})
-    else:
-        print_message(f"put {count(done, 'message')} into {name}")
-
-
-@command.command("take")
-@name
-@options.most
-@click.option(
-    "--timeout",
-    type=options.FiniteNumber(min=0),
-    metavar="SECONDS",
-    help="End after SECONDS without a message. Default: never.",
-)
-@selector
-@options.raw
-@options.json_lines
-@options.url
-def take(
-    name: str,
-    most: int | None,
-    timeout: float | None,
-    selector: str | None,
-    raw: bool,
-    as_json: bool,
-    url: str | None,
-) -> int:
-    """Print messages of the queue NAME as they arrive, until Ctrl-C. A printed message is acknowledged.
-
-    Messages that were not printed return to the queue. Exit code 1: no message was printed.
-    """
-    with sync.connect(url) as m:
-        options.tell_of_connection(m)
-        with m.queue(name).consume(selector=selector, prefetch=jobs.ahead(most)) as taken:
-            print_message(f"consuming {name}")
-            return 0 if jobs.tell(taken, jobs.line_of(raw, as_json), most, timeout) else 1
-
-
-@command.command("peek")
-@name
-@click.option(
-    "--count",
-    "most",
-    type=click.IntRange(1, 100),
-    default=10,
-    metavar="N",
-    help="Print at most N messages. Default: 10.",
-)
-@options.raw
-@options.json_lines
-@options.url
-def peek(name: str, most: int, raw: bool, as_json: bool, url: str | None) -> int:
-    """Print the next messages of the queue NAME without removing them. Exit code 1: no message is ready."""
-    with sync.connect(url) as m:
-        found = m.queue(name).peek(most)
-    sys.stdout.buffer.write(b"".join(map(jobs.line_of(raw, as_json), found)))
-    sys.stdout.buffer.flush()
-    return 0 if found else 1
+for each in (put, take, peek):
+    command.add_command(each)
 
 
 @command.command("purge")

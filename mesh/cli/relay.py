@@ -141,8 +141,8 @@ def sync_site(site: str, as_json: bool, url: str | None) -> int:
     """Send SITE the newer retained values of its topics.
 
     A value is sent if its topic is forwarded to SITE and SITE has no newer value. Every master sends its
-    values as soon as SITE is reachable, and starts again after a restart. Event `site` reports when a master
-    is done. Exit code 1: a node did not confirm.
+    values as soon as SITE is reachable, and starts again after a restart. The event `site` reports when a
+    master is done. Exit code 1: a node did not confirm.
     """
     with sync.connect(url) as m:
         found = read_result(SiteSync, m.call("site_sync", site=node_name(site)))

@@ -64,8 +64,8 @@ def command(
     text; SIGNAL_9 if the command was killed, TIMED_OUT if it took too long. The environment of the command
     has MESH_ADDRESS and MESH_SENDER.
 
-    Without --shell, COMMAND is split into words as by a shell, but nothing is expanded. After Ctrl-C running
-    commands may end; a second Ctrl-C kills them. Stderr shows "serving" when others can find the service.
+    Without --shell, COMMAND is split into words as by a shell, but nothing is expanded. After Ctrl-C, running
+    commands may finish; a second Ctrl-C kills them. Stderr shows "serving" when others can find the service.
     """
     answering = ReplyCommand(words(typed, shell), seconds("timeout", timeout))
     asyncio.run(_serve(url, client, address, local, concurrency, answering))

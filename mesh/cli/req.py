@@ -36,7 +36,7 @@ PATIENCE, PATIENCE_ALL = 5.0, 1.0  # s
 @click.option("--local", is_flag=True, help="Send only to servers at the asked node.")
 @options.header
 @click.option(
-    "--raw", is_flag=True, help="Print replies byte for byte, also on a terminal; with --all, add newlines."
+    "--raw", is_flag=True, help="Print replies byte for byte, even on a terminal; with --all, add newlines."
 )
 @click.option(
     "--json", "as_json", is_flag=True, help="Print replies as JSON; with --all, one object per line."

@@ -37,7 +37,7 @@ def command(key: str, domain: str | None, to: str, node: str, as_json: bool, url
     For an address, such as --to calc/add, each node that serves it has a line, the next destinations first.
     SERVERS: number of servers at that node; UNDER WAY: requests from the asked node that no server has begun;
     BEGUN IN: recent time until a server began a request. Exit code 1: the address has no server. For another
-    site, such as --to /site/NYC/calc/add: whether the message would go to that site.
+    site, such as --to /site/NYC/calc/add, the command shows whether the message would go to that site.
     """
     if not (key or domain or to):
         raise click.UsageError("Give KEY, --domain or --to.")

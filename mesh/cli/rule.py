@@ -75,7 +75,7 @@ def command() -> None:
     type=click.IntRange(0, 15),
     default=0,
     metavar="N",
-    help="Number of hops from NODE to the master. Default: 0, NODE is the master.",
+    help="Number of hops from NODE to the master. Default: 0 (NODE is the master).",
 )
 @click.option("--refid", metavar="NODE", default="", help="With --stratum: the next hop to the master.")
 @click.option("--add", is_flag=True, help="Add to the mesh-wide rules of the node instead of replacing them.")
@@ -155,8 +155,8 @@ def rm(nodes: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> i
 def ls(as_json: bool, url: str | None) -> None:
     """List the rules that a node applies.
 
-    Rules are set for the whole mesh, or in the file of the asked node. Mesh-wide rules of a node set aside
-    its rules in files.
+    Rules are set for the whole mesh, or in the file of the asked node. Mesh-wide rules of a node override its
+    rules in files.
     """
     with sync.connect(url) as m:
         found = shared.told(m)

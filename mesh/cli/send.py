@@ -53,8 +53,8 @@ def command(  # noqa: PLR0913
     /node/heron/client/joe. Without /node/heron, --domain selects the node, by default the asked node. The
     prefix /site/NYC addresses a client in another site.
 
-    A message to an address, such as calc/add, goes to one of its servers (see `mesh req`). It cannot have
-    --domain, --force-queuing or --persistent.
+    A message to an address, such as calc/add, goes to one of its servers (see `mesh req`). Such a message
+    cannot have --domain, --force-queuing or --persistent.
     """
     if content is not None and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")

@@ -25,7 +25,7 @@ for_all = click.option(
     "--system",
     "is_system",
     is_flag=True,
-    help="Use the service manager of the system, as root. Default: that of this user.",
+    help="Use the service manager of the system, as root. Default: the service manager of this user.",
 )
 name = click.option("--id", "node", metavar="NAME", help="Name of the node. Default: the host's name.")
 
@@ -50,7 +50,7 @@ def command() -> None:
 )
 @click.option("--dry-run", is_flag=True, help="Print the unit without installing it.")
 def install(node: str | None, is_system: bool, user: str, config: str | None, dry_run: bool) -> None:
-    """Install and start the unit of a node, which also starts at boot (--system) or at this user's login."""
+    """Install and start the unit of a node. It also starts at boot (--system), or when this user logs in."""
     file = config_file(config)
     settings = load(file, os.environ, {"node.id": node})  # fails here instead of in a log
     node = settings.node.id or next(names_for(socket.gethostname()))

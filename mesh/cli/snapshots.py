@@ -60,7 +60,7 @@ def ls(given: tuple[str, ...], as_json: bool) -> None:
     \b
     OLDEST, NEWEST  the hour in UTC
     INGESTED        segments that are in a history; SYNCED: segments that were copied
-    UNREAD          neither; a node with too many of them deletes the oldest
+    UNREAD          segments that are neither; if a node has too many, it deletes the oldest
     """
     kept = [it for place in _places(given) for it in _kept(place)]
     if as_json:

@@ -17,7 +17,7 @@ from mesh.routing.overflow import Overflow
 
 @click.command("sub")
 @click.argument("key", metavar="KEY|PATTERN", shell_complete=complete_topics)
-@options.domain
+@options.read_domain
 @options.most
 @options.wait
 @click.option("--no-initial", is_flag=True, help="Skip the retained values.")
@@ -151,4 +151,4 @@ def _print(
         if subscription.dropped > dropped:
             new, dropped = subscription.dropped - dropped, subscription.dropped
             why = "this client is too slow, or a link with another site had no room"
-            print_message(f"dropped {count(new, 'message')} ({dropped:,} in all): {why}")
+            print_message(f"dropped {count(new, 'message')} ({dropped:,} in total): {why}")

@@ -7,7 +7,7 @@ SECTIONS = {
         "drain": "Move queued messages to other nodes.",
         "ls": "List the nodes.",
         "top": "Show all nodes and their load, live.",
-        "info": "Print a node and its counters.",
+        "info": "Print a node's identity and counters.",
         "events": "Print events of the mesh.",
         "log": "Set the log levels of a node.",
         "check": "Check a node's health, for monitoring.",

@@ -81,7 +81,7 @@ def node(name: str, timeout: float | None, as_json: bool, url: str | None) -> in
 def queue(
     name: str, empty: bool, consumer: bool, timeout: float | None, as_json: bool, url: str | None
 ) -> int:
-    """Wait until the queue NAME is declared; with --empty or --consumer, also for that condition.
+    """Wait until the queue NAME is declared and, with --empty or --consumer, meets that condition.
 
     A queue does not count as empty while a node that may hold messages of the queue does not answer.
     """

@@ -67,10 +67,10 @@ def show(as_json: bool, url: str | None) -> None:
 @command.command("clear")
 @options.url
 def clear(url: str | None) -> None:
-    """Clear the weights in the whole mesh: all nodes count the same."""
+    """Clear the weights in the whole mesh, so that all nodes count equally."""
     with sync.connect(url) as m:
         m.call("weights", clear=True)
-    print_message("the weights were cleared: all nodes count the same, everywhere in a moment")
+    print_message("the weights were cleared: all nodes count equally, everywhere in a moment")
 
 
 @command.command("learn", context_settings={"ignore_unknown_options": True}, add_help_option=False)
@@ -87,11 +87,11 @@ def remarks(found: dict[str, Any]) -> list[str]:
     said = []
     if not found["weights"]:
         cleared = f", since they were cleared by {found['by']}" if found["stamp"] else ""
-        said.append(f"no weights: all nodes count the same{cleared}")
+        said.append(f"no weights: all nodes count equally{cleared}")
     else:
         until = _moment(found["expires"])
         ends = (
-            f"expired at {until}: all nodes count the same" if found["expired"] else f"in force until {until}"
+            f"expired at {until}: all nodes count equally" if found["expired"] else f"in force until {until}"
         )
         said.append(f"{ends}; computed at {_moment(found['made'])}, applied by {found['by']}")
     if found["behind"]:

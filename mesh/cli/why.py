@@ -23,8 +23,8 @@ HINTS = 3  # hints to print
 def command() -> None:
     """Explain why something does not arrive, or where it waits.
 
-    All reachable nodes report what they know; nothing is sent. A line with ! is a cause, and one with ? may
-    be one. Other lines describe the state. Exit code 0: no cause was found; 1: there is a cause.
+    All reachable nodes report what they know; no message is published. A line with ! is a cause, and a line
+    with ? may be one. Other lines describe the state. Exit code 0: no cause was found; 1: there is a cause.
     """
 
 
@@ -33,7 +33,7 @@ def command() -> None:
 @options.as_json
 @options.url
 def node(name: str, as_json: bool, url: str | None) -> int:
-    """Print why the node NAME is reachable, or why not."""
+    """Print why the node NAME is reachable or unreachable."""
     return _tell("node", name, None, as_json, url)
 
 
@@ -88,7 +88,10 @@ def site(name: str, as_json: bool, url: str | None) -> int:
 @options.as_json
 @options.url
 def queue(name: str, as_json: bool, url: str | None) -> int:
-    """Print why messages are in the queue NAME, at each node. Exit code 1: a cause, or an empty queue."""
+    """Print why messages are in the queue NAME, at each node.
+
+    Exit code 1: a cause was found, or the queue is empty.
+    """
     check_text(name, "queue", len(name), BadKey)  # the node reports a text that is too long
     with sync.connect(url) as m:
         found = read_result(QueueWhy, m.call("queue_why", name=name))

@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self, Unpack
 
+from mesh.client.asking import Asking
+from mesh.client.connected import Connected
 from mesh.client.events import Event
 from mesh.client.find import find_node
+from mesh.client.handler import Handlers
+from mesh.client.handling import Handling
 from mesh.client.later import Later
-from mesh.client.like import making
+from mesh.client.like import shows_options
 from mesh.client.offering import Offering
+from mesh.client.options import ConnectOptions
+from mesh.client.publishing import Publishing
 from mesh.client.queue import Queueing
 from mesh.client.requesting import Requesting
+from mesh.client.retained_values import RetainedValues
 from mesh.client.sending import SendingVerbs
+from mesh.client.subscribing import Subscribing
 from mesh.errors import MeshError, NodeNotFound
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 
 
-class Client(SendingVerbs, Requesting, Queueing, Offering, Later):
+# Each base has the calls of one feature, and derives from Posting alone.
+class Client(
+    Publishing,
+    RetainedValues,
+    Subscribing,
+    Handling,
+    SendingVerbs,
+    Requesting,
+    Offering,
+    Queueing,
+    Asking,
+    Later,
+):
     """A session at a node, created by `mesh.connect` and used as an asynchronous context manager.
 
     All calls must come from the event loop in which the client was opened.
@@ -26,6 +46,11 @@ class Client(SendingVerbs, Requesting, Queueing, Offering, Later):
         async with mesh.connect() as m:
             await m.publish("sensors/kitchen/temp", 21.5)
     """
+
+    @shows_options(Connected.__init__)
+    def __init__(self, address: str | None = None, **options: Unpack[ConnectOptions]) -> None:
+        super().__init__(address, **options)
+        self._handlers = Handlers()
 
     async def __aenter__(self) -> Self:
         if (found := await self._elsewhere()) is not None:
@@ -55,8 +80,8 @@ class Client(SendingVerbs, Requesting, Queueing, Offering, Later):
         return None
 
 
-@making(Client.__init__)
-def connect(*args: Any, **options: Any) -> Client:
+@shows_options(Connected.__init__)
+def connect(address: str | None = None, **options: Unpack[ConnectOptions]) -> Client:
     """Create a client of the node at `address`, to be used as a context manager.
 
     Args:
@@ -84,7 +109,7 @@ def connect(*args: Any, **options: Any) -> Client:
         async with mesh.connect("heron", client="joe", timeout=10) as m:
             print(m.name)
     """
-    return Client(*args, **options)
+    return Client(address, **options)
 
 
 __all__ = ["Client", "Event", "MeshError", "connect"]

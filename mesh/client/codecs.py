@@ -70,7 +70,7 @@ class Codec(Protocol):
             type: The type that the reader expects, or `Any`.
 
         Raises:
-            Exception: The content is no such value. The caller gets BadContent.
+            Exception: The content has no value of that type. The caller gets BadContent.
         """
         ...
 

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Never, ParamSpec, Self, TypeVar
 
 from mesh.client.arguments import environment, seconds, text, whole, yes_or_no
 from mesh.client.codecs import Codec, codec_of
@@ -15,6 +15,8 @@ from mesh.client.core.client import ClientCore
 from mesh.client.events import Event, Followers
 from mesh.client.forgotten import closed_in_the_end
 from mesh.client.oneloop import NotCopied, check_asyncio, check_loop, not_open
+from mesh.client.options import ConnectOptions, unknown_option
+from mesh.client.pages import goes_on, joined
 from mesh.client.shell import Shell
 from mesh.client.way import NodeAddress
 from mesh.errors import Closed, MeshTimeout, NodeNotFound
@@ -54,7 +56,10 @@ class Connected(NotCopied):
         codec: Codec | str = "json",
         patience: float | None = None,
         tracing: bool = False,
+        **unknown: Never,
     ) -> None:
+        if unknown:
+            raise unknown_option(unknown, ConnectOptions)
         self._tracer: Tracer | None = None
         if yes_or_no("tracing", tracing):
             from mesh.client.tracing import Tracer  # imports OpenTelemetry, which is optional
@@ -162,6 +167,33 @@ class Connected(NotCopied):
         check_loop(self._shell.loop)
         return self._events.follow()
 
+    # --- calls of the node ------------------------------------------------------------------------------
+
+    async def call(self, /, verb: str, **arguments: Any) -> Any:
+        """Return the raw reply of the node to a verb of docs/wire.md, such as "peers" or "down".
+
+        A long list is fetched page by page, unless `after` or `limit` select one page. Prefer `nodes` and
+        `info`, which return types.
+
+        Args:
+            verb: The name of the verb.
+            arguments: The arguments of the verb, as docs/wire.md lists them.
+
+        Raises:
+            MeshError: The node refused the call; `code` says why.
+            MeshTimeout: No reply within the client's patience.
+
+        Example:
+            peers = await m.call("peers")
+        """
+        value = await self._called(verb, arguments)
+        is_one_page = not {"after", "limit"}.isdisjoint(arguments)
+        while not is_one_page and goes_on(value):
+            value = joined(value, await self._called(verb, {**arguments, "after": goes_on(value)}))
+        if not is_one_page and isinstance(value, dict) and value.get("next") == "":
+            del value["next"]
+        return value
+
     # --- for subclasses -----------------------------------------------------------------------------------
 
     def _now(self) -> ClientCore:
@@ -213,6 +245,9 @@ class Connected(NotCopied):
     async def _call_value(self, make: Callable[[int], Command]) -> Any:
         parts = await self._call_node(make)
         return parts[-1][0]
+
+    async def _called(self, verb: str, arguments: dict[str, Any]) -> Any:
+        return await self._within(None, self._call_value, lambda request: Call(request, verb, arguments))
 
     async def _queue_asked(self, what: Ask) -> list[ReplyPart]:
         self._now().check_queues()

@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 class Consumer(Generic[T]):
-    """A consumer of one queue: `async for job in consumer`, or `.batches()`; also in several tasks at once.
+    """A consumer of one queue: `async for job in consumer`, or `.batches()`, in one task or in several.
 
     A context manager: inside it, messages of the queue are delivered here and stay with this consumer until
     they are settled or their lease is over. A consumer survives the loss of its node, and keeps its messages
@@ -99,7 +99,7 @@ class Consumer(Generic[T]):
     async def ack(self, deliveries: Iterable[Delivery[Any]]) -> None:
         """Acknowledge several deliveries at once.
 
-        If some are no longer this consumer's, the others are acknowledged all the same.
+        If some are no longer this consumer's, the others are acknowledged anyway.
 
         Args:
             deliveries: Unsettled deliveries of this consumer.

@@ -74,7 +74,7 @@ class Followers:
         self._is_over = False
 
     def follow(self) -> Following:
-        """Return an iterator over later events; it ends at once if the client is closed."""
+        """Return an iterator over later events; it ends immediately if the client is closed."""
         following = Following()
         self._all.add(following)
         if self._is_over:

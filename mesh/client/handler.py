@@ -6,15 +6,18 @@ import asyncio
 import inspect
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from typing import Any, Protocol
 
 from mesh.client.message import Message
+from mesh.client.request import Request
 from mesh.client.subscription import Subscription
-from mesh.errors import BadContent, BadType, shown
+from mesh.errors import BadContent, BadQuery, BadType, shown
 from mesh.printable import harmless
 
 log = logging.getLogger("mesh.client")
+
+MOST = 1000  # messages in one handler at a time
 
 Function = Callable[[Message[Any]], Any]
 
@@ -123,6 +126,47 @@ class TopicHandler:
         if stop_on_error:
             raise error
         log.error("%s failed with %s (%s)", self._name, harmless(message.key), message.id, exc_info=error)
+
+
+class Handlers:
+    """The handlers of one client, which run together.
+
+    `handed` returns a request as a function of a service receives it; mesh.sync replaces it.
+    """
+
+    handed: Callable[[Request[Any]], Any]
+
+    def __init__(self) -> None:
+        self.all: list[Handler] = []
+        self.are_running = False
+        self.handed = lambda request: request
+
+    def check(self, function: object, above: str) -> None:
+        """Raise BadType for an unsuitable function, and BadQuery while the handlers run."""
+        check_function(function, above)
+        if self.are_running:
+            raise BadQuery("The handlers are already running.", hint="Add one before run() or running().")
+
+    def add(self, handler: Handler) -> None:
+        self.all.append(handler)
+
+    async def run(self, client: object, stop_on_error: bool, ready: Callable[[], None]) -> None:
+        """Run the handlers until their sources end, and call `ready` when all are subscribed."""
+        if self.are_running or not self.all:
+            what = "The handlers are already running." if self.are_running else "No handler was registered."
+            raise BadQuery(
+                what,
+                hint='Put @m.on("sensors/#") or @m.service("calc/add") above a function, then '
+                "call run() once.",
+            )
+        self.are_running = True
+        try:
+            async with AsyncExitStack() as stack:
+                working = [(h, await stack.enter_async_context(h.open(client))) for h in self.all]
+                ready()
+                await work_all(working, stop_on_error)
+        finally:
+            self.are_running = False
 
 
 async def work_all(handlers: list[tuple[Handler, Any]], stop_on_error: bool) -> None:

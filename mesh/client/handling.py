@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from mesh.client.arguments import whole, yes_or_no
-from mesh.client.asking import Asking
+from mesh.client.connected import Connected
 from mesh.client.core.intake import Terms
 from mesh.client.core.subscriptions import topics_of
-from mesh.client.handler import Function, Handler, TopicHandler, check_function, work_all
-from mesh.client.like import like
+from mesh.client.handler import MOST, Function, Handlers, TopicHandler
 from mesh.client.message import Message, T
-from mesh.client.subscribing import check_terms_of_member
+from mesh.client.posting import Posting
+from mesh.client.subscribing import check_terms_of_member, member_of, subscription_of
 from mesh.client.subscription import Subscription
-from mesh.errors import BadQuery
-
-MOST = 1000  # messages in one handler at a time
 
 
-class Handling(Asking):
+class Handling(Posting):
     """The calls for functions that handle each message."""
 
-    @like(Asking.__init__)
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._handlers: list[Handler] = []
-        self._are_running = False
+    _handlers: Handlers
 
     def on(
         self,
@@ -67,24 +60,21 @@ class Handling(Asking):
         if group is not None:
             check_terms_of_member(initial, overflow, "a member of a group")
 
-        def subscribe(client: Asking) -> Subscription[Any]:
+        def subscribe(client: Connected) -> Subscription[Any]:
             if group is not None:
-                return client._member(group, asked, max_queue, type)
-            return client._subscription(client._core.subscriptions.make_several(asked, initial, terms), type)
+                return member_of(client, group, asked, max_queue, type)
+            return subscription_of(
+                client, client._core.subscriptions.make_several(asked, initial, terms), type
+            )
 
         subscribe(self)  # raises errors in the arguments now
 
         def take(function: Function) -> Function:
-            self._check_function(function, '@m.on("sensors/#")')
-            self._handlers.append(TopicHandler(function, subscribe, most))
+            self._handlers.check(function, '@m.on("sensors/#")')
+            self._handlers.add(TopicHandler(function, subscribe, most))
             return function
 
         return take
-
-    def _check_function(self, function: Any, above: str) -> None:
-        check_function(function, above)
-        if self._are_running:
-            raise BadQuery("The handlers are already running.", hint="Add one before run() or running().")
 
     async def run(self, *, stop_on_error: bool = False) -> None:
         """Run the handlers until the call is cancelled or the client is closed.
@@ -97,7 +87,7 @@ class Handling(Asking):
             BadQuery: There is no handler, or the handlers already run.
             MeshError: The error of a subscription or service that failed.
         """
-        await self._run(yes_or_no("stop_on_error", stop_on_error), lambda: None)
+        await self._run_handlers(yes_or_no("stop_on_error", stop_on_error), lambda: None)
 
     @asynccontextmanager
     async def running(self, *, stop_on_error: bool = False) -> AsyncIterator[None]:
@@ -117,7 +107,7 @@ class Handling(Asking):
                 await asyncio.sleep(60)
         """
         ready = asyncio.Event()
-        task = asyncio.create_task(self._run(yes_or_no("stop_on_error", stop_on_error), ready.set))
+        task = asyncio.create_task(self._run_handlers(yes_or_no("stop_on_error", stop_on_error), ready.set))
         task.add_done_callback(lambda _: ready.set())
         try:
             await ready.wait()
@@ -132,24 +122,9 @@ class Handling(Asking):
         if error is not None:
             raise error
 
-    async def _run(self, stop_on_error: bool, ready: Callable[[], None]) -> None:
-        """Run the handlers as `run` does, and call `ready` when all are subscribed."""
+    async def _run_handlers(self, stop_on_error: bool, ready: Callable[[], None]) -> None:
         self._now()
-        if self._are_running or not self._handlers:
-            what = "The handlers are already running." if self._are_running else "No handler was registered."
-            raise BadQuery(
-                what,
-                hint='Put @m.on("sensors/#") or @m.service("calc/add") above a function, then '
-                "call run() once.",
-            )
-        self._are_running = True
-        try:
-            async with AsyncExitStack() as stack:
-                working = [(h, await stack.enter_async_context(h.open(self))) for h in self._handlers]
-                ready()
-                await work_all(working, stop_on_error)
-        finally:
-            self._are_running = False
+        await self._handlers.run(self, stop_on_error, ready)
 
 
 @contextmanager

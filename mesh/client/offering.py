@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from mesh.client.arguments import whole, yes_or_no
 from mesh.client.content import address_of
-from mesh.client.handling import MOST, Handling
+from mesh.client.handler import MOST, Handlers
 from mesh.client.message import T
+from mesh.client.posting import Posting
 from mesh.client.reading import ContentReader, reader_of
 from mesh.client.registrations import Registrations
-from mesh.client.request import Request
 from mesh.client.service import Service
 from mesh.client.servicefunction import ServiceFunction
 from mesh.client.signature import reading_of
@@ -21,8 +21,10 @@ PREFETCH = 10_000  # limit of a service's prefetch
 AHEAD = 4  # prefetch per concurrent call of a function
 
 
-class Offering(Handling):
+class Offering(Posting):
     """The calls that serve an address, in a loop or by a function."""
+
+    _handlers: Handlers
 
     def serve(
         self, address: str, *, type: type[T] | None = None, local_only: bool = False, prefetch: int = 64
@@ -91,16 +93,12 @@ class Offering(Handling):
             return client._service(to, None, local_only, AHEAD * most)
 
         def take(function: F) -> F:
-            self._check_function(function, f'@m.service("{to}")')
-            reading = reading_of(function, self._codec, self._handed)
-            self._handlers.append(ServiceFunction(function, reading, serve, most, self._tracer))
+            self._handlers.check(function, f'@m.service("{to}")')
+            reading = reading_of(function, self._codec, self._handlers.handed)
+            self._handlers.add(ServiceFunction(function, reading, serve, most, self._tracer))
             return function
 
         return take
-
-    def _handed(self, request: Request[Any]) -> Request[Any]:
-        """Return the request as a function receives it; mesh.sync replaces this."""
-        return request
 
     def registrations(self, address: str) -> Registrations:
         """Watch which nodes serve an address.

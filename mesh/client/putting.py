@@ -6,15 +6,16 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
-from typing import Any
+from typing import Never, Unpack
 
 from mesh.client.arguments import several, whole
 from mesh.client.codecs import Codec
 from mesh.client.content import Content, Headings, Prepared
 from mesh.client.core.publisher import TOGETHER, PutTerms
 from mesh.client.delivery import milliseconds
-from mesh.client.like import like
-from mesh.client.publishing import Publishing
+from mesh.client.like import shows_options
+from mesh.client.options import PutOptions, unknown_option
+from mesh.client.posting import Posting
 from mesh.client.receipt import Receipt
 from mesh.errors import BadArgument, MeshError, WouldBlock
 from mesh.names import PUTS, check_taken
@@ -28,11 +29,11 @@ PutNumbers = list[tuple[int, int]]  # first and last number of each range
 class Putting:
     """The calls that put messages into a queue."""
 
-    def __init__(self, client: Publishing, name: str) -> None:
+    def __init__(self, client: Posting, name: str) -> None:
         self._client, self._name = client, check_taken(name)
         self._to = PUTS + self._name
 
-    async def put(
+    def _prepared(
         self,
         content: Content,
         *,
@@ -44,7 +45,23 @@ class Putting:
         group: str = "",
         persistent: bool = True,
         codec: Codec | str | None = None,
-        timeout: float | None = None,
+        **unknown: Never,
+    ) -> tuple[Prepared, PutTerms]:
+        """Return a message and its queue terms in the form that the publisher takes; for any thread."""
+        if unknown:
+            raise unknown_option(unknown, PutOptions)
+        if key != "":
+            check_key(key)
+        check_text(group, "group", PUT_GROUP, BadArgument)
+        how = whole("priority", priority, 0, 9), milliseconds("delay", delay, zero=True), group
+        message = self._client._prepared(
+            self._to, content, headers=headers, expiry=expiry, persistent=persistent, codec=codec
+        )
+        return (key, message[1], self._to, *message[3:]), () if how == USUAL else how
+
+    @shows_options(_prepared)
+    async def put(
+        self, content: Content, *, timeout: float | None = None, **options: Unpack[PutOptions]
     ) -> Published:
         """Put a message into the queue, and wait until the queue has it, on disk if `persistent`.
 
@@ -71,17 +88,7 @@ class Putting:
         Example:
             await m.queue("jobs").put({"order": 7}, priority=9)
         """
-        message, how = self._prepared(
-            content,
-            key=key,
-            headers=headers,
-            priority=priority,
-            expiry=expiry,
-            delay=delay,
-            group=group,
-            persistent=persistent,
-            codec=codec,
-        )
+        message, how = self._prepared(content, **options)
         self._client._now().check_queues()
         return await self._client._sending(timeout, self._put, message, how)
 
@@ -89,31 +96,8 @@ class Putting:
         sent.append(await self._posted_when_room(message, how))
         return await sent[0]
 
-    def _prepared(
-        self,
-        content: Content,
-        *,
-        key: str = "",
-        headers: Headings = None,
-        priority: int = 5,
-        expiry: float | None = None,
-        delay: float = 0.0,
-        group: str = "",
-        persistent: bool = True,
-        codec: Codec | str | None = None,
-    ) -> tuple[Prepared, PutTerms]:
-        """Return a message and its queue terms in the form that the publisher takes; for any thread."""
-        if key != "":
-            check_key(key)
-        check_text(group, "group", PUT_GROUP, BadArgument)
-        how = whole("priority", priority, 0, 9), milliseconds("delay", delay, zero=True), group
-        message = self._client._prepared(
-            self._to, content, headers=headers, expiry=expiry, persistent=persistent, codec=codec
-        )
-        return (key, message[1], self._to, *message[3:]), () if how == USUAL else how
-
-    @like(_prepared)
-    def post(self, content: Content, **options: Any) -> Receipt:
+    @shows_options(_prepared)
+    def post(self, content: Content, **options: Unpack[PutOptions]) -> Receipt:
         """Put a message without waiting for its answer.
 
         Await the receipt, or `flush()` of the client, to get the outcome.
@@ -156,19 +140,9 @@ class Putting:
             except WouldBlock:
                 await self._client._room()
 
+    @shows_options(_prepared)
     async def put_many(
-        self,
-        contents: Iterable[Content],
-        *,
-        key: str = "",
-        headers: Headings = None,
-        priority: int = 5,
-        expiry: float | None = None,
-        delay: float = 0.0,
-        group: str = "",
-        persistent: bool = True,
-        codec: Codec | str | None = None,
-        timeout: float | None = None,
+        self, contents: Iterable[Content], *, timeout: float | None = None, **options: Unpack[PutOptions]
     ) -> int:
         """Put several messages in order, and wait until the queue has them.
 
@@ -196,16 +170,6 @@ class Putting:
             await q.put_many([b"job 1", b"job 2"])
         """
         several(contents, "put")
-        options: dict[str, Any] = {
-            "key": key,
-            "headers": headers,
-            "priority": priority,
-            "expiry": expiry,
-            "delay": delay,
-            "group": group,
-            "persistent": persistent,
-            "codec": codec,
-        }
         self._prepared(b"", **options)  # raises errors in the options first
         self._client._now().check_queues()
         numbers: PutNumbers = []
@@ -220,9 +184,7 @@ class Putting:
         told.what = f"{messages(put)} {'was' if put == 1 else 'were'} put, then: {error.what}"
         return told
 
-    async def _put_all(
-        self, contents: Iterable[Content], options: dict[str, Any], numbers: PutNumbers
-    ) -> None:
+    async def _put_all(self, contents: Iterable[Content], options: PutOptions, numbers: PutNumbers) -> None:
         try:
             for turn, some in enumerate(in_parts(contents)):
                 await self._put_some(some, options, numbers)
@@ -250,9 +212,7 @@ class Putting:
         if (error := publisher.verdicts.first_refusal(self._to, numbers)) is not None:
             raise error
 
-    async def _put_some(
-        self, contents: Sequence[Content], options: dict[str, Any], numbers: PutNumbers
-    ) -> None:
+    async def _put_some(self, contents: Sequence[Content], options: PutOptions, numbers: PutNumbers) -> None:
         publisher = self._client._publisher
         plain = [content for content in contents if type(content) is bytes]
         if len(plain) < len(contents) or max(map(len, plain), default=0) > publisher.max_content:

@@ -12,7 +12,7 @@ from mesh.client.consumer import Consumer
 from mesh.client.core.calls import ReplyPart
 from mesh.client.delivery import Delivery, QueuedMessage, milliseconds
 from mesh.client.message import Batch, T
-from mesh.client.publishing import Publishing
+from mesh.client.posting import Posting
 from mesh.client.putting import Putting
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
 from mesh.errors import LocalError
@@ -47,7 +47,7 @@ class Queue(Putting):
         await q.put(b"job 1")
     """
 
-    def __init__(self, client: Publishing, name: str) -> None:
+    def __init__(self, client: Posting, name: str) -> None:
         """Create a handle; the node is not contacted yet. Raises: BadName."""
         super().__init__(client, name)
 
@@ -305,7 +305,7 @@ class Queue(Putting):
         return taken
 
 
-class Queueing(Publishing):
+class Queueing(Posting):
     """The call that returns a queue."""
 
     def queue(self, name: str) -> Queue:

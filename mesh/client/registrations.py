@@ -43,7 +43,7 @@ class Registrations:
         return news
 
     async def aclose(self) -> None:
-        """Stop watching. Dropping the iterator does the same."""
+        """Stop watching, as does dropping the iterator."""
         if self._shell.is_open:
             self._shell.now().watches.leave(self._address, self._watching)
         if self._watching.error is None:

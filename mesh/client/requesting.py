@@ -12,7 +12,7 @@ from mesh.client.core.gathered import Gathered
 from mesh.client.core.requests import One
 from mesh.client.gathering import Gathering
 from mesh.client.message import Message, T, TypedMessage
-from mesh.client.publishing import Publishing
+from mesh.client.posting import Posting
 from mesh.client.reading import reader_of
 from mesh.errors import HandlerLost, MeshTimeout, WouldBlock
 from mesh.wire.envelope import EVERY, LOCAL_ONLY, REQUEST
@@ -20,7 +20,7 @@ from mesh.wire.envelope import EVERY, LOCAL_ONLY, REQUEST
 MOST = 1_000_000  # replies of one `gather`
 
 
-class Requesting(Publishing):
+class Requesting(Posting):
     """The calls that request replies."""
 
     async def request(
@@ -166,5 +166,5 @@ class Requesting(Publishing):
         except TimeoutError:
             if not clock.expired():
                 raise
-            what = f"The request to {to} could not be sent in time: too many messages are unanswered."
-            raise MeshTimeout(what, hint="The request was not sent.") from None
+            what = f"The request to {to} was not sent in time: too many messages were still unanswered."
+            raise MeshTimeout(what, hint="Send fewer at a time, or pass a longer timeout=.") from None

@@ -14,55 +14,54 @@ from mesh.wire.commands import Call
 from mesh.wire.replies import RulesPut, RulesTold, read_result
 
 
-class Ruling(Connected):
-    """The calls that change the rules of nodes."""
+async def put_rules(client: Connected, node: str, content: bytes) -> Published:
+    """Replace a node's rules in the whole mesh by a `<clusternode>` text.
 
-    async def _ruled(self, node: str, content: bytes) -> Published:
-        """Replace a node's rules in the whole mesh by a `<clusternode>` text.
+    Raises: PublishRefused, with the code of the reason.
+    """
+    put = await _rules_put(client, node, content) or RulesPut()
+    late = (f"did not answer in time, notified again later: {', '.join(put.missing)}") if put.missing else ""
+    return Published("OK", "", 0, late)
 
-        Raises: PublishRefused, with the code of the reason.
-        """
-        put = await self._rules_put(node, content) or RulesPut()
-        late = (
-            (f"did not answer in time, notified again later: {', '.join(put.missing)}") if put.missing else ""
-        )
-        return Published("OK", "", 0, late)
 
-    async def _unruled(self, node: str) -> bool:
-        """Withdraw the mesh's rules for a node, so that its files decide; return whether there were any."""
-        return await self._rules_put(node, None) is not None
+async def withdraw_rules(client: Connected, node: str) -> bool:
+    """Withdraw the mesh's rules for a node, so that its files decide; return whether there were any."""
+    return await _rules_put(client, node, None) is not None
 
-    async def _rules_put(self, node: str, content: bytes | None) -> RulesPut | None:
-        try:
-            return await self._changed(node, content)
-        except LocalError as error:
-            raise PublishRefused(error.what, hint=error.hint, code=error.code) from error
 
-    async def _changed(self, node: str, content: bytes | None) -> RulesPut | None:
-        """Send the changed rules, and return the reply; None if the mesh has these rules already."""
-        # These modules are imported here, because every client would wait for them and only admins need them.
-        from mesh.config.properties import Property
-        from mesh.config.ruled import rules_of_xml, with_rules, without_rules
-        from mesh.security.ruling import new_rules
+async def _rules_put(client: Connected, node: str, content: bytes | None) -> RulesPut | None:
+    try:
+        return await _changed(client, node, content)
+    except LocalError as error:
+        raise PublishRefused(error.what, hint=error.hint, code=error.code) from error
 
-        found = read_result(RulesTold, await self._said("rules"))
-        if content is None:
-            change = partial(without_rules, names=[node_name(node)])
-        else:
-            rules, _ = rules_of_xml(Property(MASTER, node, _text(content), "content"))
-            change = partial(with_rules, found=rules)
-        cluster = self.cluster
-        if found.keys and not cluster:  # a local socket: this user's own nodes
-            cluster = str((await self._said("info"))["cluster"])
-        new = new_rules(found, change, cluster, self._way.environ, self._shell.wall())
-        if new is None:
-            return None
-        told = read_result(RulesPut, await self._said("rules_put", **new.said))
-        new.mark_accepted()
-        return told
 
-    async def _said(self, verb: str, **said: Any) -> Any:
-        return await self._call_value(lambda request: Call(request, verb, said))
+async def _changed(client: Connected, node: str, content: bytes | None) -> RulesPut | None:
+    """Send the changed rules, and return the reply; None if the mesh has these rules already."""
+    # These modules are imported here, because every client would wait for them and only admins need them.
+    from mesh.config.properties import Property
+    from mesh.config.ruled import rules_of_xml, with_rules, without_rules
+    from mesh.security.ruling import new_rules
+
+    found = read_result(RulesTold, await _said(client, "rules"))
+    if content is None:
+        change = partial(without_rules, names=[node_name(node)])
+    else:
+        rules, _ = rules_of_xml(Property(MASTER, node, _text(content), "content"))
+        change = partial(with_rules, found=rules)
+    cluster = client.cluster
+    if found.keys and not cluster:  # a local socket: this user's own nodes
+        cluster = str((await _said(client, "info"))["cluster"])
+    new = new_rules(found, change, cluster, client._way.environ, client._shell.wall())
+    if new is None:
+        return None
+    told = read_result(RulesPut, await _said(client, "rules_put", **new.said))
+    new.mark_accepted()
+    return told
+
+
+async def _said(client: Connected, verb: str, **said: Any) -> Any:
+    return await client._call_value(lambda request: Call(request, verb, said))
 
 
 def check_everywhere(domain: str | None, local_only: bool = False, expiry: float | None = None) -> None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast, overload
+from typing import Unpack, overload
 
 from msgspec import Struct
 
 from mesh.client.arguments import seconds, yes_or_no
 from mesh.client.codecs import Codec
 from mesh.client.content import Content, Headings, Prepared, address_of, check_destination, is_address
-from mesh.client.like import like
-from mesh.client.publishing import Publishing
+from mesh.client.like import shows_options
+from mesh.client.options import DeliveryMode, SendOptions, check_options
+from mesh.client.posting import Posting
 from mesh.client.receipt import Receipt
 from mesh.errors import BadArgument, PublishRefused, shown
 from mesh.names import SENDS
 from mesh.values import Published, check_key
 from mesh.wire.envelope import EVERY, FORCE_QUEUING, LOCAL_ONLY
 
-DeliveryMode = Literal["one", "all"]
 TOGETHER = 512  # destinations at a time; their refusals stay remembered
 
 
@@ -41,10 +41,10 @@ class OutgoingLetter(Struct, frozen=True):
     until: float = 0.0
 
 
-class SendingVerbs(Publishing):
+class SendingVerbs(Posting):
     """The call that sends."""
 
-    async def _send_one(  # noqa: PLR0913
+    def _letter(  # noqa: PLR0913
         self,
         destination: str,
         content: Content,
@@ -57,65 +57,64 @@ class SendingVerbs(Publishing):
         expiry: float | None = None,
         priority: int = 5,
         codec: Codec | str | None = None,
-        timeout: float | None = None,
         delivery: DeliveryMode | None = None,
         local_only: bool = False,
-    ) -> Published:
-        options: dict[str, Any] = {
-            "force_queuing": force_queuing,
-            "domain": domain,
-            "key": key,
-            "headers": headers,
-            "persistent": persistent,
-            "expiry": expiry,
-            "priority": priority,
-            "codec": codec,
-            "delivery": delivery,
-            "local_only": local_only,
-        }
-        letter = self._letter(destination, content, **options)
-        return await self._sending(timeout, self._sent_one, letter)
+    ) -> OutgoingLetter:
+        if delivery not in (None, "one", "all"):
+            raise BadArgument(f"delivery={shown(delivery)} is invalid.", hint='Use "one" or "all".')
+        flags = LOCAL_ONLY if yes_or_no("local_only", local_only) else 0
+        waits = FORCE_QUEUING if yes_or_no("force_queuing", force_queuing) else 0
+        if is_address(destination):
+            to = address_of(destination)
+            _refuse_for_addresses(force_queuing=waits, domain=domain is not None, persistent=persistent)
+            if key != "":
+                check_key(key)
+            message = self._prepared(to, content, headers=headers, priority=priority, codec=codec)
+            flags |= EVERY if delivery == "all" else 0
+            return OutgoingLetter(to, (key, *message[1:]), flags, self._until(expiry))
+        to = check_destination(destination)
+        if flags or delivery == "one":
+            hint = "A message to a client goes to each of its sessions; name one of them, or an address."
+            raise BadArgument(f"delivery= and local_only= are for addresses, not for {to}.", hint=hint)
+        message = self._prepared(
+            key,
+            content,
+            domain=domain,
+            headers=headers,
+            persistent=persistent,
+            expiry=expiry,
+            priority=priority,
+            codec=codec,
+        )
+        return OutgoingLetter(to, (*message[:3], message[3] | waits, *message[4:]), 0)
 
-    async def _send_all(  # noqa: PLR0913
+    @overload
+    async def send(
+        self,
+        destination: str,
+        content: Content,
+        *,
+        timeout: float | None = None,
+        **options: Unpack[SendOptions],
+    ) -> Published: ...
+    @overload
+    async def send(
         self,
         destination: list[str] | tuple[str, ...],
         content: Content,
         *,
-        force_queuing: bool = False,
-        domain: str | None = None,
-        key: str = "",
-        headers: Headings = None,
-        persistent: bool = False,
-        expiry: float | None = None,
-        priority: int = 5,
-        codec: Codec | str | None = None,
         timeout: float | None = None,
-        delivery: DeliveryMode | None = None,
-        local_only: bool = False,
-    ) -> list[Sent]:
-        options: dict[str, Any] = {
-            "force_queuing": force_queuing,
-            "domain": domain,
-            "key": key,
-            "headers": headers,
-            "persistent": persistent,
-            "expiry": expiry,
-            "priority": priority,
-            "codec": codec,
-            "delivery": delivery,
-            "local_only": local_only,
-        }
-        letters = [self._letter(name, content, **options) for name in destination]
-        return await self._sending(timeout, self._sent_each, letters)
-
-    @overload
-    @like(_send_one)
-    async def send(self) -> Published: ...
-    @overload
-    @like(_send_all)
-    async def send(self) -> list[Sent]: ...
-    @like(cast(Any, _send_all))
-    async def send(self, destination: Any, content: Content, **options: Any) -> Any:
+        **options: Unpack[SendOptions],
+    ) -> list[Sent]: ...
+    @shows_options(_letter)
+    async def send(
+        self,
+        destination: str | list[str] | tuple[str, ...],
+        content: Content,
+        *,
+        timeout: float | None = None,
+        **options: Unpack[SendOptions],
+    ) -> Published | list[Sent]:
         """Send a message to a session, to each session of a client, or to a service of an address.
 
         To an address, the message goes to one of its services, or with `delivery="all"` to each of them. A
@@ -147,41 +146,12 @@ class SendingVerbs(Publishing):
             await m.send("/node/heron/client/joe", b"hello", force_queuing=True)
         """
         self._now()
-        send: Any = self._send_all if isinstance(destination, list | tuple) else self._send_one
-        return await send(destination, content, **options)
-
-    def _letter(
-        self,
-        destination: str,
-        content: Content,
-        *,
-        delivery: Any,
-        local_only: bool,
-        force_queuing: bool,
-        domain: str | None,
-        key: str,
-        persistent: bool,
-        expiry: float | None,
-        **how: Any,
-    ) -> OutgoingLetter:
-        if delivery not in (None, "one", "all"):
-            raise BadArgument(f"delivery={shown(delivery)} is invalid.", hint='Use "one" or "all".')
-        flags = LOCAL_ONLY if yes_or_no("local_only", local_only) else 0
-        waits = FORCE_QUEUING if yes_or_no("force_queuing", force_queuing) else 0
-        if is_address(destination):
-            to = address_of(destination)
-            _refuse_for_addresses(force_queuing=waits, domain=domain is not None, persistent=persistent)
-            if key != "":
-                check_key(key)
-            message = self._prepared(to, content, **how)
-            flags |= EVERY if delivery == "all" else 0
-            return OutgoingLetter(to, (key, *message[1:]), flags, self._until(expiry))
-        to = check_destination(destination)
-        if flags or delivery == "one":
-            hint = "A message to a client goes to each of its sessions; name one of them, or an address."
-            raise BadArgument(f"delivery= and local_only= are for addresses, not for {to}.", hint=hint)
-        message = self._prepared(key, content, domain=domain, persistent=persistent, expiry=expiry, **how)
-        return OutgoingLetter(to, (*message[:3], message[3] | waits, *message[4:]), 0)
+        check_options(options, SendOptions)
+        if isinstance(destination, list | tuple):
+            letters = [self._letter(name, content, **options) for name in destination]
+            return await self._sending(timeout, self._sent_each, letters)
+        letter = self._letter(destination, content, **options)
+        return await self._sending(timeout, self._sent_one, letter)
 
     def _until(self, expiry: float | None) -> float:
         """Return when a message to an address expires, by the client's clock; 0: never."""

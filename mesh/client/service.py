@@ -18,7 +18,7 @@ from mesh.errors import Closed
 
 
 class Service(Generic[T]):
-    """A service of one address: `async for request in service`, also in several tasks at once.
+    """A service of one address: `async for request in service`, in one task or in several.
 
     A context manager: inside it, messages to the address arrive here. A service survives the loss of its
     node: it registers again on the next connection, but its open requests are lost for their senders. A
@@ -94,7 +94,7 @@ class Service(Generic[T]):
         return None if taken is None else (taken, made_of(taken, self._served, self._reader))
 
     async def _next(self) -> tuple[TakenRequest, Request[T]] | None:
-        """Return the next request, or None after the service was left on purpose."""
+        """Return the next request, raw and decoded, or None after the service was left on purpose."""
         serving = self._serving
         while serving.error is None:
             check_loop(self._loop)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 from mesh.client.arguments import not_subscribed, whole, yes_or_no
 from mesh.client.connected import Connected
@@ -15,6 +15,8 @@ from mesh.client.core.subscriptions import queries
 from mesh.client.durable import durable_of_client
 from mesh.client.later import not_yet
 from mesh.client.message import T
+from mesh.client.options import DurableOptions, SubscribeOptions
+from mesh.client.posting import Posting
 from mesh.client.reading import reader_of
 from mesh.client.subscription import Subscription, TypedSubscription
 from mesh.errors import BadArgument, shown
@@ -41,7 +43,25 @@ def check_terms_of_member(initial: Any, policy: Any, whose: str) -> None:
         )
 
 
-class Subscribing(Connected):
+def member_of(
+    client: Connected, group: str, asked: Sequence[c.Query], max_queue: int, wanted: Any
+) -> Subscription[Any]:
+    """Return a member of a group that is not entered yet. Raises: BadName, BadQuery, BadArgument."""
+    most = whole("max_queue", max_queue, 0, MOST_OF_MEMBER) or MEMBER
+    return subscription_of(client, client._core.member(group, asked, most), wanted)
+
+
+def subscription_of(
+    client: Connected, made: Intake | Several | GroupMember, wanted: Any
+) -> Subscription[Any]:
+    """Return the subscription that reads `made`, with values of the type `wanted`."""
+    reader = reader_of(client._codec, wanted)
+    if reader is None:
+        return Subscription(client, client._shell, made, client._tracer)
+    return TypedSubscription(client, client._shell, made, reader, client._tracer)
+
+
+class Subscribing(Posting):
     """The calls that subscribe."""
 
     @overload
@@ -49,14 +69,8 @@ class Subscribing(Connected):
         self,
         key: str | None = None,
         *keys: str,
-        pattern: str | Sequence[str] | None = None,
-        xpath: str | None = None,
-        domain: str | None = None,
-        initial: bool = True,
-        overflow: str = "block",
-        max_queue: int = 0,
-        group: str | None = None,
         type: type[T] | None = None,
+        **options: Unpack[SubscribeOptions],
     ) -> Subscription[T]: ...
     @overload
     def subscribe(
@@ -64,12 +78,8 @@ class Subscribing(Connected):
         key: str | None = None,
         *keys: str,
         durable: str,
-        pattern: str | Sequence[str] | None = None,
-        xpath: str | None = None,
-        domain: str | None = None,
-        max_queue: int = 0,
-        selector: str | None = None,
         type: type[T] | None = None,
+        **options: Unpack[DurableOptions],
     ) -> Consumer[T]: ...
     def subscribe(  # noqa: PLR0913
         self,
@@ -103,7 +113,7 @@ class Subscribing(Connected):
             key: A key, followed by more keys.
             pattern: A pattern, or a list of patterns.
             xpath: An XPath on the XML of keys.
-            domain: The domain of the topics. Alone: all topics of the domain.
+            domain: Only topics of this domain; all of them, if it is given alone. Default: any domain.
             initial: Whether to begin with retained values. A value that cannot be read as `type` is logged
                 and left out.
             overflow: What happens when messages that are not persistent arrive faster than they are read:
@@ -146,26 +156,16 @@ class Subscribing(Connected):
             check_terms_of_member(initial, overflow, "a member of a group")
             if xpath is not None:
                 not_yet("xpath= of a group", "Use keys or patterns.")
-            return self._member(group, queries((key, *keys), pattern, xpath, domain), max_queue, type)
+            return member_of(self, group, queries((key, *keys), pattern, xpath, domain), max_queue, type)
         terms = Terms(overflow, whole("max_queue", max_queue, 0, 2**32 - 1))
         asked = queries((key, *keys), pattern, xpath, domain)
         made = self._core.subscriptions.make_several(asked, yes_or_no("initial", initial), terms)
-        return self._subscription(made, type)
-
-    def _member(self, group: str, asked: Sequence[c.Query], max_queue: int, wanted: Any) -> Subscription[Any]:
-        most = whole("max_queue", max_queue, 0, MOST_OF_MEMBER) or MEMBER
-        return self._subscription(self._core.member(group, asked, most), wanted)
-
-    def _subscription(self, made: Intake | Several | GroupMember, wanted: Any) -> Subscription[Any]:
-        reader = reader_of(self._codec, wanted)
-        if reader is None:
-            return Subscription(self, self._shell, made, self._tracer)
-        return TypedSubscription(self, self._shell, made, reader, self._tracer)
+        return subscription_of(self, made, type)
 
     async def unsubscribe(
         self, subscription: Subscription[Any] | Consumer[Any] | str, *, if_unused: bool = True
     ) -> None:
-        """End a subscription, as leaving its context does, or a durable subscription for all.
+        """End a subscription, or delete a durable subscription for all its subscribers.
 
         Args:
             subscription: A subscription, or the name of a durable one, whose waiting messages are deleted.
@@ -207,4 +207,4 @@ class Subscribing(Connected):
                 async for message in messages:
                     print(message.sender, message.text)
         """
-        return self._subscription(self._core.subscriptions.inbox(), type)
+        return subscription_of(self, self._core.subscriptions.inbox(), type)

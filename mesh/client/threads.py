@@ -1,10 +1,14 @@
-"""Runs a blocking function in a thread beside the loop."""
+"""Runs blocking functions in threads beside the loop."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
+
+from mesh.errors import BadType, shown
 
 
 async def in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -17,3 +21,20 @@ async def in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> 
             raise RuntimeError("the function raised StopIteration") from error
 
     return await asyncio.to_thread(call)
+
+
+def threaded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a coroutine function that calls `function` in a thread."""
+
+    @functools.wraps(function)
+    async def call(*args: Any) -> None:
+        await in_thread(function, *args)
+
+    return call
+
+
+def check_plain(function: Any) -> None:
+    """Raise BadType for a function that needs an event loop."""
+    if inspect.iscoroutinefunction(function):
+        hint = "Write it without `async`, or use mesh.connect()."
+        raise BadType(f"{shown(function)} needs an event loop.", hint=hint)

@@ -1,6 +1,6 @@
 """Reads a node in xmlBlaster's `<clusternode>`: its addresses, and its rules as a master."""
 
-# Law: a text is read as a whole, or refused with file, line and a hint. Only parts without meaning here are
+# Law: a text is read completely, or refused with file, line and a hint. Only parts without meaning here are
 # ignored, each with one note.
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compares two configurations: changes that apply at once, and changes that need a restart."""
+"""Compares two configurations: changes that apply immediately, and changes that need a restart."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Difference(NamedTuple):
 def difference(old: Config, new: Config) -> Difference:
     """Return the changes from `old` to `new`.
 
-    Changes of rules, known nodes and sites, and LIVE settings apply at once, all others at the next start.
+    Changes of rules, known nodes and sites, and LIVE settings apply immediately, others at the next start.
     """
     changed, live = tuple(_changed("", old, new)), _live(old, new)
     told = [

@@ -249,4 +249,4 @@ def _check_ways(file: ConfigFile, sites: Iterable[RemoteSite]) -> None:
         if len(way) > HOPS:
             place = file.origin("sites", name, "via")
             what = f"{place}: [sites.{spelt(name)}] is {len(way)} sites away; the limit is {HOPS}."
-            raise BadConfig(what, hint="Let a closer gateway dial that site.")
+            raise BadConfig(what, hint="Set addresses for a gateway that is closer to that site.")

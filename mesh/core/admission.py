@@ -77,7 +77,7 @@ class Admission(Component):
         if not conn.is_open:
             return
         self._agree(conn)
-        self._desk.emit(Proven(conn.key, conn.user, conn.role in (NODE_CONTROL, NODE_DATA)))
+        self._desk.out.emit(Proven(conn.key, conn.user, conn.role in (NODE_CONTROL, NODE_DATA)))
         role = self._roles.get(conn.role)
         if role is not None:
             assert command.node is not None  # checked by the authenticator
@@ -108,7 +108,7 @@ class Admission(Component):
             alive=self._neighbours.membership.count,
             process=self._desk.process,
             speaks=self._desk.face.features,
-            wall=self._desk.believed,
+            wall=self._desk.clock.believed,
         )
         return self._links.greeting(peer, hello) if peer and conn.role == NODE_DATA else hello
 
@@ -177,8 +177,8 @@ class Admission(Component):
         news = peer.speaks ^ conn.speaks
         peer.version, peer.speaks = conn.version, conn.speaks
         if news - OF_VERSION_1:
-            self._desk.say_last(RoutesChanged())
+            self._desk.facts.publish_last(RoutesChanged())
 
     def _logged_in(self, peer: Peer, conn: Conn) -> None:
-        self._dialler.apply(peer, peer.link.hello(self._desk.now))
-        self._desk.publish_fact(LoggedIn(peer, conn))
+        self._dialler.apply(peer, peer.link.hello(self._desk.clock.now))
+        self._desk.facts.publish(LoggedIn(peer, conn))

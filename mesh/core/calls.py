@@ -46,7 +46,7 @@ class Verbs(Component):
         verb = self._desk.face.client_verbs.get(call.verb)
 
         def send(reply: Reply, envelopes: Sequence[Envelope]) -> None:
-            self._desk.send(conn, reply, envelopes)
+            self._desk.out.send(conn, reply, envelopes)
 
         def work() -> None:
             if not conn.may_write and (verb is None or verb.right is not Right.READ):
@@ -58,7 +58,7 @@ class Verbs(Component):
                 asked.check_keys()
             verb.then(asked)
 
-        self._desk.reply_to(conn, call.request, work)
+        self._desk.out.reply_to(conn, call.request, work)
 
     def _from_peer(self, conn: Conn, peer: Peer, call: Call, _: list[Envelope]) -> None:
         """Answer a peer's question.
@@ -70,7 +70,7 @@ class Verbs(Component):
         is_control = conn.role == NODE_CONTROL
 
         def send(reply: Reply, envelopes: Sequence[Envelope]) -> None:
-            self._desk.send((peer.control or peer.data) if is_control else peer.data, reply, envelopes)
+            self._desk.out.send((peer.control or peer.data) if is_control else peer.data, reply, envelopes)
 
         def work() -> None:
             if verb is None:
@@ -81,13 +81,13 @@ class Verbs(Component):
             verb.then(IncomingCall(ask, call.request, peer, conn, send))
 
         if conn is peer.data:
-            self._wanted.behind(peer, lambda: self._desk.reply_to(conn, call.request, work))
+            self._wanted.behind(peer, lambda: self._desk.out.reply_to(conn, call.request, work))
         else:
-            self._desk.reply_to(conn, call.request, work)
+            self._desk.out.reply_to(conn, call.request, work)
 
     def _log(self, asked: IncomingCall[AskLog]) -> None:
         check_level(asked.ask.logger, asked.ask.level)
-        self._desk.emit(SetLevel(asked.ask.logger, asked.ask.level))
+        self._desk.out.emit(SetLevel(asked.ask.logger, asked.ask.level))
         asked.reply(ReplyValue())
 
     def _backup(self, asked: IncomingCall[AskBackup]) -> None:
@@ -96,9 +96,9 @@ class Verbs(Component):
             raise LocalError(
                 "A backup can be made only on the node's own machine.", hint=hint, code="NOT_ALLOWED"
             )
-        self._desk.emit(Backup())
+        self._desk.out.emit(Backup())
         asked.reply(ReplyValue())
 
     def _down(self, asked: IncomingCall[AskDown]) -> None:
         asked.reply(ReplyValue())
-        self._desk.emit(Stop())
+        self._desk.out.emit(Stop())

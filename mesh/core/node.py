@@ -45,6 +45,7 @@ class NodeCore:
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self._desk, self._conns = parts.desk, parts.dialler.conns
+        self._clock, self._out, self._facts = parts.desk.clock, parts.desk.out, parts.desk.facts
         self._committed = 0.0
 
     # --- calls of the shell -----------------------------------------------------------------------------
@@ -85,8 +86,8 @@ class NodeCore:
         `user` is the public CURVE key of the dialing end, or "". `within` marks the connection of the program
         that embeds this node.
         """
-        now = self._desk.now
-        self._desk.count("connections")
+        now = self._clock.now
+        self._desk.counters.count("connections")
         self._conns[key] = Conn(key, False, trusted, endpoint, now, now, user=user, within=within)
 
     def receive(self, key: ConnKey, frames: list[bytes], now: float, wall: int) -> None:
@@ -96,8 +97,8 @@ class NodeCore:
             return
         conn.heard = now
         if is_too_long(conn, frames):
-            self._desk.count("not_open")
-            self._desk.send(conn, c.Who())
+            self._desk.counters.count("not_open")
+            self._out.send(conn, c.Who())
             return
         try:
             command, envelopes = read(frames, self._desk.settings.max_content)
@@ -106,8 +107,8 @@ class NodeCore:
             if isinstance(error, UnknownCommand) and self.parts.reception.is_unknown(conn, error):
                 return
             self._broke_protocol(conn, error)
-        if self._desk.facts:  # now, so that a failure is blamed on this message
-            self._dispatch_facts()
+        if self._facts.queue:  # now, so that a failure is blamed on this message
+            self._facts.dispatch(self._desk.face.fact_handlers)
 
     def on_command(
         self, key: ConnKey, command: c.Command, envelopes: Sequence[Envelope], now: float, wall: int
@@ -124,8 +125,8 @@ class NodeCore:
             if isinstance(error, UnknownCommand) and self.parts.reception.is_unknown(conn, error):
                 return
             self._broke_protocol(conn, error)
-        if self._desk.facts:
-            self._dispatch_facts()
+        if self._facts.queue:
+            self._facts.dispatch(self._desk.face.fact_handlers)
 
     def poisoned(self, key: ConnKey, now: float, wall: int) -> str:
         """Refuse a message over which this node failed before, unread, and return its sender's name.
@@ -159,7 +160,7 @@ class NodeCore:
         conn = self._conns.pop(key, None)
         if conn is not None and not conn.closed:
             conn.close()
-            self._desk.publish_fact(ConnEnded(conn))
+            self._facts.publish(ConnEnded(conn))
 
     def on_dial_failed(self, key: ConnKey, why: str, hint: str, now: float, wall: int) -> bool:
         """Record why a dial failed, and return whether the core will report it."""
@@ -186,12 +187,12 @@ class NodeCore:
         The transport does not know which connection it was.
         """
         self._at(now, wall)
-        self._desk.publish_fact(InboundClosed())
+        self._facts.publish(InboundClosed())
 
     def advertised(self, node: c.Introduction, now: float, wall: int) -> None:
         """Handle a node that was found by multicast DNS."""
         self._at(now, wall)
-        self._desk.count("adverts")
+        self._desk.counters.count("adverts")
         if node.uuid != self._desk.me.uuid:
             self.parts.neighbours.sighted(node, "mdns")
 
@@ -243,15 +244,15 @@ class NodeCore:
     def tick(self, now: float, wall: int) -> None:
         """Do the work that is due."""
         self._at(now, wall)
-        self._desk.alarm = now + ALARM
+        self._clock.alarm = now + ALARM
         self.parts.clients.silent.disconnect_silent(self._conns.values())
         for conn in self.parts.piecework.stopped():
             self._broke_protocol(conn, RemoteError("the rest of a message did not arrive", code="STOPPED"))
         for conn in self._conns.values():
             if not (conn.is_open or conn.dialled) and now - conn.opened > CONNECT:
-                self._desk.hang_up(conn)  # it has not sent a valid HELLO
+                self._out.hang_up(conn)  # it has not sent a valid HELLO
         for (who, why), count in self._desk.refusals.take_counts(now).items():
-            self._desk.note(
+            self._out.note(
                 "info", f"refused {harmless(f'{who}: {why}')}: {count:,} more times in a minute", ACCESS
             )
         for tick in self._desk.face.ticks:
@@ -267,23 +268,23 @@ class NodeCore:
     @property
     def alarm(self) -> float:
         """The time at which `tick` is next worth calling."""
-        return self._desk.alarm
+        return self._clock.alarm
 
     def take_effects(self) -> list[Effect]:
         """Return the effects to carry out now, in order."""
         self._flush()
-        desk = self._desk
-        effects, desk.effects = desk.effects, []
+        out = self._out
+        effects, out.effects = out.effects, []
         return effects
 
     def _flush(self) -> None:
         """Handle all facts and the work for the event's end, and then send the gathered messages."""
-        desk = self._desk
-        while desk.facts or desk.ending:
-            self._dispatch_facts()
-            if desk.ending:
-                desk.ending.popitem()[0]()
-        for flush in desk.face.flushes:
+        facts, out, face = self._facts, self._out, self._desk.face
+        while facts.queue or out.ending:
+            facts.dispatch(face.fact_handlers)
+            if out.ending:
+                out.ending.popitem()[0]()
+        for flush in face.flushes:
             flush()
 
     def goodbye(self, now: float, wall: int) -> None:
@@ -297,11 +298,11 @@ class NodeCore:
         for announce in self._desk.face.before_goodbyes:
             announce()
         for conn in list(self._conns.values()):
-            # A node whose WELCOME is in transit would otherwise take this one for dead.
+            # A node whose WELCOME is in transit would otherwise consider this one dead.
             is_heard = conn.is_open or (conn.dialled and conn.role in (c.NODE_CONTROL, c.NODE_DATA))
-            # Another process with our identity would be taken for stopped as well.
+            # Another process with our identity would be considered stopped as well.
             if is_heard and (conn.role == c.CLIENT or not self._desk.is_doubled):
-                self._desk.send(conn, c.Bye("stopping", forward))
+                self._out.send(conn, c.Bye("stopping", forward))
         for finish in self._desk.face.after_goodbyes:
             finish()
         if self._desk.serves:
@@ -323,21 +324,9 @@ class NodeCore:
 
     def _at(self, now: float, wall: int) -> None:
         """Begin an event, after all facts of the last one were handled."""
-        if self._desk.facts:
-            self._dispatch_facts()
-        self._desk.at(now, wall)
-
-    def _dispatch_facts(self) -> None:
-        facts, last, hears = self._desk.facts, self._desk.last_facts, self._desk.face.fact_handlers
-        while facts:
-            fact = facts.popleft()
-            if type(fact) in last:
-                if len(facts) >= len(last):  # ordinary facts come first
-                    facts.append(fact)
-                    continue
-                last.discard(type(fact))
-            for then in hears[type(fact)]:
-                then(fact)
+        if self._facts.queue:
+            self._facts.dispatch(self._desk.face.fact_handlers)
+        self._clock.at(now, wall)
 
     def _who(self, conn: Conn) -> str:
         role = self._desk.face.connection_roles.get(conn.role)

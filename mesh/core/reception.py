@@ -62,7 +62,7 @@ class Reception(Component):
     def _from_all(self) -> Sequence[HandlerEntry]:
         return (
             on_command(c.Piece, lambda conn, who, command, _: self._piece(conn, command)),
-            on_command(c.Unknown, lambda conn, who, command, _: self._desk.count("not_understood")),
+            on_command(c.Unknown, lambda conn, who, command, _: self._desk.counters.count("not_understood")),
             on_command(c.PieceAck, lambda conn, who, command, _: self._piecework.on_acked(conn, command)),
         )
 
@@ -88,21 +88,21 @@ class Reception(Component):
                 self._from_gateways[type(command)](conn, sender, command, envelopes)
 
     def _ping(self, conn: Conn, ping: c.Ping) -> None:
-        conn.clock.tells(ping.wall, self._desk.believed)
-        self._desk.send(conn, c.Pong(ping.stamp))
+        conn.clock.tells(ping.wall, self._desk.clock.believed)
+        self._desk.out.send(conn, c.Pong(ping.stamp))
 
     def is_unknown(self, conn: Conn, command: UnknownCommand) -> bool:
         """Return whether an unknown command is allowed on the connection; if so, report it to the sender."""
         if not conn.is_open or conn.version < UNKNOWN_IS_TOLD:
             return False
-        self._desk.count("unknown_commands")
-        if conn.unknown.allows(self._desk.now):
-            self._desk.send(conn, c.Unknown(command.tag, command.field))
+        self._desk.counters.count("unknown_commands")
+        if conn.unknown.allows(self._desk.clock.now):
+            self._desk.out.send(conn, c.Unknown(command.tag, command.field))
         return True
 
     def _shake_hands(self, conn: Conn, command: c.Command) -> None:
         if isinstance(command, (c.Hello, c.Welcome)):
-            conn.clock.tells(command.wall, self._desk.believed)
+            conn.clock.tells(command.wall, self._desk.clock.believed)
         match command:
             case c.Hello() if not conn.dialled:
                 self._admission.hello(conn, command)
@@ -117,8 +117,8 @@ class Reception(Component):
             case c.Who() | c.Bye() | c.Refuse():
                 pass  # answering these would never end
             case _:
-                self._desk.count("not_open")
-                self._desk.send(conn, c.Who())
+                self._desk.counters.count("not_open")
+                self._desk.out.send(conn, c.Who())
 
     def _piece(self, conn: Conn, piece: c.Piece) -> None:
         frames = self._piecework.piece(conn, piece)

@@ -62,7 +62,7 @@ class Status(Component):
 
     def explain(self, what: What) -> Iterator[Reason]:
         """Yield reasons for messages that did not reach a receiver, as counted here."""
-        losses = (loss for loss in self._desk.undelivered if is_about(loss, what))
+        losses = (loss for loss in self._desk.counters.undelivered if is_about(loss, what))
         for loss in islice(losses, SHOWN):
             topic, who = loss.topic or "unknown topics", loss.who or "some"
             why = LOSSES.get(loss.why, loss.why)
@@ -159,10 +159,10 @@ class Status(Component):
             address=address_of(peer),
             via=member.via,
             state=str(member.state),
-            link="" if is_gone and not says_no else peer.link.describe(self._desk.now),
+            link="" if is_gone and not says_no else peer.link.describe(self._desk.clock.now),
             data=peer.data is not None,
             rtt=0.0 if is_gone else peer.rtt,
-            age=self._desk.now - member.heard,
+            age=self._desk.clock.now - member.heard,
             tailback=self._tailback.depth(member.name),
             **asdict(self._gossiping.described(member.uuid)),
         )

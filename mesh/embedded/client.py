@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self
+from typing import Any, Never, Self, Unpack
 from weakref import finalize
 
 from mesh.client.access import Access
@@ -13,8 +13,9 @@ from mesh.client.arguments import environment
 from mesh.client.client import Client
 from mesh.client.codecs import Codec
 from mesh.client.core.client import ClientCore
-from mesh.client.like import making
+from mesh.client.like import shows_options
 from mesh.client.oneloop import check_asyncio, check_loop
+from mesh.client.options import NodeOptions, unknown_option
 from mesh.client.shell import Carrier, Shell
 from mesh.config import Config
 from mesh.embedded.carrier import Inward
@@ -80,7 +81,10 @@ class NodeClient(Client):
         codec: Codec | str = "json",
         patience: float | None = None,
         tracing: bool = False,
+        **unknown: Never,
     ) -> None:
+        if unknown:
+            raise unknown_option(unknown, NodeOptions)
         environ = environment(environ)
         settings = configured(name, data, cluster, bind, seeds, mdns, config, environ)
         self._home = Home(settings, environ)
@@ -162,8 +166,8 @@ async def _ended(node: NodeThread) -> None:
     node.join(1.0)  # the thread is about to end
 
 
-@making(NodeClient.__init__)
-def node(*args: Any, **options: Any) -> NodeClient:
+@shows_options(NodeClient.__init__)
+def node(name: str | None = None, **options: Unpack[NodeOptions]) -> NodeClient:
     """Create a node in this process and a client of it, to be used as a context manager.
 
     The node has a thread and an event loop of its own, so it keeps running while yours is blocked. Other
@@ -193,4 +197,4 @@ def node(*args: Any, **options: Any) -> NodeClient:
         async with mesh.node("sensor-7", seeds="tcp://heron:7710") as m:
             await m.publish("sensors/7", b"up")
     """
-    return NodeClient(*args, **options)
+    return NodeClient(name, **options)

@@ -41,7 +41,7 @@ class NodeThread:
         self.began: Future[NodeRuntime] = Future()
         self.ended: Future[None] = Future()
         self.why: MeshError | None = None  # reason of the end; Closed after a request
-        self.patience = PATIENCE  # s; 0: the node ends at once
+        self.patience = PATIENCE  # s; 0: the node ends immediately
         self.unsent = 0  # messages that receivers lacked at the end
         self.is_forked = False  # a forked process, without the thread
         self._config, self._environ = config, environ

@@ -180,7 +180,7 @@ class Link:
         return tuple(action for action in actions if self._is_for_caller(action, now))
 
     def _enter(self, state: LinkState, now: float) -> None:
-        # A login that breaks at once, again and again, must not cause a loop without backoff.
+        # A login that breaks immediately, again and again, must not cause a loop without backoff.
         has_settled = self._state is LinkState.LOGGED_IN and now - self._since >= self._timing.settled
         if has_settled or state is LinkState.NOT_ALLOWED:
             self._attempt = 1

@@ -49,11 +49,11 @@ class LinkAction(Enum):
     DIAL = "open a data connection to the peer"
     HANG_UP = "close the data connection, or the dial of it"
     RESUME = "resend on this connection what the peer has not answered"
-    PROBE = "ping the peer over the control connection at once"
+    PROBE = "ping the peer over the control connection immediately"
     NOTE = "log the refusal with its reason"
     BACK_OFF = "wait before the next dial, longer each time"
     RETRY_RARELY = "wait for a long time before the next dial"
-    FORGIVE = "reset all delays, so the next dial may follow at once"
+    FORGIVE = "reset all delays, so the next dial may follow immediately"
     HASTEN = "end the delay before the next dial; if that fails, the following delay is longer"
 
 
@@ -79,7 +79,7 @@ LINK_TABLE: dict[LinkState, dict[LinkEvent, LinkCell]] = {
         LinkEvent.ADDRESS:      (LinkState.LOGGED_IN,   ()),
         LinkEvent.RESTARTED:    (LinkState.POLLING,     (A.HANG_UP, A.FORGIVE, A.DIAL)),
         # If the control connection was lost, the login is lost, too, though its end may show later.
-        # FORGIVE lets the next dial follow at once.
+        # FORGIVE lets the next dial follow immediately.
         LinkEvent.REACHED:      (LinkState.LOGGED_IN,   (A.FORGIVE,)),
     },
     LinkState.POLLING: {

@@ -17,7 +17,7 @@ from mesh.store.room import is_full, make_room
 
 SEAL = 32  # bytes
 IN_USE = "DATA_DIR_IN_USE"
-_OTHER_DATA = "Or choose another directory with --data DIR"
+_OTHER_DATA = "Choose another directory with --data DIR"
 _MAKE_ROOM = "Free space on that disk, then start the node again."  # on another disk it would be another node
 # Listing the nodes takes a shared lock for a moment, which does not mean that the directory is in use.
 _TRIES, _PAUSE = 5, 0.01  # number; s between two attempts

@@ -39,7 +39,7 @@ class NodeFile:
     snapshots: str = ""
 
     def write(self, state: Path) -> None:
-        directory = private_directory(state / "nodes", "Or set MESH_STATE_DIR to another directory of yours.")
+        directory = private_directory(state / "nodes", "Set MESH_STATE_DIR to a directory that you own.")
         path = directory / f"{self.name}.json"
         try:
             write_private(path, msgspec.json.encode(self), durable=False)

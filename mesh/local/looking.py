@@ -6,7 +6,7 @@ from pathlib import Path
 from mesh.local.datadir import kept_identity, try_lock
 from mesh.local.private import private_directory, refused
 
-_OTHER = "Or choose another place."
+_OTHER = "Choose another place."
 
 
 def could_open(data: Path) -> bool:

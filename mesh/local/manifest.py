@@ -18,7 +18,7 @@ PLAIN = (IDENTITY, "keys.json", STORES, "witness")  # copied unchanged, if prese
 LONGEST_PLAIN = 8 * 1024 * 1024  # bytes of each
 BAD = "BAD_BACKUP"
 
-# Law: a backup has only files with these names, matched as a whole.
+# Law: a backup has only files with these names, matched completely.
 NAMES = re.compile("|".join(map(re.escape, (STORE, *PLAIN))) + r"|queues-[1-9][0-9]{0,3}\.sqlite")
 
 Size = Annotated[int, Meta(ge=0)]

@@ -25,7 +25,7 @@ def check_disk(path: Path, mounts: Path | None = None) -> None:
     if found in NETWORK:
         raise DataDirRefused(
             f"{path} is on a network file system ({found}), where the store's locks and fsync "
-            "are unreliable and two machines could open it at once.",
+            "are unreliable and two machines could open it at the same time.",
             hint="Choose a directory on a local disk with --data DIR; or, at your own risk, set "
             "node.allow_network_disk = true.",
         )

@@ -19,7 +19,7 @@ _LONGEST_SOCKET = 100  # bytes; the kernel's limit is a bit higher and varies
 _SHARED_WRITE = 0o022  # write access for group or others
 _SHARED = 0o077  # any access for group or others
 _OF_SYSTEM = ("boot", "dev", "etc", "proc", "sys", "usr")  # directories that are meant for all users
-_OTHER_STATE = "Or set MESH_STATE_DIR to another directory of yours."
+_OTHER_STATE = "Set MESH_STATE_DIR to a directory that you own."
 
 
 def state_dir(environ: Mapping[str, str]) -> Path:
@@ -81,7 +81,7 @@ def make_private(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(handle)
-        # If two processes create the file at once, only one link succeeds. A rename could replace a file that
+        # If two processes create the file, only one link succeeds. A rename could replace a file that
         # was already read.
         os.link(temporary, path)
         sync_directory(path.parent)
@@ -131,9 +131,9 @@ def socket_path(data: Path, uuid: bytes) -> Path:
     if directory.is_symlink():
         raise DataDirRefused(
             f"{directory} is a symbolic link; it must be your own directory.",
-            hint=f"Run: rm {typed(directory)}; or set TMPDIR to a directory of yours with a short path.",
+            hint=f"Run: rm {typed(directory)}; or set TMPDIR to a directory that you own, with a short path.",
         )
-    private_directory(directory, "Or set TMPDIR to another directory of yours, with a short path.")
+    private_directory(directory, "Set TMPDIR to a directory that you own, with a short path.")
     return path
 
 
@@ -184,7 +184,7 @@ def _check_ours(path: Path, found: os.stat_result, forbidden: int, mend: str, hi
     if stat.S_IMODE(found.st_mode) & forbidden:
         raise DataDirRefused(
             f"{path} is open to other users (mode {stat.S_IMODE(found.st_mode):o}).",
-            hint=_unshared(hint) if _is_shared(path, found) else f"Type: {mend}. {hint}",
+            hint=_unshared(hint) if _is_shared(path, found) else _with(f"Run: {mend}.", hint),
         )
 
 
@@ -197,9 +197,13 @@ def _is_shared(path: Path, found: os.stat_result) -> bool:
     return bool(found.st_mode & stat.S_ISVTX) or len(parts) <= 2 or _is_of_system(parts)
 
 
+def _with(first: str, hint: str) -> str:
+    """Return a hint whose second half is `hint`, if there is one."""
+    return f"{first} Or {hint[:1].lower()}{hint[1:]}" if hint else first
+
+
 def _unshared(hint: str) -> str:
-    alone = hint.removeprefix("Or ")
-    return f"Do not close it, as others need it: {alone[:1].lower()}{alone[1:]}"
+    return f"Keep its mode, as other programs need it. {hint}".rstrip()
 
 
 def _is_of_system(parts: tuple[str, ...]) -> bool:

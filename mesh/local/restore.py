@@ -24,7 +24,7 @@ from mesh.store.opening import WITNESS
 from mesh.store.sqlite import SQLiteStore
 from mesh.store.witness import Witness
 
-OTHER = "Or choose another directory with --data DIR"
+OTHER = "Choose another directory with --data DIR"
 LEAP = 1024  # boots since the backup, at most: numbers must be unique
 
 
@@ -98,7 +98,7 @@ def _make_parents(data: Path) -> None:
     if not data.parent.exists():
         private_directory(data.parent, OTHER)
     if not os.access(data.parent, os.W_OK | os.X_OK):
-        raise refused(data.parent, PermissionError(), OTHER.removeprefix("Or ").capitalize())
+        raise refused(data.parent, PermissionError(), OTHER)
 
 
 def _mark(folder: Path, uuid: bytes, boot: int) -> None:

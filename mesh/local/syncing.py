@@ -76,7 +76,7 @@ def _check_apart(place: Path, to: Path) -> None:
 
 @contextlib.contextmanager
 def _alone(place: Path) -> Iterator[None]:
-    """Hold the lock for copying. Two runs at once would replace each other's files and records."""
+    """Hold the lock for copying. Two runs at the same time would replace each other's files and records."""
     try:
         lock = os.open(place / f"{SYNCED}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:

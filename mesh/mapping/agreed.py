@@ -1,7 +1,7 @@
 """Rules that the whole mesh shares, and how they combine with a node's own configuration."""
 
-# Law 1: the shared entry of a node replaces that of a file as a whole: they never mix.
-# Law 2: the shared rules are one list, written at once: no node ever applies half of a change.
+# Law 1: the shared entry of a node replaces the whole entry of a file: they never mix.
+# Law 2: the shared rules are one list, written in one step: no node ever applies half of a change.
 # Law 3: whether a list is valid is the same at every node. A node that lacks a plug-in reports that itself.
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ def unpacked(value: bytes) -> Agreed:
     try:
         found = _decode(value)
         if packed(found) != value:
-            raise bad("A newer release wrote them, with terms unknown here.")
+            raise bad("A newer release wrote the rules, with terms unknown here.")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise bad(f"They cannot be read: {error}.") from error
+        raise bad(f"The rules cannot be read: {error}.") from error
     check(found)
     return found
 
@@ -98,7 +98,7 @@ def unpacked(value: bytes) -> Agreed:
 def check(agreed: Agreed) -> None:
     """Check that the list is valid. Raises: LocalError, as `unpacked`."""
     if len(agreed.nodes) > NODES:
-        raise bad(f"They have {len(agreed.nodes):,} nodes; the limit is {NODES:,}.")
+        raise bad(f"The rules have {len(agreed.nodes):,} nodes; the limit is {NODES:,}.")
     if list(agreed.nodes) != sorted(agreed.nodes):
         raise bad("The nodes are out of order.")
     left = ALTERNATIVES
@@ -118,7 +118,7 @@ def _check_rule(name: str, rule: Rule, left: int) -> int:
         raise bad(f"A rule of {name} has itself as refid, or has a refid although it is the master.")
     given = list(rule.alternatives())
     if len(given) > left:
-        raise bad(f"They have more than {ALTERNATIVES:,} keys, patterns, XPaths, domains and filters.")
+        raise bad(f"The rules have more than {ALTERNATIVES:,} keys, patterns, XPaths, domains and filters.")
     for key in given:
         if key.kind not in KINDS:
             raise bad(f"A rule of {name} has a key of kind {key.kind[:80]!r}.")

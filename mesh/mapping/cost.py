@@ -38,7 +38,7 @@ THAT_LOOK_AT_LESS = "use cheaper ones: // once, and no // and .. within brackets
 class _Crowd:
     """The nodes that `askings` evaluations of a term reach.
 
-    There are `many` nodes in all, at most `most` in one evaluation. No node is in more than `often`
+    There are `many` nodes in total, at most `most` in one evaluation. No node is in more than `often`
     evaluations.
     """
 
@@ -142,18 +142,18 @@ def _reading(crowd: _Crowd, path: LocationPath) -> int:
 
 
 def price(term: XPathTerm) -> int:
-    """Return the maximum of visits of a term."""
+    """Return the maximum number of visits of a term."""
     bill = _Bill()
     bill.term(term, _Crowd(1, 1, 1))
     return bill.visits
 
 
 def checked_price(term: XPathTerm, text: str) -> int:
-    """Return the maximum of visits. Raises: BadXPath, if it is too high."""
+    """Return the maximum number of visits. Raises: BadXPath, if it is too high."""
     visits = price(term)
     if visits > MOST:
-        hint = "Use // once, and none of //, .. and long paths within brackets."
-        what = f"The XPath {text!r} may have to read {visits:,} nodes; the limit is {MOST:,}"
+        hint = "Use // at most once, and no //, .. or long path within brackets."
+        what = f"The XPath {text!r} may have to read {visits:,} XML nodes; the limit is {MOST:,}"
         raise BadXPath(f"{what}.", hint=hint)
     return visits
 
@@ -167,7 +167,7 @@ def check_together(prices: Iterable[int]) -> None:
 
 
 def too_many_visits(whose: str, visits: int, most: int) -> str:
-    return f"{whose} may have to read {visits:,} nodes for one message; the limit is {most:,}."
+    return f"{whose} may have to read {visits:,} XML nodes for one message; the limit is {most:,}."
 
 
 # --- names --------------------------------------------------------------------------------------------------

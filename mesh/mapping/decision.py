@@ -39,7 +39,7 @@ class Use(Enum):
 
     GET = "get"  # one of them is queried
     SUBSCRIBE = "subscribe"  # all are subscribed to
-    ERASE = "erase"  # all are notified, also by a master
+    ERASE = "erase"  # all are notified, even by a master
 
 
 class Kind(Enum):
@@ -59,7 +59,7 @@ class Decision:
     """A decision on a message.
 
     `node` is the next hop, or the node waited for ("" = unknown), and `code` that of a refusal, or of a wait
-    that ends soon: `ASKING`, `CHANGING`. `is_final`: a refusal also of a message sent before. `copies` are
+    that ends soon: `ASKING`, `CHANGING`. `is_final`: it refuses even messages sent before. `copies` are
     the masters if several each receive a copy, with HERE those besides this node; FORWARD then means that
     some of them are reachable. With `to_master` the next hops are masters, and with `is_shared` other nodes
     may be masters, too. `stands_for` are the unreachable masters that this node replaces.

@@ -188,7 +188,7 @@ TEXTS: dict[str, Text] = {
         PERHAPS, "{node} has the weight {weight}, so others are selected first", "See `mesh weights show`."
     ),
     "WEIGHTS_EXPIRED": Text(
-        PERHAPS, "the weights have expired: all nodes count the same", "See `mesh weights show`."
+        PERHAPS, "the weights have expired: all nodes count equally", "See `mesh weights show`."
     ),
     # --- queues
     "QUEUE_WAITS": Text(PERHAPS, "{n}: {why}", "See `mesh queue info`."),
@@ -196,7 +196,7 @@ TEXTS: dict[str, Text] = {
     "QUEUE_FULL": Text(CAUSE, "the queue is full here: {n}, {bytes} bytes", "Start more consumers."),
     "QUEUE_DROPS": Text(
         CAUSE,
-        "the queue was full here and lost its oldest messages, {n} in all; {bytes} bytes wait",
+        "the queue was full here and lost its oldest messages, {n} in total; {bytes} bytes wait",
         "Start a consumer, or `mesh unsub` an unused subscription.",
     ),
     "NOBODY_TAKES": Text(CAUSE, "{n}: {why}", "Start a consumer, or change its selector."),

@@ -80,7 +80,7 @@ class DiskBacklog:
     def next(self, size: int, most: int) -> list[EnvelopeSlice]:
         """Take the next slices to read into `coming`, and return them.
 
-        They are at most `most`, with about `size` bytes in all: the last slice may exceed `size`.
+        They are at most `most`, with about `size` bytes in total: the last slice may exceed `size`.
         """
         while self._paged and size > 0 and len(self.coming) < most:
             self.coming.append(self._portion(self._paged.pop()))

@@ -170,14 +170,14 @@ class ForwardTable:
             line.aside[entry] = None
 
     def requeue(self, hop: str, entries: Iterable[PendingForward]) -> None:
-        """Let the deferred entries in `entries` wait for the node again, in order of arrival."""
+        """Requeue the deferred entries in `entries` for the node, in order of arrival."""
         for entry in entries:
             line = self.line_of(entry, hop)
             if line is not None and entry in line.aside:
                 line.requeue(entry)
 
     def requeue_in_flight(self, hop: str) -> list[PendingForward]:
-        """Let all entries in flight to the node wait again, and return them in order of arrival."""
+        """Requeue all entries in flight to the node, and return them in order of arrival."""
         again = [entry for line in self._lines.get(hop, {}).values() for entry in line.requeue_in_flight()]
         return sorted(again, key=lambda entry: entry.serial)
 

@@ -104,7 +104,7 @@ class HopQueue:
         self.insert(entry)
 
     def requeue_in_flight(self) -> list[PendingForward]:
-        """Let all entries in flight wait again, before later ones, and return them in order."""
+        """Requeue all entries in flight before later ones, and return them in order."""
         flight = sorted(self.flight, key=lambda entry: entry.serial)
         for entry in reversed(flight):
             if self.waiting and next(iter(self.waiting)).serial < entry.serial:

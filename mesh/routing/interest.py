@@ -108,7 +108,7 @@ class Interests:
     def aim(self, query: Query, targets: set[bytes], now: float) -> list[tuple[bytes, Interest]]:
         """Aim the query at the peers in `targets` only, and return the messages to send, by peer.
 
-        Other peers keep the query for LINGER seconds, or lose it at once if there are no targets. A query
+        Other peers keep the query for LINGER seconds, or lose it immediately if there are no targets. A query
         that is not wanted any longer has no targets.
         """
         if query not in self._wants:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from mesh.wire.commands import Answer
 
-# Law 1: origins of the same party are equal and have the same hash, also after a reconnect.
+# Law 1: origins of the same party are equal and have the same hash, even after a reconnect.
 # Law 2: only an origin decides what depends on the kind of the party.
 
 

@@ -44,7 +44,7 @@ class AddressResolver(Protocol):
     """The component that resolves addresses of one kind."""
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """Return a copy with its targets for each addressee, and how many received it at once.
+        """Return a copy with its targets for each addressee, and how many received it immediately.
 
         Raises: LocalError.
         """

@@ -11,7 +11,7 @@ from mesh.routing.paging import Paging
 
 
 class Unsettled:
-    """Unsettled slices by master, each in log order, with at most `bound` bytes in all."""
+    """Unsettled slices by master, each in log order, with at most `bound` bytes in total."""
 
     def __init__(self, bound: int, paging: Paging | None = None) -> None:
         self._bound = bound

@@ -21,7 +21,7 @@ from mesh.security.signing import curve_pair
 
 _LONGEST = 4096  # bytes of a key file
 _LENGTHS = (SECRET_BYTES, 40, 40, 40)  # of the secret, and of keys in Z85
-_OTHERS = "Or set MESH_STATE_DIR to another directory of yours."
+_OTHERS = "Set MESH_STATE_DIR to a directory that you own."
 
 
 File = TypeVar("File", bound=msgspec.Struct)

@@ -12,7 +12,7 @@ from mesh.errors import DataDirRefused
 from mesh.local.private import make_private, private_directory, read_private
 
 KEY_HEX = 64  # letters
-_OTHERS = "Or set MESH_STATE_DIR to another directory of yours."
+_OTHERS = "Set MESH_STATE_DIR to a directory that you own."
 
 
 class Pins:

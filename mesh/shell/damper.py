@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mesh.core.context.repeats import OTHERS, Repeats
 
-MOST = 16  # different lines of a kind per minute
+MOST = 16  # different lines of one kind per minute
 
 
 class Damper:

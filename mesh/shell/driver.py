@@ -200,7 +200,7 @@ class Driver:
         Events of the kinds that strangers can cause are dropped if they repeat too often.
         """
         if kind == "advert":
-            self.core.parts.desk.count("adverts_rejected")
+            self.core.parts.desk.counters.count("adverts_rejected")
         if kind in DAMPED and not self.damper.is_news(kind, text, time.monotonic()):
             return
         self._call(partial(self.core.report_event, kind, text, level=level), "an event")
@@ -242,7 +242,7 @@ class Driver:
 
     def _store_failed(self, error: StoreError) -> None:
         # A broken disk cannot be trusted: stop, and start again from its content. A failed commit may have
-        # been written, also if this process is fenced off: perhaps only the answer was lost. So clients that
+        # been written, even if this process is fenced off: perhaps only the answer was lost. So clients that
         # wait get no answer here; the next process recognizes stored messages.
         self._has_failed = True
         self.give_up(MeshError(f"{error.what} {error.hint}".strip(), code=error.code))

@@ -67,7 +67,7 @@ def take_descriptors() -> None:
 
 
 def end_without(loop: asyncio.AbstractEventLoop) -> None:
-    """Make the process end at once when memory allocation fails in the loop or in a thread.
+    """Make the process end immediately when memory allocation fails in the loop or in a thread.
 
     An operation may have been left half done. As after a disk error, the node cannot be trusted, and must
     start again from its stores.

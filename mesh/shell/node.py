@@ -132,7 +132,7 @@ class NodeRuntime:
         self.driver.goodbye()
         if not isinstance(self.driver.why, CoreFailed):  # else its figures may be inconsistent
             desk = self.core.parts.desk
-            log.info("%s", ends(self.name, desk.now - self._began, desk.figures()))
+            log.info("%s", ends(self.name, desk.clock.now - self._began, desk.figures()))
         self._undo.close()
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 class Program:
     """The connection of the program, which the core uses as a key in place of a socket.
 
-    `put` passes the frames of a message to the program; `hang_up` ends the connection. Both return at once
-    and never call the core.
+    `put` passes the frames of a message to the program; `hang_up` ends the connection. Both return
+    immediately and never call the core.
     """
 
     put: Callable[[list[bytes]], None]

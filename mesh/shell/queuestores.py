@@ -202,6 +202,6 @@ def _last(data: Path) -> tuple[Stores, bool]:
         raise refused(path, error, "Allow this user to read it.") from error
     except (ValueError, TypeError, KeyError) as error:
         raise DataDirRefused(
-            f"{path} is damaged ({error}): it names the stores of queues at the last start.",
+            f"{path} is damaged ({error}). The file records the queue stores of the last start.",
             hint="Restore it from a copy; or remove it, if [[queues]] is unchanged since then.",
         ) from error

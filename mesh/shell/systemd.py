@@ -1,7 +1,7 @@
 """Notifies systemd of readiness, end and liveness (sd_notify).
 
 Outside systemd, nothing is sent. Datagrams go to a local socket whose address is in the environment. Sending
-never blocks: a datagram that cannot be sent at once is dropped.
+never blocks: a datagram that cannot be sent immediately is dropped.
 """
 
 import contextlib

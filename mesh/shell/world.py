@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Hashable, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from typing import Any, Protocol
 
 from mesh.core.context.effects import (
@@ -71,11 +71,26 @@ class World:
     ) -> None:
         self.sockets, self.bound = sockets, bound
         self._put, self._workers, self._snapshots, self._hears = put, workers, snapshots, hears
-        self._backing = backing
         self._sites = sites or {}
         self._last: HistoryLine | None = None  # last recorded line
         self._tasks: set[asyncio.Task[None]] = set()
         self._named: dict[Hashable, list[list[bytes]]] = {}  # name not resolved yet, with frames to send
+        self._by_kind: Mapping[type[Effect], Callable[[Any], None]] = {
+            Send: self._send,
+            Commit: lambda it: workers[it.store].submit(it.token, it.ops),
+            Fetch: lambda it: workers[it.store].fetch(it.token, it.positions),
+            Dial: self._dial,
+            HangUp: self._hang_up,
+            Gossip: lambda it: sockets.publish(it.frames),
+            Listen: lambda it: (sockets.listen if it.wanted else sockets.unlisten)(it.address),
+            ProbeAddress: lambda it: self._later(self._knock(it.uuid, it.address)),
+            Proven: lambda it: sockets.proven(it.conn, it.user, it.is_node),
+            WriteLine: lambda it: self._record(it.line),
+            LogLine: _log,
+            Backup: lambda it: backing.begin(),
+            SetLevel: lambda it: set_level(it.logger, it.level),
+            Stop: self._stop,
+        }
 
     def begin(self) -> None:
         """Start the workers: the core has loaded the stores and leaves them to the workers."""
@@ -86,48 +101,30 @@ class World:
         """Set the keys with which other sites are dialed."""
         self._sites = sites
 
-    def carry_out(self, effect: Effect) -> None:  # noqa: C901
+    def carry_out(self, effect: Effect) -> None:
         """Carry out an effect without blocking."""
-        match effect:
-            case Send(conn, frames):
-                if conn in self._named:
-                    self._named[conn].append(frames)
-                elif isinstance(conn, Program):
-                    conn.put(frames)
-                else:
-                    self._put(conn, frames)
-            case Commit(token, ops, store):
-                self._workers[store].submit(token, ops)
-            case Fetch(token, positions, store):
-                self._workers[store].fetch(token, positions)
-            case Dial(conn, address, site):
-                self._dial(conn, address, self._sites[site] if site else None)
-            case HangUp(conn):
-                self._named.pop(conn, None)
-                if isinstance(conn, Program):
-                    conn.hang_up()
-                else:
-                    self.sockets.hang_up(conn)
-            case Gossip(frames):
-                self.sockets.publish(frames)
-            case Listen(address, wanted):
-                (self.sockets.listen if wanted else self.sockets.unlisten)(address)
-            case ProbeAddress(uuid, address):
-                self._later(self._knock(uuid, address))
-            case Proven(conn, user, is_node):
-                self.sockets.proven(conn, user, is_node)
-            case WriteLine(line):
-                self._record(line)
-            case LogLine(level, text, logger):
-                logging.getLogger(logger).log(logging.getLevelNamesMapping()[level.upper()], "%s", text)
-            case Backup():
-                self._backing.begin()
-            case SetLevel(logger, level):
-                set_level(logger, level)
-            case Stop(""):
-                self._hears.stop()
-            case Stop(error, code):
-                self._hears.give_up(MeshError(error, code=code))
+        self._by_kind[type(effect)](effect)
+
+    def _send(self, effect: Send) -> None:
+        if effect.conn in self._named:
+            self._named[effect.conn].append(effect.frames)
+        elif isinstance(effect.conn, Program):
+            effect.conn.put(effect.frames)
+        else:
+            self._put(effect.conn, effect.frames)
+
+    def _hang_up(self, effect: HangUp) -> None:
+        self._named.pop(effect.conn, None)
+        if isinstance(effect.conn, Program):
+            effect.conn.hang_up()
+        else:
+            self.sockets.hang_up(effect.conn)
+
+    def _stop(self, effect: Stop) -> None:
+        if effect.error:
+            self._hears.give_up(MeshError(effect.error, code=effect.code))
+        else:
+            self._hears.stop()
 
     def last_words(self, kind: str, text: str) -> None:
         """Record in the snapshots an event that the core can no longer report.
@@ -164,12 +161,13 @@ class World:
         for task in self._tasks:
             task.cancel()
 
-    def _dial(self, conn: Hashable, address: str, keys: Keys | None) -> None:
-        if is_ip(address):
-            self.sockets.dial(conn, address, keys)
+    def _dial(self, effect: Dial) -> None:
+        keys = self._sites[effect.site] if effect.site else None
+        if is_ip(effect.address):
+            self.sockets.dial(effect.conn, effect.address, keys)
         else:
-            self._named[conn] = []
-            self._later(self._dial_by_name(conn, address, keys))
+            self._named[effect.conn] = []
+            self._later(self._dial_by_name(effect.conn, effect.address, keys))
 
     async def _dial_by_name(self, conn: Hashable, address: str, keys: Keys | None) -> None:
         found = await resolved(address)
@@ -196,3 +194,7 @@ class World:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _log(line: LogLine) -> None:
+    logging.getLogger(line.logger).log(logging.getLevelNamesMapping()[line.level.upper()], "%s", line.text)

@@ -1,6 +1,6 @@
 """Counts the messages that were dropped for another site, and decides when to report the sum.
 
-The first dropped message is reported at once, then the sum, at growing intervals while it grows.
+The first dropped message is reported immediately, then the sum, at growing intervals while it grows.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 SOON, RARELY = 5.0, 600.0  # s between reports, at first and at most
 
-# Law 1: a dropped message is counted until the site has been sent a transfer, also over restarts.
+# Law 1: a dropped message is counted until the site has been sent a transfer, even across restarts.
 # Law 2: the final sum is always reported.
 
 

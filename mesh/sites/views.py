@@ -1,7 +1,7 @@
 """The members and the state of other sites, and which changes are reported."""
 
 # Law 1: the same state of a site is never reported twice in a row, however often a link flaps.
-# Law 2: reachability counts at once. A loss is reported only when no gateway of this site has replaced the
+# Law 2: reachability counts immediately. A loss is reported only if no gateway of this site has replaced the
 # link in time.
 # Law 3: a site that announced its stop is down, never unreachable, until it is seen again. It is not down
 # while another of its gateways is connected, because an isolated gateway may know no other.

@@ -22,7 +22,7 @@ SiteNode = tuple[NodeName, Annotated[bytes, Meta(max_length=16)]]
 
 @command
 class Site(Command, frozen=True, tag=60):
-    """The nodes of the sender's site. It replaces the previous one.
+    """The nodes of the sender's site. The list replaces the previous one.
 
     The first command on each connection, from both ends, and again after changes, at most once a second. A
     gateway may send only SITE, RELAY, RELAYED, BEHIND, SENDS, SENT, RESPOND, PING, BYE, PIECE, PIECEACK and
@@ -87,7 +87,7 @@ class Relayed(Command, frozen=True, tag=62):
 
 @command
 class Behind(Command, frozen=True, tag=63):
-    """State of a site that the receiver reaches through the sender's site. It replaces the previous one.
+    """State of a site that the receiver reaches through the sender's site. Replaces the previous state.
 
     Attributes:
         name: Name of the site.

@@ -18,7 +18,7 @@ class Store(Protocol):
 
     Law 3: committed data is loaded unchanged, or not at all: damage is an error, never a gap.
 
-    Law 4: after any StoreError except StoreFull and BAD_OPS, every later commit fails at once.
+    Law 4: after any StoreError except StoreFull and BAD_OPS, every later commit fails immediately.
     """
 
     def load(self) -> Image:

@@ -108,7 +108,7 @@ def fold(ops: Iterable[Op], next_position: int) -> Change:
 
 def _bad(what: str) -> StoreError:
     return StoreError(
-        f"A commit was refused as a whole: {what}.",
+        f"The whole commit was refused: {what}.",
         hint="This is a bug in the program that wrote it; the store itself is sound.",
         code="BAD_OPS",
     )

@@ -27,7 +27,7 @@ T = TypeVar("T")
 class PostgresStore:
     """A store in a database that may serve other nodes as well.
 
-    Used by one thread at a time, not always the same. Opening raises StoreError: STORE_UNSAFE, STORE_VERSION,
+    Used by one thread at a time, which may change. Opening raises StoreError: STORE_UNSAFE, STORE_VERSION,
     STORE_IN_USE, DATA_LOSS, or STORE with the database's text. Later errors also end it: FENCED when another
     process has taken it over, LEASE_LOST when the database was unreachable for too long.
     """

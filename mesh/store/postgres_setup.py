@@ -31,7 +31,7 @@ def prepare(db: Connection, url: str) -> None:
     """
     if not _is_there(db) or _may_upgrade(db):
         with db.transaction():
-            # Two nodes may arrive at once: IF NOT EXISTS alone fails for one of them.
+            # Two nodes may arrive at the same time: IF NOT EXISTS alone fails for one of them.
             db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             if not _is_there(db):
                 _make(db)

@@ -32,7 +32,7 @@ def broken(path: Path, error: OSError) -> StoreError:
 
 
 def reserve_of(wanted: int) -> int:
-    """Return the bytes to reserve if `wanted` bytes shall stay free."""
+    """Return the bytes to reserve, if `wanted` bytes must stay free."""
     return min(RESERVE, wanted // 4)
 
 
@@ -103,7 +103,7 @@ def make_room(directory: Path, reserve: str = RESERVED) -> None:
 
 
 class DiskSpace:
-    """Free room on a disk. `wanted` bytes shall stay free; 0 means no limit and no reserve.
+    """Free room on a disk, of which `wanted` bytes must stay free; 0 means no limit and no reserve.
 
     `is_short` means that less is free, `is_tight` less than twice as much, so that queues must not grow.
     `spare()` returns the bytes that the store can reuse inside its file: after consumers have made room

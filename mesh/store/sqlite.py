@@ -50,7 +50,7 @@ _FAILURES = (sqlite3.Error, UnicodeDecodeError)
 
 
 class SQLiteStore:
-    """A store in one file. Used by one thread at a time, not always the same.
+    """A store in one file, used by one thread at a time, which may change.
 
     Opening raises StoreError: STORE_IN_USE, STORE_VERSION, DATA_LOSS, or STORE with SQLite's text.
     """

@@ -199,7 +199,8 @@ class StoreWorker:
 
     def _take_copy(self, it: _Copy) -> None:
         if self._copy is not None or self._store_copy is None:
-            it.done(StoreError("A copy of this store is already being made.", code="BUSY"))
+            hint = "Wait until the other copy is complete, then try again."
+            it.done(StoreError("A copy of this store is already being made.", hint=hint, code="BUSY"))
         else:
             self._copy = it
 

@@ -50,7 +50,7 @@ class LinkSender(Generic[T]):
             self.bytes -= self._flight.popleft()[1]
 
     def can_resume(self, have: int) -> bool:
-        """Return whether an end that has all numbers up to `have` lacks only messages remembered here."""
+        """Return whether every message after `have` is still kept here, so that it can be resent."""
         oldest = self._flight[0][0] if self._flight else self.next
         return oldest - 1 <= have < self.next
 
@@ -74,6 +74,6 @@ class LinkReceiver:
         if number <= self.have:
             return False
         if number > self.have + 1:
-            raise RemoteError(f"item message {number} after {self.have}: one is missing", code="GAP")
+            raise RemoteError(f"item message {number} follows {self.have}: messages are missing", code="GAP")
         self.have = number
         return True

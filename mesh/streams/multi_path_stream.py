@@ -61,7 +61,7 @@ class MultiPathStream(OriginStream):
         return self.accept_by(PUBLISHER, first, last, low, self._now)
 
     def accept_by(self, leg: bytes, first: int, last: int, low: int, now: float) -> list[tuple[int, int]]:
-        """Return the new part of first..last and record it; empty = a duplicate.
+        """Record the numbers first..last, and return the ranges that are new; [] means a duplicate.
 
         Raises LegsFull if the sender must wait, and StaleSequence as any stream does.
         """

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterable
 from typing import Self
 
-from mesh.errors import RemoteError, StaleSequence
+from mesh.errors import RemoteError, StaleSequence, StoreError
 from mesh.streams.ranges import Ranges
 
 _NUMBERS = struct.Struct(">3Q")
@@ -31,7 +31,7 @@ class OriginStream:
         self._forgotten = 1  # below this, holes are forgotten
 
     def accept(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
-        """Return the new part of first..last and record it; empty = a duplicate.
+        """Record the numbers first..last, and return the ranges that are new; [] means a duplicate.
 
         Raises StaleSequence for a resend so old that its state is forgotten.
         """
@@ -109,18 +109,26 @@ class OriginStream:
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """Return the stream from its stored form. Raises: RemoteError, if it is invalid."""
+        """Return the stream from its stored form. Raises: StoreError, if it is invalid."""
         if len(data) >= RANGE and len(data) % RANGE == 0:  # stored before refusals were
             data = data[:RANGE] + (len(data) // RANGE - 1).to_bytes(8) + data[RANGE:]
         if len(data) < HEAD:
-            raise RemoteError(f"a packed stream of {len(data)} bytes: truncated or invalid.")
+            raise _damaged(data)
         low, forgotten, count = struct.unpack_from(">3Q", data)
         end = HEAD + RANGE * (count & (1 << HALF) - 1)
         begin = len(data) - RANGE * (count >> HALF)  # start of `second`
         if not end <= begin:
-            raise RemoteError(f"a packed stream of {len(data)} bytes: truncated or invalid.")
-        stream = cls(low, Ranges.unpack(data[HEAD:end]))
-        stream.refused = Ranges.unpack(data[end:begin])
-        stream.second = Ranges.unpack(data[begin:]) if begin < len(data) else None
+            raise _damaged(data)
+        try:
+            stream = cls(low, Ranges.unpack(data[HEAD:end]))
+            stream.refused = Ranges.unpack(data[end:begin])
+            stream.second = Ranges.unpack(data[begin:]) if begin < len(data) else None
+        except RemoteError as error:
+            raise _damaged(data) from error
         stream._forgotten = forgotten
         return stream
+
+
+def _damaged(data: bytes) -> StoreError:
+    what = f"The stored state of a stream is truncated or invalid ({len(data)} bytes)."
+    return StoreError(what, hint="Restore the node from a backup: mesh backup restore FILE")

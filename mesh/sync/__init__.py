@@ -8,9 +8,13 @@ of its own, and may be called from several threads.
 from typing import TYPE_CHECKING, Any
 
 from mesh.sync.client import Client, connect
+from mesh.sync.consumer import Consumer
+from mesh.sync.deliveries import Deliveries
+from mesh.sync.delivery import Delivery
 from mesh.sync.posts import Receipt
-from mesh.sync.queues import Consumer, Deliveries, Delivery, Queue
-from mesh.sync.services import Gathering, Registrations, Request, Service
+from mesh.sync.queue import Queue
+from mesh.sync.request import Request
+from mesh.sync.services import Gathering, Registrations, Service
 from mesh.sync.subscription import Subscription
 
 if TYPE_CHECKING:

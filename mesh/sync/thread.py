@@ -32,7 +32,7 @@ class LoopThread:
     def start(self) -> None:
         """Start the thread, once, and wait for its loop.
 
-        Raises: Closed the second time, LocalError NO_DESCRIPTORS, and any error that ends the thread at once.
+        Raises: Closed the second time, LocalError NO_DESCRIPTORS, and any error that ends the thread early.
         """
         if self._thread.ident is not None:
             raise Closed(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 from mesh.client.access import Access
 from mesh.client.client import Client
 from mesh.client.core.client import ClientCore
+from mesh.client.options import ConnectOptions
 from mesh.client.shell import Shell
 from mesh.client.wired import Wired
 from mesh.errors import NodeNotFound
@@ -40,9 +41,10 @@ class ClientPlace(Protocol):
 class MemoryClient(Client):
     """A client of a node in the same memory, which it reaches without sockets."""
 
-    def __init__(self, place: ClientPlace, address: str | None, **options: Any) -> None:
+    def __init__(self, place: ClientPlace, address: str | None, **options: Unpack[ConnectOptions]) -> None:
         self._place = place
-        super().__init__(address, environ={}, **options)
+        options["environ"] = {}
+        super().__init__(address, **options)
 
     def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
         place, address = self._place, self._way.address or ""

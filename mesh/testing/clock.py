@@ -104,7 +104,7 @@ class Clock:
                 self.go()
 
     def go(self) -> None:
-        """Let the clock advance with this machine's clock, unless it is virtual."""
+        """Make the clock follow this machine's clock, unless it is virtual."""
         if not self.is_virtual:
             self._shown = self.time()
             self._ahead, self._stands = self._shown - time.monotonic(), None

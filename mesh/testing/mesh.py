@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Self, Unpack
 
 from msgspec.structs import replace
 
 from mesh.client.arguments import seconds
 from mesh.client.client import Client
-from mesh.client.like import like
+from mesh.client.like import shows_options
 from mesh.client.message import Batch, Message
 from mesh.client.oneloop import running_loop, wrong_loop
+from mesh.client.options import ConnectOptions
 from mesh.errors import BadArgument, Closed, MeshTimeout, shown
 from mesh.testing import arguments
 from mesh.testing.arguments import Rules
@@ -93,8 +94,8 @@ class Mesh:
 
     # --- clients ------------------------------------------------------------------------------------------
 
-    @like(Client.__init__)
-    def connect(self, address: str | None = None, **options: Any) -> Client:
+    @shows_options(Client.__init__)
+    def connect(self, address: str | None = None, **options: Unpack[ConnectOptions]) -> Client:
         """Create a client of the node named `address`; without a name, of the first node.
 
         This method can replace `mesh.connect` in a test: `monkeypatch.setattr(mesh, "connect", m.connect)`.
@@ -111,8 +112,8 @@ class Mesh:
                 await client.publish("k", b"v")
         """
         self._check_open()
-        here = {name: value for name, value in options.items() if name not in ("cluster", "environ")}
-        return MemoryClient(Inhabited(self), address, **here)
+        options.pop("cluster", None)
+        return MemoryClient(Inhabited(self), address, **options)
 
     @property
     def published(self) -> list[Message]:
@@ -196,7 +197,7 @@ class Mesh:
         return self._passing.clock.time()
 
     async def pass_time(self, duration: float) -> None:
-        """Let `duration` seconds of the mesh's time pass for all nodes and clients, with all timers in order.
+        """Advance the mesh's time by `duration` seconds for all nodes and clients, with all timers in order.
 
         With 0, the call waits until everything in transit has arrived and all tasks wait. Tasks run in
         between, but asyncio's own waits, such as `asyncio.sleep`, take real time.

@@ -23,7 +23,7 @@ NOTHING_READ: Mapping[int, int] = {}
 class Allowance:
     """Limits of bytes per message and of connections.
 
-    Connections are limited in all, without a HELLO, per address (except for this machine) and per key.
+    Connections are limited in total, without a HELLO, per address (except for this machine) and per key.
     """
 
     max_content: int = MAX_CONTENT

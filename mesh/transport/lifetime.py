@@ -57,7 +57,7 @@ class Lifetime:
 
 
 def let_go(context: OwnedContext, process: int) -> None:
-    """Close all sockets without waiting: garbage collection may run in any thread."""
+    """Close all sockets of a context without waiting. It may run in any thread, by garbage collection."""
     if os.getpid() != process:  # forked: the threads are in the other process
         _KEPT.append(context)
         return

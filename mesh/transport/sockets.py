@@ -44,7 +44,7 @@ from mesh.transport.zap import ZapHandler
 
 Key = Hashable  # of a connection: (router, routing id), or int if dialed
 GONE = zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED | FAILED
-NEVER = 86_400_000  # ms; a connection that has ended is closed at once
+NEVER = 86_400_000  # ms; a connection that has ended is closed immediately
 
 
 @dataclass(frozen=True, slots=True)

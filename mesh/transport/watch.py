@@ -196,7 +196,7 @@ class TrafficWatch:
                 self._arrivals.register(number, select.EPOLLIN | select.EPOLLET)
 
     def _wake(self) -> None:
-        # Not at once: usually a whole message is arriving.
+        # Not immediately: usually a whole message is arriving.
         self._listen(False)
         self._plan(max(self._earliest, self._loop.time() + SOON))
 

@@ -1,4 +1,4 @@
-"""ZAP handler: answers ZeroMQ's admission requests at once, on the event loop."""
+"""ZAP handler: answers ZeroMQ's admission requests immediately, on the event loop."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class AskErase(Carried, frozen=True, kw_only=True):
 
     Attributes:
         key: Key of the topic.
-        domain: Domain of the topic. Empty: any.
+        domain: Domain of the topic. Empty: every domain in which the node knows it.
         stream: From a node: stream of the erasure.
         number: From a node: its sequence number.
         sender: From a node: its session.
@@ -433,7 +433,7 @@ class AskRow(Ask, frozen=True, kw_only=True):
 
 
 class AskRows(Ask, frozen=True, kw_only=True):
-    """Return the next shared rows of a kind, in the order of stamp and name.
+    """Return the next shared rows of one kind, in the order of stamp and name.
 
     Attributes:
         kind: Kind of the rows.

@@ -56,7 +56,7 @@ COMMANDS: dict[int, type[Command]] = {}  # by tag
 
 
 def command(kind: type[C]) -> type[C]:
-    """Register a class of commands, so that frames with its tag are read. Raises: ValueError for a used tag."""
+    """Register a class of commands, whose frames are then read. Raises: ValueError for a used tag."""
     tag = kind.__struct_config__.tag
     if not isinstance(tag, int) or not 0 < tag < 128:
         raise ValueError(f"{kind.__name__} has the tag {tag!r}, which is not in 1..127")

@@ -286,7 +286,7 @@ class PieceAck(Command, frozen=True, tag=19):
 
 @command
 class Unknown(Command, frozen=True, tag=27):
-    """Reply to a command of a kind that is not known.
+    """Reply to a command of an unknown kind.
 
     Attributes:
         command: Kind of that command.

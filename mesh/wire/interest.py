@@ -71,7 +71,7 @@ class Subscribe(Command, frozen=True, tag=32):
     """Start of a subscription.
 
     With `block` a node holds back answers to publishers while the subscriber makes progress every 0.5 s, and
-    then drops the newest messages. `drop_newest` and `drop_oldest` drop at once. `error` ends the
+    then drops the newest messages. `drop_newest` and `drop_oldest` drop immediately. `error` ends the
     subscription: ENDED.
 
     Attributes:
@@ -80,8 +80,8 @@ class Subscribe(Command, frozen=True, tag=32):
             query. 0: the inbox.
         query: The query.
         initial: Whether to begin with the retained value of each topic.
-        resumed: Whether the subscription existed before and the node has not begun anew. Then no retained
-            values are sent.
+        resumed: Whether the subscription existed before, in the same session and the same process of the
+            node. Then no retained values are sent.
         overflow: What happens when transient messages exceed the limits: `block`, `drop_newest`,
             `drop_oldest` or `error`. `""`: `block`.
         max_queue: Limit of messages in flight, and of as many that wait. 0: the limits of the node.

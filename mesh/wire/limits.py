@@ -1,4 +1,4 @@
-"""The limits of frames, messages and names, and the names of features. Both ends have the same.
+"""The limits of frames, messages and names, and the names of features. Both ends have the same values.
 
 `python -m tools.wire_tables` copies the comments to docs/wire.md.
 """
@@ -25,12 +25,12 @@ DURABLE = "durable"  # Durable subscriptions, the flags 1024 and 2048, and 256 o
 DIRTY = "dirty"  # Dirty reads, and the flags 8192, 16384 and 32768.
 OPERATOR = "operator"  # Of clients, over the local socket: use one of the 16 reserved sessions.
 STRATA = "strata"  # Distances of nodes from masters.
-GAPS = "gaps"  # Of clients: heads of ITEMS without targets report gaps at once.
+GAPS = "gaps"  # Of clients: heads of ITEMS without targets report gaps immediately.
 
 CHUNK = MIB  # Bytes of one frame of a longer body.
 FRAME = MIB + 128 * KIB  # Bytes of any frame; the value of `ZMQ_MAXMSGSIZE`.
 FRAMES = 130  # Frames of one message: the command, and 64 envelopes or 64 chunks and more.
-WHOLE = MIB  # Bytes of a message that travels at once, where both ends know pieces.
+WHOLE = MIB  # Bytes of a message that travels in one piece, where both ends know pieces.
 PIECE = 128 * KIB  # Bytes of a piece.
 PIECES_WINDOW = 2 * MIB  # Bytes of pieces in flight; the last piece may exceed it.
 CONTROL_FRAME = 64 * KIB  # Bytes of a command without a limit of its own, and of the properties of a message.

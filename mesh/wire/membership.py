@@ -129,7 +129,7 @@ class Hear(Command, frozen=True, tag=16):
 
 @command
 class Follow(Command, frozen=True, tag=70):
-    """The domains for which the sender wants to know strata. It replaces the previous one.
+    """The domains for which the sender wants to know strata. The list replaces the previous one.
 
     Strata are shown to users; no routing depends on them.
 
@@ -162,7 +162,7 @@ class Stratum(msgspec.Struct, frozen=True, array_like=True):
 
 @command
 class Strata(Command, frozen=True, tag=71):
-    """Strata of the domains in FOLLOW, at once and after each change.
+    """Strata of the domains in FOLLOW, immediately and after each change.
 
     Attributes:
         number: Number that grows. An older one is ignored.

@@ -11,7 +11,7 @@ from mesh.errors import BadConfig
 LONGEST = 512  # bytes, encoded
 
 NONE: Mapping[str, str] = MappingProxyType({})
-NOTHING = Raw(b"\x80")  # the same, encoded
+NOTHING = Raw(b"\x80")  # `NONE`, encoded
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(dict[str, str]).decode
 

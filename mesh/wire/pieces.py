@@ -1,7 +1,7 @@
 """Long messages in pieces, behind a small window.
 
 Pings pass between the pieces, and each acknowledged piece shows that both ends live. Pieces need the feature
-PIECES; messages up to WHOLE travel at once.
+PIECES; messages up to WHOLE travel in one.
 """
 
 from __future__ import annotations

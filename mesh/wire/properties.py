@@ -79,7 +79,9 @@ def check_properties(envelope: Envelope) -> None:
         try:
             decode_properties(data)
         except RemoteError as error:
-            hint = "They are [headers, expires, priority, reply_to, code, is_text]; see docs/wire.md."
+            hint = (
+                "The properties are [headers, expires, priority, reply_to, code, is_text]; see docs/wire.md."
+            )
             what = f"The properties of a message cannot be read: {error.what}."
             raise BadArgument(what, hint=hint, code="BAD_PROPERTIES") from error
 

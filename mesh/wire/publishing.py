@@ -166,7 +166,7 @@ class Items(Command, frozen=True, tag=22):
     Between nodes heads have no targets, and gaps have the subscription 0. A node drops and counts items that
     it did not request, and items whose `route` does not lead from the node of their `sender` to the peer,
     unless a rule names the peer. `position` counts in the log of the master. After a reconnect unacknowledged
-    ITEMS come again right after WELCOME, with their old numbers, unless the node has begun anew.
+    ITEMS come again right after WELCOME, with their old numbers, unless the process of the node is new.
 
     Attributes:
         seq: Number of this command: 1, 2, 3, … without a gap, for each pair of boots.

@@ -958,7 +958,7 @@ class Process(Struct, frozen=True, kw_only=True):
         data: Its data directory.
         ipc: Its local address.
         lag_p99: 99th percentile of the delay of its event loop in the last 5 s, in s.
-        lag_worst: Maximum of the same.
+        lag_worst: Maximum of that delay, in s.
         snapshots: Counters of its snapshots. Empty: it writes none.
         disk: `disk_free` (bytes), `disk_short` (1 while too few for persistent messages), `disk_refused`
             (commits).
@@ -992,7 +992,7 @@ class Info(ReplyValue, frozen=True, kw_only=True):
         data: Its data directory.
         ipc: Its local address.
         lag_p99: 99th percentile of the delay of its event loop in the last 5 s, in s.
-        lag_worst: Maximum of the same.
+        lag_worst: Maximum of that delay, in s.
         snapshots: Counters of its snapshots. Empty: it writes none.
         disk: `disk_free` (bytes), `disk_short` (1 while too few for persistent messages), `disk_refused`
             (commits).

@@ -77,7 +77,7 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
 
 @command
 class Serving(Command, frozen=True, tag=40):
-    """Consumers of watched names, at once and after each change.
+    """Consumers of watched names, immediately and after each change.
 
     Attributes:
         number: Number of this command: 1, 2, 3, … on each connection.

@@ -14,8 +14,8 @@ SCRIPTS = sorted(file.name for file in TOOLS.iterdir() if file.is_file() and fil
 # Where the options of a script are declared; the others have subcommands, or none.
 DECLARED = {
     "costs": "costing/__main__.py", "demo": "demo_parts/show.py", "fuzz_wire": "fuzz_wire.py",
-    "generate_snapshots": "generate_snapshots.py", "house": "housing/__main__.py",
-    "simulate": "simulator/__main__.py",
+    "generate_snapshots": "generate_snapshots.py", "generate_sync": "generate_sync.py",
+    "house": "housing/__main__.py", "simulate": "simulator/__main__.py",
 }  # fmt: skip
 OPTION = re.compile(
     r'^ *(?:@click\.option\(|parser\.add_argument\()?\s*"(--[a-z-]+)(?:/(--[a-z-]+))?",', re.MULTILINE

@@ -31,7 +31,7 @@ class Check:
         self._failed: list[str] = []
 
     def run(self, plan: list[Step]) -> bool:
-        """Run all steps, also after one has failed, and return whether all passed."""
+        """Run all steps, even after one has failed, and return whether all passed."""
         began, used = time.monotonic(), cpu()
         try:
             background = [

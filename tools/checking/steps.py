@@ -12,6 +12,7 @@ SOURCES = ("mesh", "tests", "tools", "examples")  # mesh has links to the other 
 WORKER = 700 << 20  # bytes of memory per test worker, at most
 TESTS = "tests"
 BENCHMARKS = ("tools/benchmarks/", "tests/tools/benchmarks/")  # their types are checked in a check of all
+FOR_CLIENTS = ("mesh/client/", "mesh/embedded/", "mesh/sync/")  # the page and mesh/sync are made from these
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,9 @@ def steps(scope: Scope, memory: int) -> list[Step]:
         Step("fuzz", "hostile input", (
             (PYTHON, "-m", "tools.fuzz_wire", *fuzz), (PYTHON, "-m", "tools.fuzz_inputs", *fuzz),
         )),
-        Step("docs", "the site and its links, and pages made from code", (
+        Step("docs", "the site and its links, and what is made from code", (
             (PYTHON, "-m", "tools.make_site", "--check"), (PYTHON, "-m", "tools.client_page", "--check"),
+            (PYTHON, "-m", "tools.generate_sync", "--check"),
         )),
         Step(TESTS, "pytest", (pytest_words(scope.is_all, scope.tests, memory),)),
     ]  # fmt: skip
@@ -84,7 +86,7 @@ def _unchecked(scope: Scope) -> tuple[str, ...]:
 def _is_touched(name: str, has_sources: bool, scope: Scope) -> bool:
     if name == "docs":
         return any(
-            file.endswith(".md") or file.startswith(("docs/", "mesh/client/")) for file in scope.files or ()
+            file.endswith(".md") or file.startswith(("docs/", *FOR_CLIENTS)) for file in scope.files or ()
         )
     if name == "fuzz":
         return any(file.startswith(("mesh/", "discovery/")) for file in scope.files or ())

@@ -110,7 +110,7 @@ class NodePath:
 
 
 class Echo(SimClient):
-    """A client that serves an address, and replies at once with the request."""
+    """A client that serves an address, and replies immediately with the request."""
 
     _serving: ClientServing | None = None
 

@@ -3,7 +3,7 @@
 python -m tools.demo_parts.compare PUBLISHED LINES EVERY ARRIVED...
 
 Of the first LINES lines of PUBLISHED, the first and then each EVERYth should have arrived. Each ARRIVED
-file is compared as a whole.
+file is compared completely.
 """
 
 import sys

@@ -207,7 +207,7 @@ def _run(demo: Demo, screen: Screen, processes: Processes, seconds: float | None
     except Interrupted:
         if not demo.outcomes[1:]:  # too early for a report
             raise
-    screen.say("Ended early, and the last round not compared. Ctrl-C once more ends at once.")
+    screen.say("Ended early, and the last round not compared. Ctrl-C once more ends immediately.")
     processes.interrupted = False
     return True
 

@@ -16,7 +16,7 @@ class End(StrEnum):
     """The kinds of ends of a boot."""
 
     STOPPED = "stopped"  # with a goodbye, and complete counters
-    KILLED = "killed"  # its closed port is noticed at once
+    KILLED = "killed"  # its closed port is noticed immediately
     SILENT = "silent"  # cut off: others detect it late
     GONE = "gone"  # killed for good; its last segment stays unfinished
 

@@ -28,7 +28,7 @@ class Boot:
 
 @dataclass(slots=True)
 class Truth:
-    """The figures of closed segments, with those of unfinished segments apart."""
+    """The figures of closed segments and, separately, of unfinished segments."""
 
     unique: Counter[str] = field(default_factory=Counter)  # kind -> different (observer_uuid, boot, line)
     states: int = 0  # different (uuid, boot, version)

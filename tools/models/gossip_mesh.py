@@ -1,4 +1,4 @@
-"""A mesh of gossip only, in simulated time: nodes publish in turn, and listeners receive at once."""
+"""A mesh of gossip only, in simulated time: nodes publish in turn, and listeners receive immediately."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

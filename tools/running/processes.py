@@ -166,7 +166,7 @@ class Processes:
                 meanwhile()
 
     def pause(self, seconds: float) -> None:
-        """Sleep for `seconds`. Raises: Interrupted, at once on a signal."""
+        """Sleep for `seconds`. Raises: Interrupted, immediately on a signal."""
         end = time.monotonic() + seconds
         while not self.interrupted and time.monotonic() < end:
             time.sleep(min(LOOK, max(0.0, end - time.monotonic())))

@@ -146,7 +146,7 @@ class Cast:
 
 
 def drawn(dice: Random, rules: str, most: int = len(NAMES), sizes: Sequence[int] = SIZES) -> Cast:
-    """Draw a mesh with the kind `rules`, of at most `most` nodes where the rules are plain."""
+    """Draw a mesh whose rules are of the kind `rules`. With plain rules, it has at most `most` nodes."""
     finds_by = "mdns" if dice.random() < 0.3 else "seeds"
     if rules == "plain":
         return Cast(rules, NAMES[: min(most, dice.choice(sizes))], ("",), finds_by)

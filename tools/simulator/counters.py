@@ -39,7 +39,7 @@ OF: Mapping[Collection[str], Collection[str]] = {
         *(f"crash {point}: a move {stage}" for point in POINTS for stage in STAGES),
     ),
     ("durables",): (
-        "a durable subscription declared", "a durable subscription declared anew",
+        "a durable subscription declared", "a durable subscription declared again",
         "a copy given where it was kept", "a copy given after it moved", "a copy given once more",
         "a move taken", "a move over a crash of its source", "a move over a crash of its target",
         "settled in vain: LEASE_OVER", "what somebody had kept over a restart",

@@ -23,7 +23,7 @@ Fault = Callable[[Random, Script, float], Iterator[Step]]
 
 
 def planned(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
-    """Yield the faults of FAULTS that the seed enables."""
+    """Yield the steps of the faults that `dice` enables, in turn."""
     possible = [name for name in FAULTS if not profile.faults or name in profile.faults]
     enabled = {name: 10 ** dice.uniform(-1, 1) for name in possible if dice.random() < ENABLED}
     interval = 10 ** dice.uniform(0.3, 1.3)

@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 from unittest.mock import patch
 
-from mesh.core.context.node_context import NodeContext
+from mesh.core.context.node_clock import NodeClock
 from mesh.core.queues.keeping.consumer_table import ConsumerTable
 from mesh.core.queues.keeping.dead_lettering import DeadLettering
 from mesh.core.queues.keeping.queues import Queues
@@ -16,7 +16,8 @@ from mesh.queues.consumers.leased_deliveries import LeasedDeliveries
 from mesh.queues.lots.counts import Runs, numbers_of
 from mesh.queues.lots.queued_envelope import QueuedEnvelope, read_lot_row
 from mesh.queues.part.delayed_messages import DelayedMessages
-from mesh.queues.part.local_queue import LocalQueue
+from mesh.queues.part.queue_consumers import QueueConsumers
+from mesh.queues.part.queue_deliveries import QueueDeliveries
 from mesh.streams.ranges import Ranges
 from mesh.wire.codec import pack
 
@@ -78,8 +79,8 @@ def recovered_and_given_to_another() -> list[Patch]:
         opened(self, *args)
         return []
 
-    opened = LocalQueue.open
-    return [(LocalQueue, "open", all_of_it)]
+    opened = QueueConsumers.open
+    return [(QueueConsumers, "open", all_of_it)]
 
 
 def whoever_names_an_epoch_is_believed() -> list[Patch]:
@@ -95,15 +96,15 @@ def whoever_names_an_epoch_is_believed() -> list[Patch]:
 
 def whoever_claims_is_believed() -> list[Patch]:
     def believes(self: Any, taker: Any, stream: bytes, number: int) -> Any:
-        for line in self.lines.values():
+        for line in self._backlog.order.lines.values():
             for lot in line.after((0, b"", 0)):
                 if lot.envelope.stream == stream and number in lot.ready:
                     lot.take_out([(number, number)])
                     return lot
         return from_doubt(self, taker, stream, number)
 
-    from_doubt = LocalQueue._from_doubt
-    return [(LocalQueue, "_from_doubt", believes)]
+    from_doubt = QueueConsumers._from_doubt
+    return [(QueueConsumers, "_from_doubt", believes)]
 
 
 def attempts_not_counted() -> list[Patch]:
@@ -114,7 +115,7 @@ def attempts_not_counted() -> list[Patch]:
 
 
 def done_with_its_last_message() -> list[Patch]:
-    ack = LocalQueue.ack
+    ack = QueueDeliveries.ack
 
     def all_of_it(self: Any, taker: Any, first: int, last: int) -> Any:
         lots = {run.lot for run in taker.holding if run.runs[-1][1] == run.lot.envelope.last}
@@ -123,10 +124,10 @@ def done_with_its_last_message() -> list[Patch]:
             rest = list(lot.ready)
             if rest and not lot.left - sum(b - a + 1 for a, b in rest):
                 lot.take_out(rest)
-                self.done(lot, rest)
+                self._backlog.done(lot, rest)
         return over
 
-    return [(LocalQueue, "ack", all_of_it)]
+    return [(QueueDeliveries, "ack", all_of_it)]
 
 
 def delayed_and_forgotten() -> list[Patch]:
@@ -152,7 +153,7 @@ def a_clock_that_was_set_back() -> list[Patch]:
     restore = Queues._restore
 
     def restores(self: Any, position: int, envelope: Any) -> None:
-        with patch.object(NodeContext, "stamped", lambda self, stamp: None):
+        with patch.object(NodeClock, "stamped", lambda self, stamp: None):
             restore(self, position, envelope)
 
     return [(Queues, "_restore", restores)]

@@ -55,7 +55,7 @@ def older_taken() -> list[Patch]:
 # Seed, broken law and patches by the name of the bug.
 RULES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "claims are not made anew when rules change": (0, "R-master", claims_stay),
-    "what waits is not decided anew when rules change": (0, "C2.4", no_review),
+    "what waits is not decided again when rules change": (0, "C2.4", no_review),
     "the lower stamp of two lists wins": (0, "R-newest", lower_wins),
     "a list that nobody has signed is taken": (0, "R-signed", unsigned_taken),
     "an older list is taken again": (0, "R-back", older_taken),

@@ -73,7 +73,7 @@ def server(script: Script, dice: Random, name: str, address: str, now: float, lo
 
 
 def _killed(script: Script, dice: Random) -> Iterator[Step]:
-    """Stop a node with its open requests, and start it again, often at once; or only break a wire."""
+    """Stop a node with its open requests, and start it again, often immediately; or only break a wire."""
     now = WARM_UP + dice.expovariate(1 / 10)
     while now < script.seconds:
         one, other = dice.sample(script.nodes, 2)

@@ -24,7 +24,7 @@ BACK = (5.0, 60.0, 300.0, 3600.0)  # s that a clock is set back
 CUTS = (0.5, 5.0, 14.0, 40.0, 150.0)  # s
 ROOM = (1500, 4000, 20_000)  # bytes that may wait, where space is small
 IN_A_ROW = 24  # messages during which a gateway stops
-ENOUGH = 400  # steps of a kind
+ENOUGH = 400  # steps of one kind
 
 
 # --- the cast -------------------------------------------------------------------------------------------

@@ -2,9 +2,8 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Any
 
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES, MAX_CONTENT
@@ -35,7 +34,7 @@ class Builder:
         self.props: list[int] = []
         self.room: int = ENVELOPE_BYTES
         self.expires: int = 0
-        self.options: dict[str, Any] | None = None  # None: no options can be compared
+        self.options: Mapping[str, object] | None = None  # None: no options can be compared
 
     def add(self, key: str, content: bytes, props: bytes, expires: int) -> int:
         self.index.append(self.row(key))

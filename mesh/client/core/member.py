@@ -38,7 +38,7 @@ class GroupMember:
 
     @property
     def error(self) -> MeshError | None:
-        """The error that ended the membership, or None. If it fails for one query, it ends for all."""
+        """The error that ended the membership, or None. A failure of one query ends all of them."""
         return next((strand.error for strand in self.strands if strand.error is not None), None)
 
     @property

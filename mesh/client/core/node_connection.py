@@ -7,19 +7,16 @@ from collections.abc import Callable
 from mesh.client.access import Access
 from mesh.client.core.absence import Absence
 from mesh.client.core.client_context import Alarm, ClientContext, Promise
+from mesh.client.core.client_handshake import ClientHandshake
 from mesh.client.core.effects import CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.core.framing import SPEAKS
 from mesh.client.core.standstill import Standstill
-from mesh.client.operating import marks
-from mesh.errors import BadName, Closed, MeshError, NodeNotFound, Refused, RemoteError, SlowConsumer
+from mesh.errors import Closed, MeshError, NodeNotFound, Refused, RemoteError, SlowConsumer
 from mesh.links.backoff import delay
-from mesh.names import SessionName
-from mesh.proof import stream_text
 from mesh.security.streamkey import StreamKey
 from mesh.streams.link import LinkReceiver
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import VERSION_MAX, VERSION_MIN
 from mesh.wire.spoken import agreed, in_common
 
 PING = 2.0  # s between signs of life
@@ -59,7 +56,6 @@ class NodeConnection:
     ) -> None:
         self.name: str = ""  # of the session
         self.home: str = ""  # of the node
-        self.boot: int = 0  # of the node
         self.words: frozenset[str] = frozenset()  # features of both sides
         self.is_up = self.is_closed = False
         self.inlet: LinkReceiver = LinkReceiver()
@@ -69,19 +65,13 @@ class NodeConnection:
         self.address: str = ""
         self.standstill: Standstill = Standstill()
         self._desk = desk
-        self._client, self._wanted, self._named = name
-        self._number = self._wanted  # of the session: requested or assigned
-        self._stream = stream
+        self.handshake = ClientHandshake(name, stream)
         self._welcomed, self._objected, self._waiting = welcomed, objected, waiting
-        self._token = b""
         self._strikes = 0  # hang-ups over this client in quick succession
         self._entered = self._heard = 0.0
         self._dials = self._attempt = 0
-        self._access = Access("")
         self._waits = False
         self._is_answered = False  # a command has arrived
-        self._nonces = (b"", b"")
-        self._asked_by = b""  # uuid of the node that wants proof
         self._alarm: Alarm | None = None
         self._rings = 0.0  # when the alarm is due
         self._absence = Absence(desk, self._missing)
@@ -90,7 +80,7 @@ class NodeConnection:
     @property
     def cluster(self) -> str:
         """The mesh whose keys the client uses; "" without keys."""
-        return self._access.cluster
+        return self.handshake.access.cluster
 
     def open(self, waits: bool) -> Promise:
         """Connect; the promise resolves after the first WELCOME.
@@ -126,7 +116,7 @@ class NodeConnection:
         self._break(Closed("The client is closed."))
 
     def move(self) -> None:
-        self._token, self._number = b"", self._wanted
+        self.handshake.forget_session()
         self.lose("moved")
 
     # --- dialing --------------------------------------------------------------------------------------
@@ -136,14 +126,14 @@ class NodeConnection:
             return
         if isinstance(self.why, NodeNotFound):
             self.why = None  # the node is running now
-        self._access, self.address = access, access.address
+        self.address = access.address
         self._dials += 1
         self.key = self._dials
         self._heard = self._desk.now
         self._is_answered = False
-        self._nonces = (self._desk.dice(16), b"")
+        self.handshake.begin(access, self._desk.dice(16))
         self._desk.do(DialNode(self.key, access))
-        self._desk.do(SendCommand(self.key, self._greeting()))
+        self._desk.do(SendCommand(self.key, self.handshake.hello(self.inlet.have)))
         self._watch(PATIENCE)
 
     def not_found(self, error: MeshError) -> None:
@@ -159,26 +149,6 @@ class NodeConnection:
     def _break(self, error: MeshError) -> None:
         if self._first is not None and not self._first.done():
             self._first.set_exception(error)
-
-    def _greeting(self, proof: bytes = b"", signature: bytes = b"") -> c.Hello:
-        return c.Hello(
-            (VERSION_MIN, VERSION_MAX),
-            c.CLIENT,
-            "",
-            self._nonces[0],
-            proof,
-            client=self._client,
-            session=self._number,
-            stream=self._stream.id,
-            token=self._token,
-            boot_seen=self.boot,
-            have=self.inlet.have,
-            passwd=self._access.passwd,
-            key=self._stream.public,
-            signature=signature,
-            speaks=(*SPEAKS, *marks()),
-            named=self._named,
-        )
 
     def _search_again(self) -> None:
         self._attempt += 1
@@ -270,7 +240,7 @@ class NodeConnection:
             case c.Welcome() if not self.is_up:
                 self._enter(command)
             case c.Challenge() if not self.is_up:
-                self._prove(command)
+                self._desk.do(SendCommand(self.key, self.handshake.prove(command, self.inlet.have)))
             case c.Refuse():
                 self._on_refused(command)
             case c.Who() | c.Bye():
@@ -278,28 +248,15 @@ class NodeConnection:
             case _:
                 raise RemoteError(f"a node sent {type(command).__name__} to a client that is in")
 
-    def _prove(self, challenge: c.Challenge) -> None:
-        it = self._access
-        if it.curve is None and challenge.endpoint != it.address:
-            raise RemoteError(
-                f"{it.address} identifies itself as {challenge.endpoint}, which is not the dialed address"
-            )
-        self._nonces, self._asked_by = (self._nonces[0], challenge.nonce), challenge.uuid
-        signature = self._stream.sign(stream_text(*self._nonces, it.where, challenge.uuid))
-        self._desk.do(SendCommand(self.key, self._greeting(it.proof(*self._nonces), signature)))
-
     def _enter(self, w: c.Welcome) -> None:
-        if (refusal := self._doubt(w)) is not None:
+        if (refusal := self.handshake.doubt(w)) is not None:
             self._on_refused(refusal)
             return
-        number = _number_in(w.session)
-        is_new = w.node.boot != self.boot or w.next <= self.inlet.have
+        is_new = self.handshake.accept(w) or w.next <= self.inlet.have
         if is_new:
             self.inlet = LinkReceiver()
-        self.name, self.home, self._token, self.boot = w.session, w.node.name, w.token, w.node.boot
+        self.name, self.home = w.session, w.node.name
         self.words = in_common(agreed(w.version, w.version), w.speaks, SPEAKS)
-        # A node that was killed may have forgotten the number, for which the token is valid.
-        self._number = number
         self.is_up = True
         self._attempt, self._entered, self.why = 0, self._desk.now, None
         self._absence.cancel()
@@ -307,19 +264,6 @@ class NodeConnection:
         self._welcomed(w, is_new)
         if self._first is not None and not self._first.done():
             self._first.set_result(None)
-
-    def _doubt(self, w: c.Welcome) -> c.Refuse | None:
-        """Return a refusal if the node is not the expected one or has no common wire version, else None."""
-        is_other = bool(self._nonces[1]) and w.node.uuid != self._asked_by  # a man in the middle
-        if is_other or not self._access.is_proven(w.proof, *self._nonces):
-            return c.Refuse(*self._access.impostor, final=True)
-        code, reason, hint = self._access.doubt(w.node, w.signature, *self._nonces)
-        if code:
-            return c.Refuse(code, reason, hint, final=True)
-        if not agreed(w.version, w.version):
-            text = f"{w.node.name} uses wire version {w.version}, which this client does not support"
-            return c.Refuse("VERSION", text, "Upgrade both to the same release.", final=True)
-        return None
 
     def _on_refused(self, r: c.Refuse) -> None:
         self.why = Refused(f"{self.address} refused: {r.reason}.", hint=r.hint, code=r.code)
@@ -330,11 +274,3 @@ class NodeConnection:
             self._strikes += 1
             self._objected(r)
         self.lose(r.reason)
-
-
-def _number_in(session: str) -> int:
-    """Return the number in a session name; 0 if there is none. Raises: RemoteError."""
-    try:
-        return SessionName.parse(session).session or 0
-    except BadName as error:
-        raise RemoteError(f"a node assigned an invalid session name: {error.what}") from None

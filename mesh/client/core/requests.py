@@ -2,7 +2,7 @@
 
 # Law 1: a request has one outcome, and only one to all services has several replies. Replies after its end
 #        are counted and dropped.
-# Law 2: an abandoned request is dropped at once.
+# Law 2: an abandoned request is dropped immediately.
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ class ClientServing:
             self._settled(epoch, count)
         first = min(ends.values(), default=inf)
         if first < inf:
-            # Rounding may make the deadline come up early, so the alarm never fires at once.
+            # Rounding may make the deadline come up early, so the alarm never fires immediately.
             self._alarm = self._desk.later(max(first - past, SOON), self._ring)
 
     # --- settling ---------------------------------------------------------------------------------------

@@ -26,8 +26,8 @@ from mesh.wire.limits import XPATH
 
 SomeIndices = tuple[int, ...] | None  # of an envelope's messages; None: all of them
 
-ACK_AFTER = 0.002  # s; at once would delay the next message
-ACK_AT = 16  # unacknowledged messages that are acked at once
+ACK_AFTER = 0.002  # s; an immediate ack would delay the next message
+ACK_AT = 16  # unacknowledged messages that are acked together
 ACK_LATER = 0.02  # s, for a single short request or reply
 SHORT = 4096  # bytes
 AMPLE = (4 * ACK_AT * SHORT, 4 * ACK_AT)  # window that ACK_LATER requires: bytes, items

@@ -1,4 +1,4 @@
-"""Groups wanted queries by their sources, and tracks which peers must be asked anew."""
+"""Groups wanted queries by their sources, and tracks which peers must be asked again."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Aims:
         return [group for group in self._changed if peer in group.changed]
 
     def regroup(self, row: Callable[[Query], Hashable]) -> None:
-        """Group all queries anew, after rules have changed.
+        """Regroup all queries after rules have changed.
 
         All old and new targets of each query are notified.
         """

@@ -250,7 +250,7 @@ class Erasing:
         domain = erasure.domain or ANY
         if any_brings(self._desk.settings.accepting.values(), domain, erasure.key):
             event = self._event(erasure, domain)
-            self._router.log.inherit_end(event.mastered(self._desk.stamp(), self._desk.hop(0)))
+            self._router.log.inherit_end(event.mastered(self._desk.clock.stamp(), self._desk.hop(0)))
 
     def _event(self, erasure: Erasure, domain: str) -> Envelope:
         log = self._router.log
@@ -258,7 +258,7 @@ class Erasing:
         flags = ERASED | (last.envelope.flags & PERSISTENT if last is not None else 0)
         if last is not None and log.keeps_end(erasure.key, last.envelope):
             flags |= PERSISTENT  # owed to sites that may bring the value again
-        route = tuple(Hop(node, 0, self._desk.wall) for node in erasure.route)
+        route = tuple(Hop(node, 0, self._desk.clock.wall) for node in erasure.route)
         return Envelope(
             stream=erasure.stream, domain=domain, first=erasure.number, last=erasure.number, low=1,
             keys=(erasure.key,), count=1, sizes=0, body=b"", flags=flags, sender=erasure.sender, route=route,

@@ -94,7 +94,9 @@ class Lookup(Component):
         self._demand = demand
         self._questions = questions
         self._nodes = nodes
-        self._scans = Scans(lambda: router.log.retained.values(desk.believed), lambda: desk.wake(desk.now))
+        self._scans = Scans(
+            lambda: router.log.retained.values(desk.clock.believed), lambda: desk.clock.wake(desk.clock.now)
+        )
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (on_fact(Unwanted, lambda fact: self._unwanted(fact.query)),)
@@ -140,7 +142,7 @@ class Lookup(Component):
         self._scans.tick()
 
     def _own(self, query: Query, then: Callable[[LookupResult], None], is_local: bool = True) -> None:
-        """Look up the values of which this node is master: at once, unless an XPath has much to scan."""
+        """Look up the values of which this node is master: immediately, unless an XPath has much to scan."""
         if is_local:
             for reads in self._desk.face.before_reads:
                 reads(query)
@@ -156,7 +158,7 @@ class Lookup(Component):
         if query.kind == XPATH:
             self._scans.begin(query, looked)
         else:
-            looked(self._router.log.retained.find(query, self._desk.believed))
+            looked(self._router.log.retained.find(query, self._desk.clock.believed))
 
     def _age(self, last: RetainedValue) -> float | None:
         """Return for how many s the master has been unreachable if this node replaces it, otherwise `None`.
@@ -167,7 +169,9 @@ class Lookup(Component):
         if not masters or last.envelope.master == self._desk.me.name:
             return None
         peers = [peer for name in masters if (peer := self._nodes.named(name)) is not None]
-        return max((self._desk.now - peer.lost_at for peer in peers if peer.lost_at is not None), default=0.0)
+        return max(
+            (self._desk.clock.now - peer.lost_at for peer in peers if peer.lost_at is not None), default=0.0
+        )
 
     def _gather(
         self,
@@ -195,7 +199,7 @@ class Lookup(Component):
 
         def came(replies: Replies[Values], missing: list[str]) -> None:
             if unasked := found.add_replies(replies, query):
-                self._desk.count("unasked", unasked)
+                self._desk.counters.count("unasked", unasked)
             lacking = [node for node in missing if node in everybody.hops]
             if lacking and (uuid := self._next_alive(spare)):  # a missing node may be failing unnoticed
                 ask({uuid})
@@ -231,11 +235,11 @@ class Lookup(Component):
         for domain in [query.domain] if query.domain else self._cache.values.domains(query.text):
             last = self._cache.values.get(query.text, domain)
             hop = self._covered_by(last.envelope, query.text) if last is not None else None
-            if last is None or hop is None or last.is_void(self._desk.believed):
+            if last is None or hop is None or last.is_void(self._desk.clock.believed):
                 continue
             if hop.lost_at is None and not self._is_known(last.envelope, query.text):
                 continue
-            age = None if hop.lost_at is None else self._desk.now - hop.lost_at
+            age = None if hop.lost_at is None else self._desk.clock.now - hop.lost_at
             return LastValue(b"", last.as_envelope(), self._desk.me.name, age)
         return None
 

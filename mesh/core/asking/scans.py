@@ -33,7 +33,7 @@ class Scans:
     def begin(self, query: Query, then: OnFound) -> None:
         """Begin a scan; `then` gets the values.
 
-        The scan ends at once if there is little to scan and no other scan had its turn since the last tick.
+        The scan ends immediately if there is little to scan and no other scan ran since the last tick.
         """
         self._waiting.append((query, then))
         self._continue_scan()

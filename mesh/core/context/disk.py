@@ -55,7 +55,7 @@ class Disk:
     def _emit(self, later: Sequence[Op], every: tuple[Op, ...], is_alone: bool, then: Committed) -> None:
         self._token += 1
         self._storing[self._token] = (later, is_alone, then)
-        self._desk.emit(Commit(self._token, every, self.shelf.store))
+        self._desk.out.emit(Commit(self._token, every, self.shelf.store))
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -72,7 +72,7 @@ class Disk:
                 self._emit_all([*commits, (self.shelf.take_later(), (), lambda error: None)])
             wishes, self._wishes = self._wishes, []
             for wish in wishes:
-                self._desk.emit(wish)
+                self._desk.out.emit(wish)
 
     def _emit_all(self, commits: list[tuple[Sequence[Op], Sequence[Op], Committed]]) -> None:
         """Emit the commits as one, in their order.
@@ -95,7 +95,7 @@ class Disk:
     def commit_if_any(self, then: Committed) -> None:
         """Commit the deferred operations, and call `then` as for `commit`.
 
-        `then` is called at once if nothing is deferred or in flight.
+        `then` is called immediately if nothing is deferred or in flight.
         """
         if self.shelf.has_later or self._storing or self._together:
             self.commit((), then)
@@ -123,7 +123,7 @@ class Disk:
         self._fetching[self._token] = then
         wish = Fetch(self._token, tuple(positions), self.shelf.store)
         if self._together is None:
-            self._desk.emit(wish)
+            self._desk.out.emit(wish)
         else:
             self._wishes.append(wish)
 

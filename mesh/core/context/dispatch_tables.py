@@ -109,9 +109,14 @@ class DispatchTables:
         self._parts: Sequence[Component] = ()
         self._owners: dict[tuple[str, str], Component] = {}  # of what a component claims
 
-    def fill(self, parts: Sequence[Component]) -> None:  # noqa: C901
+    def fill(self, parts: Sequence[Component]) -> None:
         """Build the tables. Raises: FeatureFailed if two components claim the same command, verb or kind."""
         self._parts = parts
+        self._fill_handlers()
+        self._fill_kinds()
+        self._fill_calls()
+
+    def _fill_handlers(self) -> None:
         for part in self._with("from_clients"):
             self.from_clients.enter(part, part.from_clients())
         for part in self._with("from_peers"):
@@ -124,6 +129,11 @@ class DispatchTables:
             self._claim(part, self.peer_verbs, _named(part.peer_verbs()), "the verb of nodes")
         for part in self._with("features"):
             self.features += tuple(part.features())
+        for part in self._with("fact_handlers"):
+            for fact, then in part.fact_handlers():
+                self.fact_handlers.setdefault(fact, []).append(then)
+
+    def _fill_kinds(self) -> None:
         for part in self._with("address_resolvers"):
             self._claim(part, self.address_resolvers, part.address_resolvers(), "addresses of kind")
         for part in self._with("destination_handlers"):
@@ -146,9 +156,8 @@ class DispatchTables:
             self._claim(part, self.guest_requests, part.guest_requests(), "requests of guests in")
         for part in self._with("envelope_restorers"):
             self._claim(part, self.envelope_restorers, part.envelope_restorers(), "stored envelopes of kind")
-        for part in self._with("fact_handlers"):
-            for fact, then in part.fact_handlers():
-                self.fact_handlers.setdefault(fact, []).append(then)
+
+    def _fill_calls(self) -> None:
         self.flushes = [part.flush for part in self._with("flush")]
         self.ticks = [part.tick for part in self._with("tick")]
         self.on_seconds = [part.on_second for part in self._with("on_second")]

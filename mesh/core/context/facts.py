@@ -1,6 +1,6 @@
 """Facts: frozen values that components record for the components above them."""
 
-# Rule 1: a fact is handled later. What the recording component needs at once is passed as an argument.
+# Rule 1: a fact is handled later. What the recording component needs immediately is passed as an argument.
 # Rule 2: facts are handled in their order, after the current event and before anything is sent.
 # Rule 3: the handler of a fact may record further facts; they are appended.
 # Rule 4: on the path of an envelope there are only traces, which cost nothing unless they are watched.
@@ -22,7 +22,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Trace(Fact):
-    """A fact for observers of a node, recorded only if `desk.watched`."""
+    """A fact for observers of a node, recorded only if `desk.facts.watched`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The clock by which messages expire: the wall clock without sudden leaps.
 
-Small corrections of the wall clock are followed at once. After a leap the old time continues on the monotonic
+Small corrections of the wall clock are followed immediately. After a leap old time continues on the monotonic
 clock until the new one has been stable for a while, so that a wrong minute expires no messages.
 """
 

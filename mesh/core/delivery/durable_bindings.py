@@ -85,8 +85,8 @@ class DurableBindings:
         Return the handler for its answers, which wait for the disk. If one of the queues is full, none gets
         the envelope, and the loss is reported.
         """
-        if self._desk.watched:
-            self._desk.publish_fact(BoundAgain(envelope))
+        if self._desk.facts.watched:
+            self._desk.facts.publish(BoundAgain(envelope))
         try:
             copies = list(self._copies(envelope))
         except QueueFull as error:
@@ -117,7 +117,7 @@ class DurableBindings:
         """Report that `count` messages may be missing in the queues that match."""
         names = self.wanting(envelope)
         if names:
-            self._desk.count("durable_lost", count)
+            self._desk.counters.count("durable_lost", count)
             keys, of = ", ".join(envelope.keys[:KEYS]), ", ".join(names[:KEYS])
             text = f"{of} may lack {counted(count, 'message')} of {keys}: {why}"
             self._desk.event("durable", text, level="warning")
@@ -145,7 +145,7 @@ class DurableBindings:
                 to=PUTS + queue.name,
                 flags=flags,
                 # The shared timestamp of several masters would not fit the order of this queue.
-                sent=self._desk.stamp(),
+                sent=self._desk.clock.stamp(),
             )
             yield queue, copy
 

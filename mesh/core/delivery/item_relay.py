@@ -67,7 +67,7 @@ class ItemRelay:
             if feed.owner not in visited and feed.is_due(parcel)
         ]
         parcel.owed = len(targets) if parcel.position else 0
-        self._desk.count("relayed", envelope.count)
+        self._desk.counters.count("relayed", envelope.count)
         self._offer([(parcel, targets)], ItemsOf(parcel.source), lambda: None)
 
     def _is_void(self, parcel: StoredEnvelope) -> bool:

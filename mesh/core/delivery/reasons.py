@@ -50,9 +50,9 @@ def _of_value(last: RetainedValue, desk: NodeContext) -> Reason:
     name = message_id(e.stream, e.domain, last.number)
     if last.is_local:
         return reason("LOCAL_ONLY", id=name)
-    if last.is_void(desk.believed):
-        return reason("VALUE_EXPIRED", id=name, age=ago((desk.believed - e.expires) / 1e9))
-    return reason("LAST_VALUE", id=name, sender=e.sender, age=ago((desk.believed - e.sent) / 1e9))
+    if last.is_void(desk.clock.believed):
+        return reason("VALUE_EXPIRED", id=name, age=ago((desk.clock.believed - e.expires) / 1e9))
+    return reason("LAST_VALUE", id=name, sender=e.sender, age=ago((desk.clock.believed - e.sent) / 1e9))
 
 
 def _wanted(router: Master, key: str, domain: str) -> Iterator[Reason]:

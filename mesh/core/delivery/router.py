@@ -78,10 +78,10 @@ class Router(Component):
     def start(self, beginning: Beginning) -> None:
         values = beginning.rows("retained").values()
         position = beginning.image.next_position
-        self.log.restore(beginning.rows("stream"), values, position, self._desk.now)
+        self.log.restore(beginning.rows("stream"), values, position, self._desk.clock.now)
         for store in beginning.others:
-            self.log.restore_streams(beginning.rows("stream", store), self._desk.now)
-        self._desk.stamped(self.log.newest)
+            self.log.restore_streams(beginning.rows("stream", store), self._desk.clock.now)
+        self._desk.clock.stamped(self.log.newest)
 
     def envelope_restorers(self) -> Mapping[str, Restores]:
         return dict.fromkeys((PUBLISHED, CLIENT), self._restore)
@@ -90,17 +90,17 @@ class Router(Component):
         self._owing.clear_cache()
 
     def on_second(self) -> None:
-        self.log.forget_idle(self._desk.now - STREAM_KEPT)
+        self.log.forget_idle(self._desk.clock.now - STREAM_KEPT)
 
     def flush(self) -> None:
         if self.pacing:
-            self.pacing.release(self._desk.now)
+            self.pacing.release(self._desk.clock.now)
             if self.pacing:
-                self._desk.wake(self._desk.now + HOLD_CHECK)
-        outlets = self._desk.outlets
+                self._desk.clock.wake(self._desk.clock.now + HOLD_CHECK)
+        outlets = self._desk.out.outlets
         while outlets:
             outlet, _ = outlets.popitem()
-            outlet.flush(self._desk.raw)
+            outlet.flush(self._desk.out.raw)
 
     def fact_handlers(self) -> Sequence[Hearing]:
         # A restarted master may have lost values that were in memory, and messages may have been missed while
@@ -129,12 +129,12 @@ class Router(Component):
     def publish(
         self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0, holder: object = None
     ) -> None:
-        """Accept an envelope as its master and deliver it, or refuse it; answer at once or when it is stored.
+        """Accept an envelope as its master and deliver it, or refuse it; answer now or when it is stored.
 
         `answered` may be called several times, for parts of the envelope. `stamp` is the time that several
         masters share. `holder` becomes the `held_by` of the stored envelope.
         """
-        lane = self.log.lane(envelope.stream, envelope.domain, self._desk.now)
+        lane = self.log.lane(envelope.stream, envelope.domain, self._desk.clock.now)
         if lane.origin.refused:
             for first, last in lane.origin.refused.common(envelope.first, envelope.last):
                 answered(self._refused_before(envelope.part(first, last)))
@@ -159,7 +159,7 @@ class Router(Component):
             else:
                 fresh = lane.origin.accept(envelope.first, envelope.last, envelope.low)
         except LocalError as error:
-            self._desk.count("refused", envelope.count)
+            self._desk.counters.count("refused", envelope.count)
             answered(refusal(envelope, error))
             return
         if self.bindings.any and envelope.flags & MARKS:
@@ -189,7 +189,7 @@ class Router(Component):
         """
         if not isinstance(lane.origin, MultiPathStream):
             lane.origin = MultiPathStream.unpack(lane.origin.pack())
-        leg, now = leg_of(envelope.route, bool(envelope.to)), self._desk.now
+        leg, now = leg_of(envelope.route, bool(envelope.to)), self._desk.clock.now
         try:
             return lane.origin.accept_by(leg, envelope.first, envelope.last, envelope.low, now)
         except LegsFull as error:
@@ -212,7 +212,7 @@ class Router(Component):
         if again:
             self.log.write(lane, envelope)
         for first, last in again:
-            part = envelope.part(first, last).mastered(self._desk.stamp(), self._desk.hop(0))
+            part = envelope.part(first, last).mastered(self._desk.clock.stamp(), self._desk.hop(0))
             answered = self.bindings.redeliver(part, answered)
         return answered
 
@@ -226,20 +226,20 @@ class Router(Component):
         holder: object,
     ) -> None:
         desk = self._desk
-        stamped = envelope.mastered(stamp or desk.stamp(), desk.hop(0))
+        stamped = envelope.mastered(stamp or desk.clock.stamp(), desk.hop(0))
         try:
             pieces, matched = self._pieces(envelope, stamped)
         except (LocalError, StoreFull) as error:
             lane.origin.refuse(envelope.first, envelope.last)  # numbers between may be accepted
-            desk.count("refused", envelope.count)
+            desk.counters.count("refused", envelope.count)
             answered(refusal(envelope, error))
             return
-        desk.count("published", envelope.count)
+        desk.counters.count("published", envelope.count)
         accepted, ops = self.log.accept(lane, pieces, matched, desk.me.uuid)
         if holder is not None:
             accepted.deliveries[0][0].held_by = holder
-        if desk.watched:
-            desk.publish_fact(EnvelopeAccepted(pieces))
+        if desk.facts.watched:
+            desk.facts.publish(EnvelopeAccepted(pieces))
         if envelope.to:
             expect(accepted, +1)
         else:
@@ -264,7 +264,7 @@ class Router(Component):
 
     def retain(self, envelope: Envelope) -> Envelope:
         """Retain a system message for later readers, and return it with its timestamp."""
-        stamped = envelope.mastered(self._desk.stamp(), self._desk.hop(0))
+        stamped = envelope.mastered(self._desk.clock.stamp(), self._desk.hop(0))
         self.log.retained.retain_last(stamped)
         return stamped
 
@@ -273,7 +273,7 @@ class Router(Component):
         owed = self._owing.sinks_of(parcel)
         self.shelf.restore(parcel, owed)
         for taker, indices in owed:
-            taker.offer(EnvelopeSlice(parcel, indices), self._desk.now)
+            taker.offer(EnvelopeSlice(parcel, indices), self._desk.clock.now)
 
     def _refused_before(self, envelope: Envelope) -> Answer:
         error = PublishRefused(
@@ -297,5 +297,5 @@ class Router(Component):
                 # It may have come by another route, which needs the answer as well.
                 waiting.also = [*(waiting.also or ())[-ASKED:], answered]
         for first, last in open_numbers.missing(envelope.first, envelope.last):
-            self._desk.count("repeated", last - first + 1)
+            self._desk.counters.count("repeated", last - first + 1)
             answered(Answer(envelope.domain, first, last))

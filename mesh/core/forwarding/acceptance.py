@@ -111,7 +111,7 @@ class Acceptance:
                     for run, decision in self._deciding.split_by_route(part):
                         self._act(run, origin, decision, was_sent)
         except LocalError as error:  # an invalid name or domain
-            self._desk.count("refused", envelope.count)
+            self._desk.counters.count("refused", envelope.count)
             self._refused.answer_origin(origin, envelope, refusal(envelope, error))
 
     def _news(self, e: Envelope, first: int, last: int, origin: Origin) -> Iterator[Envelope]:
@@ -135,7 +135,7 @@ class Acceptance:
         if self.was_master and self._answers(envelope, origin, decision, was_sent):
             return
         if decision.kind is Kind.REFUSE or turns_back(decision, origin):
-            self._desk.count("refused", envelope.count)
+            self._desk.counters.count("refused", envelope.count)
             # For a peer's message the refusal is about its route, not about the message.
             answer = refusal(envelope, refusal_by(decision))
             if origin.is_local:
@@ -147,15 +147,15 @@ class Acceptance:
         hop = self._desk.hop(TO_MASTER if decision.to_master else 0)  # the master sets the strata
         if envelope.flags & HELD:
             envelope = envelope.without(HELD)
-        envelope = envelope.passed(hop, self._desk.stamp())
-        entry = self._onward.add(envelope, origin, self._desk.now)
+        envelope = envelope.passed(hop, self._desk.clock.stamp())
+        entry = self._onward.add(envelope, origin, self._desk.clock.now)
         if was_sent:
             entry.presume_sent()
         if origin.is_local and not envelope.to:
             self._router.cache.went(envelope)
         what = " ".join(filter(None, (envelope.keys[0], envelope.domain, envelope.to)))
         whom = ", ".join(decision.hops)
-        self._desk.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}", ROUTES)
+        self._desk.out.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}", ROUTES)
         if before is not None:
             self._put_off.put_behind(entry, before)
         else:

@@ -35,11 +35,11 @@ class DeadLetters:
         `owner` is the key whose inbox the messages were addressed to, or "". The messages also count as lost.
         """
         who, n = envelope.to or MASTER, answer.last - answer.first + 1
-        self._desk.loss_counter(who)(envelope, answer.state, min(n, envelope.count))
+        self._desk.counters.loss_counter(who)(envelope, answer.state, min(n, envelope.count))
         with self._disk.together():  # a crash keeps all of them or none
             for i, number in enumerate(envelope.number_list(range(envelope.count))):
                 if answer.first <= number <= answer.last:
-                    self._desk.count("dead")
+                    self._desk.counters.count("dead")
                     self._publish(envelope, i, answer, owner)
 
     def _publish(self, e: Envelope, i: int, answer: Answer, owner: str) -> None:

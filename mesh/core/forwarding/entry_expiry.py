@@ -47,16 +47,20 @@ class EntryExpiry:
             heapq.heapify(self._due)
             self._many_due = max(FEW_DUE, 2 * len(self._due))
         heapq.heappush(self._due, (self._void_at(entry.envelope), entry.serial))
-        self._desk.wake(self._desk.now + max(0, self._due[0][0] - self._desk.believed) / 1e9)
+        self._desk.clock.wake(
+            self._desk.clock.now + max(0, self._due[0][0] - self._desk.clock.believed) / 1e9
+        )
 
     def tick(self) -> None:
         """Refuse the messages that have expired."""
-        while self._due and self._due[0][0] <= self._desk.believed:
+        while self._due and self._due[0][0] <= self._desk.clock.believed:
             _, serial = heapq.heappop(self._due)
             if waiting := self._onward.entry(serial):
                 self._expire(waiting)
         if self._due:
-            self._desk.wake(self._desk.now + max(0, self._due[0][0] - self._desk.believed) / 1e9)
+            self._desk.clock.wake(
+                self._desk.clock.now + max(0, self._due[0][0] - self._desk.clock.believed) / 1e9
+            )
 
     def _void_at(self, envelope: Envelope) -> int:
         return min(self._expiry_of(envelope), envelope.expires or self._expiry_of(envelope))
@@ -77,11 +81,11 @@ class EntryExpiry:
         for hop in entry.hops:
             if self._onward.is_under_way(entry, hop):
                 continue  # it may have been accepted there in time
-            void = Ranges.of(number for number, at in void_at.items() if at <= self._desk.believed)
+            void = Ranges.of(number for number, at in void_at.items() if at <= self._desk.clock.believed)
             for first, last in [part for run in entry.lacking[hop] for part in void.common(*run)]:
                 self._give_up(entry, hop, first, last)
         if not entry.is_done:
-            soon = self._desk.believed + int(RETRY * 1e9)
+            soon = self._desk.clock.believed + int(RETRY * 1e9)
             again = min(at for number, at in void_at.items() if number in entry.open)
             heapq.heappush(self._due, (max(again, soon), entry.serial))
 
@@ -89,5 +93,5 @@ class EntryExpiry:
         error = Expired(
             f"The message expired on {self._desk.me.name} while it waited for {hop or 'a master'}."
         )
-        self._desk.count("expired", last - first + 1)
+        self._desk.counters.count("expired", last - first + 1)
         self._refuse(entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error)))

@@ -129,10 +129,10 @@ class EntryRouting:
 
     def on_rules(self, is_agreed: bool, is_now: bool) -> None:
         """Decide all entries by new rules; `is_now` means that this node applies them from now on."""
-        now = self._desk.now
+        now = self._desk.clock.now
         self.put_off.ruled()
         self.deciding.holds_until = 0.0 if is_agreed else now + HOLDS
-        self._desk.wake(now + HOLDS)
+        self._desk.clock.wake(now + HOLDS)
         if is_now:
             self.rulings.refile(lambda entry: self.deciding.question(entry.envelope))
             self.put_off.refiled()
@@ -195,7 +195,7 @@ class EntryRouting:
             decision = self.deciding.decide(entry.envelope)
             self.rulings.file(entry, self.deciding.question(entry.envelope), decision)
             self.apply_decision(entry, decision)
-        if 0.0 < self.deciding.holds_until <= self._desk.now:
+        if 0.0 < self.deciding.holds_until <= self._desk.clock.now:
             self.deciding.holds_until = 0.0
             self.review()
 

@@ -32,12 +32,12 @@ class ForwardAnswers:
             a = outcome.answer
             found = self._onward.find_answered(outcome.stream, a.domain, a.first, a.last)
             if not found:
-                self._desk.count("unasked")
+                self._desk.counters.count("unasked")
             for entry, first, last in found:
                 part = Answer(a.domain, first, last, a.state, a.matched, a.text)
                 line = self._onward.line_of(entry, peer.node.name)
                 if line is not None:
-                    line.progress = self._desk.now
+                    line.progress = self._desk.clock.now
                 self._outcome(entry, peer.node.name, part)
         self._schedule_send(peer.node.name)  # its window may be open again
 

@@ -189,7 +189,7 @@ class Forwarder(Component):
 
     def _restore(self, position: int, envelope: Envelope) -> None:
         envelope, first = untailed(envelope)
-        entry = self.onward.add(envelope, self._local, self._desk.now)
+        entry = self.onward.add(envelope, self._local, self._desk.clock.now)
         entry.change_keeping(Keeping.STORED)
         entry.position = position
         entry.first, entry.first_was_sent, entry.sent_to = first, bool(first), SOMEBODY
@@ -208,4 +208,4 @@ class Forwarder(Component):
 
     def flush(self) -> None:
         if self.rulings.was_open and self.rulings.new_turn():
-            self._desk.wake(self._desk.now)
+            self._desk.clock.wake(self._desk.clock.now)

@@ -104,7 +104,7 @@ class Incoming:
                 self._refuse(peer, envelope, error)
 
     def _refuse(self, peer: Peer, envelope: Envelope, error: LocalError) -> None:
-        self._desk.count("refused", envelope.count)
+        self._desk.counters.count("refused", envelope.count)
         FromPeer(self._sender, peer.node.uuid).answer(envelope.stream, refusal(envelope, error))
 
     def _unfit(self, peer: Peer, envelope: Envelope) -> LocalError | None:
@@ -124,6 +124,6 @@ class Incoming:
             return CircularLoop(f"Routing loop: {path}.", hint="Compare `mesh route` at these nodes.")
         if len(route) >= HOPS:
             path = " -> ".join((*nodes, me))
-            self._desk.count("too_many_hops")
+            self._desk.counters.count("too_many_hops")
             return PublishRefused(f"The message passed more than {HOPS} nodes: {path}.", code="TOO_MANY_HOPS")
         return None

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.context.node_context import NodeContext, is_followed
+from mesh.core.context.node_clock import is_followed
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.durable_bindings import Answered
 from mesh.core.delivery.router import Router
 from mesh.core.forwarding.refusal_memory import RefusalMemory
@@ -82,7 +83,7 @@ class LocalMaster:
         Several masters must agree which value is the latest, though messages reach them in different orders.
         A timestamp of another site is always kept, as all sites must agree.
         """
-        if is_followed(envelope.sent, self._desk.wall):
-            self._desk.heard_stamp(envelope.sent)
+        if is_followed(envelope.sent, self._desk.clock.wall):
+            self._desk.clock.heard_stamp(envelope.sent)
             return envelope.sent
         return envelope.sent if is_foreign(envelope.sender) else 0

@@ -75,7 +75,7 @@ class OutboundBuffer:
         """Watch a new entry for its warning and its expiry."""
         if not entry.keeping.is_warned:
             self._stay_young(entry)
-            self._desk.wake(self._desk.now + self._desk.settings.patience)
+            self._desk.clock.wake(self._desk.clock.now + self._desk.settings.patience)
         self._expire_in_time(entry)
 
     def warn(self, entry: PendingForward, why: str = "") -> None:
@@ -139,7 +139,7 @@ class OutboundBuffer:
         entry.change_keeping(Keeping.KEPT)
         entry.presume_sent()  # by its first node, so never refused for space
         self._stay_young(entry)
-        self._desk.wake(self._desk.now + self._desk.settings.patience)
+        self._desk.clock.wake(self._desk.clock.now + self._desk.settings.patience)
 
     def _store(self, entry: PendingForward, why: str) -> None:
         parcel = StoredEnvelope(tailed(entry), own=True)
@@ -191,7 +191,7 @@ class OutboundBuffer:
         """Warn the origins in `whom`, by default all, that an entry waits."""
         e, whom = entry.envelope, entry.askers if whom is None else whom
         text = why or f"waits at {self._desk.me.name} for {self._for_whom(entry)}"
-        self._desk.count("forward_warnings", entry.messages)
+        self._desk.counters.count("forward_warnings", entry.messages)
         for first, last in entry.open:
             answer = Answer(e.domain, first, last, "FORWARD_WARNING", 0, text)
             _answer_origins(entry, (answer,), whom)
@@ -224,7 +224,7 @@ class OutboundBuffer:
         refusals = [word for word in words if word.state != "OK"]
         for refusal in refusals:
             if was_stored:
-                self._log.give_up(entry.envelope, refusal.first, refusal.last, self._desk.now)
+                self._log.give_up(entry.envelope, refusal.first, refusal.last, self._desk.clock.now)
             self._on_refused(entry, refusal)
         if was_stored and refusals:
             # Deleted before the answer: after a crash it would be sent again, behind later messages.
@@ -236,7 +236,7 @@ class OutboundBuffer:
         is_of_its_way = not entry.is_kept and answer.state in (CHANGING, CIRCULAR)
         if not is_of_its_way and not is_for_now(entry.envelope.sender, answer.state, entry.envelope.to):
             self._keep(entry.envelope.stream, answer)
-        self._desk.count("refused", answer.last - answer.first + 1)
+        self._desk.counters.count("refused", answer.last - answer.first + 1)
         if entry.is_given:
             self._retract(entry.envelope, answer)
         if entry.origin.is_local and (entry.warned or answer.state == PARTLY_REFUSED):
@@ -252,7 +252,7 @@ class OutboundBuffer:
 
     def tick(self) -> None:
         """Send warnings that are due, and expire messages."""
-        now, patience = self._desk.now, self._desk.settings.patience
+        now, patience = self._desk.clock.now, self._desk.settings.patience
         young, self._young = list(self.unanswered()), {}
         for entry in sorted(young, key=lambda entry: entry.serial):
             lines = [line for hop in entry.hops if (line := self._onward.line_of(entry, hop))]
@@ -262,7 +262,7 @@ class OutboundBuffer:
                 quiet = now - patience + RETRY
             if not entry.is_done and not entry.warned:
                 self._stay_young(entry)
-                self._desk.wake(quiet + patience)
+                self._desk.clock.wake(quiet + patience)
         with self._disk.together():
             self._expiry.tick()
 

@@ -52,7 +52,7 @@ class OutboundSize:
         """
         lines = [line for hop in self._onward.hops() for line in self._onward.lines(hop)]
         first = [entry for line in lines if (entry := next(iter(line), None)) is not None and entry.warned]
-        now = self._desk.believed
+        now = self._desk.clock.believed
         return max([0.0, *((now - each.envelope.route[-1].at) / 1e9 for each in first)])
 
     def depth(self, hop: str) -> Depth:
@@ -61,11 +61,11 @@ class OutboundSize:
         For "" this is the backlog of messages whose node is unknown.
         """
         messages = size = 0
-        oldest = self._desk.believed  # never negative, even if a clock went back
+        oldest = self._desk.clock.believed  # never negative, even if a clock went back
         for line in self._onward.lines(hop):
             entries = list(line)
             early = [e for e in entries if not e.warned]  # they may be answered any moment now
             messages += line.messages - sum(e.lacking[hop].count() for e in early)
             size += line.bytes - sum(e.size for e in early)
             oldest = min([oldest, *(e.envelope.route[-1].at for e in entries if e.warned)])
-        return Depth(messages=messages, bytes=size, age=(self._desk.believed - oldest) / 1e9)
+        return Depth(messages=messages, bytes=size, age=(self._desk.clock.believed - oldest) / 1e9)

@@ -66,7 +66,7 @@ class PeerSender(Component):
         for uuid, outcomes in self._answers.items():
             peer = self._neighbours.peers.get(uuid)
             for at in range(0, len(outcomes), OUTCOMES) if peer is not None else ():
-                self._desk.send(peer.data, Outcomes(tuple(outcomes[at : at + OUTCOMES])))  # type: ignore[union-attr]
+                self._desk.out.send(peer.data, Outcomes(tuple(outcomes[at : at + OUTCOMES])))  # type: ignore[union-attr]
         self._answers.clear()
 
     def _send(self, peer: Peer) -> None:
@@ -95,6 +95,6 @@ class PeerSender(Component):
     def _ship(self, peer: Peer, batch: list[Envelope]) -> None:
         messages = sum(envelope.count for envelope in batch)
         desk = self._desk
-        desk.count("forwarded", messages)
-        desk.tally.counters_of(peer.node.name).sent += messages
-        desk.send(peer.data, Forward(tuple(map(body_frames, batch))), batch)
+        desk.counters.count("forwarded", messages)
+        desk.counters.tally.counters_of(peer.node.name).sent += messages
+        desk.out.send(peer.data, Forward(tuple(map(body_frames, batch))), batch)

@@ -46,20 +46,20 @@ class Provenance:
 
     def hold_envelope(self, peer: Peer, envelope: Envelope) -> None:
         """Hold an envelope until its route is vouched for or denied, or time runs out."""
-        self.held.add(peer, envelope, self._desk.now)
+        self.held.add(peer, envelope, self._desk.clock.now)
         self._request_proofs()
 
     def judge(self, peer: Peer, route: tuple[str, ...], then: Callable[[bool], None]) -> None:
         """Call `then` with whether the route of a question is believed, perhaps later.
 
-        While too many questions wait, `then` is called with False at once.
+        While too many questions wait, `then` is called with False immediately.
         """
         if self._vouching.believes(peer, route):
             then(True)
         elif len(self._waiting) >= QUESTIONS:
             then(False)
         else:
-            self._waiting.append((self._desk.now + PATIENCE, peer, route, then))
+            self._waiting.append((self._desk.clock.now + PATIENCE, peer, route, then))
             self._request_proofs()
 
     def _request_proofs(self) -> None:
@@ -68,14 +68,14 @@ class Provenance:
         for _, peer, route, _ in self._waiting:
             self._vouching.request_proofs(peer, route[:-1])
         if self.held or self._waiting:
-            self._desk.wake(self._desk.now + AGAIN)
-            self._desk.wake(self.held.deadline())
+            self._desk.clock.wake(self._desk.clock.now + AGAIN)
+            self._desk.clock.wake(self.held.deadline())
 
     def _release_decided(self) -> None:
         waiting, self._waiting = self._waiting, []
         for until, peer, route, then in waiting:
             is_believed = self._vouching.believes(peer, route)
-            if is_believed or self._desk.now >= until:
+            if is_believed or self._desk.clock.now >= until:
                 then(is_believed)
             else:
                 self._waiting.append((until, peer, route, then))
@@ -92,7 +92,7 @@ class Provenance:
         if not self.held and not self._waiting:
             return []
         self._release_decided()
-        taken = self.held.take_decided(self._desk.now, self._is_believed, self._is_denied)
+        taken = self.held.take_decided(self._desk.clock.now, self._is_believed, self._is_denied)
         found = [
             (peer, envelope, None if is_believed else self.forged(peer, envelope, is_late=True))
             for peer, envelope, is_believed in taken
@@ -105,11 +105,11 @@ class Provenance:
 
         `is_late` means that no node has vouched for the route in time.
         """
-        self._desk.count("forged")
+        self._desk.counters.count("forged")
         path = " -> ".join(hop.node for hop in envelope.route)
         unnamed = f"by {path}, where a node does not confirm its next hop"
         why = unnamed if is_late else "which is not on its route"
         what = f"{peer.node.name} forwards {plain(envelope.sender)[:80]!r}, {why}"
-        if peer.forged.allows(self._desk.now):
+        if peer.forged.allows(self._desk.clock.now):
             self._desk.event("refused", f"{what} [FORGED_SENDER]", peer.node, level="warning")
         return PublishRefused(what, code="FORGED_SENDER")

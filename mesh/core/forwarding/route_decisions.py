@@ -135,7 +135,7 @@ class RouteDecisions:
         if not envelope.to:
             is_copy = bool(route) and route[-1].stratum == TO_MASTER
             decision = self._mapping.decide(key, domain, nodes, visited, of, is_copy, envelope.xml, held)
-            if decision.code == CIRCULAR and self._desk.now < self.holds_until:
+            if decision.code == CIRCULAR and self._desk.clock.now < self.holds_until:
                 return wait(f"rules are changing: {decision.why}", code=CHANGING)
             return decision
         to = SessionName.parse(envelope.to)

@@ -47,7 +47,7 @@ class Censuses(Component):
         knows_few = self._neighbours.membership.count < alive * KNOWS
         if conn.role == NODE_CONTROL and alive > CROWD and knows_few and self._may_ask():
             self._awaited = conn
-            self._desk.send(conn, Census())
+            self._desk.out.send(conn, Census())
 
     def mentioned(self, by: bytes, uuids: Iterable[bytes]) -> None:
         """Ask the node `by` for nodes whose states it relays, but that this node does not know."""
@@ -58,9 +58,9 @@ class Censuses(Component):
 
     def _may_ask(self) -> bool:
         is_lost = self._awaited is not None and self._awaited.closed
-        if not is_lost and self._desk.now - self._asked < AGAIN:
+        if not is_lost and self._desk.clock.now - self._asked < AGAIN:
             return False
-        self._asked, self._awaited = self._desk.now, None
+        self._asked, self._awaited = self._desk.clock.now, None
         return True
 
     def _is_answer(self, conn: Conn, rumours: Rumours) -> bool:
@@ -77,4 +77,4 @@ class Censuses(Component):
             wanted = set(census.uuids)
             known = tuple(rumour for rumour in known if rumour.node.uuid in wanted)
         for first in range(0, len(known), MANY):
-            self._desk.send(conn, Rumours(to_wire(known[first : first + MANY])))
+            self._desk.out.send(conn, Rumours(to_wire(known[first : first + MANY])))

@@ -75,15 +75,15 @@ class Changes:
         if not isinstance(lived, Sighted):
             self._report_change(event, lived)
         gone = lived.old_boot if isinstance(lived, Restarted) else peer.node.boot
-        for action in peer.reach.happens(event, self._desk.now):
+        for action in peer.reach.happens(event, self._desk.clock.now):
             self._carry_out(action, peer, gone)
         if not peer.alive:
             self._dialler.watchlist.add(peer)
-            self._desk.wake(peer.reach.due)
+            self._desk.clock.wake(peer.reach.due)
 
     def _carry_out(self, action: ReachAction, peer: Peer, gone: int) -> None:
         """Carry out one action of the reach table; `gone` is the boot that ended."""
-        now, link, apply = self._desk.now, peer.link, self._dialler.apply
+        now, link, apply = self._desk.clock.now, peer.link, self._dialler.apply
         match action:
             case ReachAction.HANG_UP:
                 self._dialler.drop(peer, NODE_CONTROL)
@@ -95,7 +95,7 @@ class Changes:
                 apply(peer, link.address(now))
             case ReachAction.SILENCE | ReachAction.BYE:
                 apply(peer, link.bye(now) if action is ReachAction.BYE else link.silence(now))
-                apply(peer, link.unwanted(now))  # wanted anew when it is back
+                apply(peer, link.unwanted(now))  # wanted again when it is back
             case ReachAction.LOSE:
                 self._publish_change(PeerLost(peer, gone))
             case ReachAction.JOIN:
@@ -105,8 +105,8 @@ class Changes:
                 self._tell_where_it_was(peer)
 
     def _publish_change(self, fact: PeerJoined | PeerLost) -> None:
-        self._desk.publish_fact(fact)
-        self._desk.say_last(RoutesChanged())
+        self._desk.facts.publish(fact)
+        self._desk.facts.publish_last(RoutesChanged())
 
     def _tell_where_it_was(self, peer: Peer) -> None:
         """Send a peer its earlier address.
@@ -115,11 +115,11 @@ class Changes:
         """
         rumour = Rumour(peer.node, 0, str(NodeLife.ALIVE), self._desk.me.uuid)
         for conn in peer.conns.values():
-            self._desk.send(conn, Rumours((rumour,)))
+            self._desk.out.send(conn, Rumours((rumour,)))
 
     def _report_change(self, event: ReachEvent, lived: Lived) -> None:
-        if self._desk.watched:
-            self._desk.publish_fact(ViewChanged(lived))
+        if self._desk.facts.watched:
+            self._desk.facts.publish(ViewChanged(lived))
         m = lived.member
         kind, level, template = TOLD[event]
         text = template.format(name=m.name, boot=m.boot, at=m.address or "an unknown address", via=m.via)

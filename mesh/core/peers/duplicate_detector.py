@@ -10,7 +10,7 @@ from mesh.core.peers.seniority import is_senior
 from mesh.wire.commands import NODE_CONTROL, Introduction
 
 AGAIN = 60.0  # s until an address is dialed again
-PLACES, DIALS = 64, 8  # remembered addresses; dials at once
+PLACES, DIALS = 64, 8  # remembered addresses; concurrent dials
 
 # Rule 1: a rival proves our key with process bytes other than ours, on a connection that either side dialed.
 #         Our own bytes mean this process: a second address of the machine, a forwarder or a relay.
@@ -36,11 +36,11 @@ class DuplicateDetector:
         """Dial addresses where others report this node, except its own and those dialed lately."""
         for address in filter(None, (node.address, *node.also)):
             self._dials = {conn for conn in self._dials if not (conn.is_open or conn.closed)}
-            now = self._desk.now
+            now = self._desk.clock.now
             if now - self._looked.get(address, -AGAIN) < AGAIN or len(self._dials) >= DIALS:
                 continue
             self._note_address(address, now)
-            self._desk.note("info", f"others report this node at {address}, which it does not use")
+            self._desk.out.note("info", f"others report this node at {address}, which it does not use")
             self._dials.add(self._dialler.dial(address, NODE_CONTROL, b""))
 
     def _note_address(self, address: str, when: float) -> None:
@@ -55,7 +55,7 @@ class DuplicateDetector:
         """Judge a process that has proven our own key and sent the bytes `process`."""
         if process == self._desk.process:
             if conn.dialled:
-                self._desk.count("met_itself")
+                self._desk.counters.count("met_itself")
                 self._note_address(address, float("inf"))
         elif process and not self._desk.is_doubled:
             self._judge(conn, process, address)
@@ -76,4 +76,4 @@ class DuplicateDetector:
             return
         self._desk.is_doubled = True
         hint = "The data directory may be a copy: start the copy with another `--data DIR`."
-        self._desk.emit(Stop(f"{what}. {hint}", "CONFLICT"))
+        self._desk.out.emit(Stop(f"{what}. {hint}", "CONFLICT"))

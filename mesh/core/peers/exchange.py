@@ -66,16 +66,16 @@ def exchange(
     outlet = Outlet(s.window_bytes, s.link_messages, lambda feed: 0, to_peer=True)
 
     def send(feed: Feed, portion: EnvelopeSlice) -> None:
-        desk.push(outlet, feed, portion)
+        desk.out.push(outlet, feed, portion)
 
     feed = PeerFeed(
         peer_key(node.uuid),
         s.credit,
         send,
         released,
-        lambda: desk.believed,
+        lambda: desk.clock.believed,
         node.name,
         paging,
-        desk.loss_counter(node.name),
+        desk.counters.loss_counter(node.name),
     )
     return Exchange(outlet, feed)

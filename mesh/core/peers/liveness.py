@@ -68,12 +68,12 @@ class Liveness:
                 self._send_to_peer(self._peer(to), c.Rumours(to_wire(rumours)))
             case Spread(rumours):
                 for conn in self._some():
-                    self._desk.send(conn, c.Rumours(to_wire(rumours)))
+                    self._desk.out.send(conn, c.Rumours(to_wire(rumours)))
             case DialProbe(node):
                 peer = self._peer(node.uuid)
                 address = (peer.reached if peer is not None else "") or node.address
                 if address:
-                    self._desk.emit(effects.ProbeAddress(node.uuid, address))
+                    self._desk.out.emit(effects.ProbeAddress(node.uuid, address))
 
     def send_question(self, peer: Peer | None, command: ReachQuestion) -> None:
         """Send a question on the control connection, or keep it until there is one.
@@ -82,18 +82,18 @@ class Liveness:
         """
         if peer is None:
             return
-        peer.used = self._desk.now
+        peer.used = self._desk.clock.now
         if peer.control is not None:
-            self._desk.send(peer.control, command)
+            self._desk.out.send(peer.control, command)
             return
-        peer.reach.set_question(command, self._desk.now)
+        peer.reach.set_question(command, self._desk.clock.now)
         self._dialler.watchlist.add(peer)
-        self._desk.wake(self._desk.now)
+        self._desk.clock.wake(self._desk.clock.now)
 
     def _send_to_peer(self, peer: Peer | None, command: c.Command) -> None:
         if peer is not None:
-            peer.used = self._desk.now
-            self._desk.send(peer.control or peer.data, command)
+            peer.used = self._desk.clock.now
+            self._desk.out.send(peer.control or peer.data, command)
 
     def _some(self) -> list[Conn]:
         there = [peer.control for peer in self._dialler.watchlist.active() if peer.control is not None]
@@ -103,18 +103,18 @@ class Liveness:
         """Send the question that waited for this control connection, if there is one."""
         command = peer.reach.answerable()
         if command is not None:
-            self._desk.send(peer.control, command)
+            self._desk.out.send(peer.control, command)
 
     # --- commands of peers ------------------------------------------------------------------------------
 
     def probe(self, conn: Conn, peer: Peer, p: c.Probe) -> None:
-        peer.used = self._desk.now
+        peer.used = self._desk.clock.now
         for answer in self._handle_results(
             self._membership.probe(
-                peer.node.uuid, p.number, p.uuid, p.boot, as_rumours(p.rumours), self._desk.now
+                peer.node.uuid, p.number, p.uuid, p.boot, as_rumours(p.rumours), self._desk.clock.now
             )
         ):
-            self._desk.send(conn, answer)  # on the connection it came by
+            self._desk.out.send(conn, answer)  # on the connection it came by
 
     def _handle_results(self, happened: Results) -> list[c.Probed]:
         """Handle all results except answers to probes, and return the answers."""
@@ -123,22 +123,24 @@ class Liveness:
         return [c.Probed(a.number, a.lives, to_wire(a.rumours)) for a in answers]
 
     def probe_for(self, peer: Peer, p: c.ProbeFor) -> None:
-        peer.used = self._desk.now
+        peer.used = self._desk.clock.now
         rumours = as_rumours(p.rumours)
         self._happened(
-            self._membership.probe_for(peer.node.uuid, p.number, as_node(p.node), rumours, self._desk.now)
+            self._membership.probe_for(
+                peer.node.uuid, p.number, as_node(p.node), rumours, self._desk.clock.now
+            )
         )
 
     def probed(self, peer: Peer, p: c.Probed) -> None:
-        now, rumours = self._desk.now, as_rumours(p.rumours)
+        now, rumours = self._desk.clock.now, as_rumours(p.rumours)
         self._happened(self._membership.answered(peer.node.uuid, p.number, p.lives, rumours, now))
 
     def rumours(self, peer: Peer, r: c.Rumours, is_answer: bool) -> None:
-        rumours, now = as_rumours(r.rumours), self._desk.now
+        rumours, now = as_rumours(r.rumours), self._desk.clock.now
         self._happened(self._membership.rumoured(peer.node.uuid, rumours, now, is_answer))
 
     def disconnected(self, peer: Peer) -> None:
-        self._happened(self._membership.disconnected(peer.node.uuid, self._desk.now))
+        self._happened(self._membership.disconnected(peer.node.uuid, self._desk.clock.now))
 
     def knocked(self, uuid: bytes, refused: bool) -> None:
-        self._happened(self._membership.knocked(uuid, refused, self._desk.now))
+        self._happened(self._membership.knocked(uuid, refused, self._desk.clock.now))

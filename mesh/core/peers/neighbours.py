@@ -108,12 +108,12 @@ class Neighbours(Component):
 
     def tick(self) -> None:
         for conn in self._dialler.unfinished():
-            self._desk.hang_up(conn)
+            self._desk.out.hang_up(conn)
             self.on_conn_ended(conn)
-        self.happened(self.membership.tick(self._desk.now))
+        self.happened(self.membership.tick(self._desk.clock.now))
         self._part_late()
         self.rounds.run_due()
-        self._desk.wake(self.rounds.deadline(self.settled()))
+        self._desk.clock.wake(self.rounds.deadline(self.settled()))
 
     # --- the current view -------------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ class Neighbours(Component):
 
     def on_sign_of_life(self, peer: Peer) -> None:
         """Count any command from a peer as a sign of life."""
-        happened = self.membership.on_message(peer.node.uuid, self._desk.now)
+        happened = self.membership.on_message(peer.node.uuid, self._desk.clock.now)
         if happened:
             self.happened(happened)
 
@@ -171,26 +171,26 @@ class Neighbours(Component):
 
     def sighted(self, node: Introduction, via: str, by: bytes = b"") -> None:
         """Report a node to membership, as found by `via`."""
-        self.happened(self.membership.sight(as_node(node), via, self._desk.now, by))
+        self.happened(self.membership.sight(as_node(node), via, self._desk.clock.now, by))
 
     def readdressed(self) -> None:
-        self.happened(self.membership.readdressed(as_node(self._desk.me), self._desk.now))
+        self.happened(self.membership.readdressed(as_node(self._desk.me), self._desk.clock.now))
 
     def _goodbye(self, conn: Conn, peer: Peer, command: Bye) -> None:
         """Handle a BYE, of a node or of only one of its connections."""
-        self._desk.hang_up(conn)
+        self._desk.out.hang_up(conn)
         self._dialler.on_conn_ended(conn, peer)
         if command.reason != REPLACED:
-            self.happened(self.membership.leave(peer.node.uuid, peer.node.boot, self._desk.now))
+            self.happened(self.membership.leave(peer.node.uuid, peer.node.boot, self._desk.clock.now))
             if peer.data is None:
                 self._part(peer.node.uuid)
 
     def _put_off(self, left: Left, peer: Peer) -> None:
         """Defer a goodbye, as earlier messages may still arrive on another connection."""
-        until = self._desk.now + PARTING
+        until = self._desk.clock.now + PARTING
         self._parting[peer.node.uuid] = left, until
         peer.reach.delay_dial(until)
-        self._desk.wake(until)
+        self._desk.clock.wake(until)
 
     def _part(self, uuid: bytes) -> None:
         """Carry out the deferred goodbye of a node, if there is one."""
@@ -199,10 +199,10 @@ class Neighbours(Component):
             self._react(left, self.peers[uuid], as_introduction(left.member.node))
 
     def _part_late(self) -> None:
-        for uuid in [uuid for uuid, (_, until) in self._parting.items() if until <= self._desk.now]:
+        for uuid in [uuid for uuid, (_, until) in self._parting.items() if until <= self._desk.clock.now]:
             self._part(uuid)
         for _, until in self._parting.values():
-            self._desk.wake(until)
+            self._desk.clock.wake(until)
 
     # --- reactions --------------------------------------------------------------------------------------
 
@@ -234,20 +234,20 @@ class Neighbours(Component):
         self.directory.drop_caches()
         self._changes.react(peer, event, known)
         if isinstance(event, Sighted) and self.is_crowd:
-            # All nodes may have sighted it at once: a few dial it, and rumors inform the others.
+            # All nodes may have sighted it at the same time: a few dial it, and rumors inform the others.
             turn = self._desk.jitter() * min(self.membership.count * TURN, LAST_TURN)
-            peer.reach.delay_dial(self._desk.now + turn)
+            peer.reach.delay_dial(self._desk.clock.now + turn)
         self.directory.drop_caches()
 
     def _newcomer(self, node: Introduction) -> Peer:
         """Add a peer; of two nodes, the one with the lower uuid dials first."""
         peer = self.directory.add(node)
-        peer.reach.delay_dial(self._desk.now + (0.0 if self._desk.me.uuid < node.uuid else HEAD_START))
-        self._desk.wake(peer.reach.due)
+        peer.reach.delay_dial(self._desk.clock.now + (0.0 if self._desk.me.uuid < node.uuid else HEAD_START))
+        self._desk.clock.wake(peer.reach.due)
         return peer
 
     def _announce(self, newcomer: Peer) -> None:
-        """Introduce a newcomer to the others at once; in a crowd rumors do that."""
+        """Introduce a newcomer to the others immediately; in a crowd rumors do that."""
         for peer in self.peers.values() if not self.is_crowd else ():
             if peer is not newcomer:
-                self._desk.send(peer.control, Peers((newcomer.node,)))
+                self._desk.out.send(peer.control, Peers((newcomer.node,)))

@@ -104,7 +104,7 @@ class Reach:
 
     def _back_off(self, now: float, is_short: bool) -> None:
         if self.untried:
-            self.due = now  # the next address is dialed at once
+            self.due = now  # the next address is dialed immediately
             return
         self.attempt += 1
         self.due = now + self._wait(self.attempt, is_short)

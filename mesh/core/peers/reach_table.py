@@ -41,7 +41,7 @@ class ReachAction(Enum):
     """The actions that follow from an event; the value is the explanation in the docs."""
 
     SOON = "dial after a short delay, in which the peer may dial first"
-    NOW = "dial at once"
+    NOW = "dial immediately"
     FORGIVE = "reset the untried addresses and failed dials"
     BACK_OFF = "dial the next address, or all again after a growing delay"
     RETRY = "as BACK_OFF, but with a short maximum delay"

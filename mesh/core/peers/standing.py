@@ -14,7 +14,7 @@ from mesh.reasons.near import near
 from mesh.reasons.reason import ago, reason
 from mesh.wire.replies import Reason
 
-SHOWN = 4  # nodes of a kind in one answer
+SHOWN = 4  # nodes of one kind in one answer
 LOOKED_AT = 1000  # nodes
 CODES = {
     NodeLife.SEEN: "NODE_SEEN",
@@ -35,10 +35,10 @@ def standing(
     if link.state is LinkState.NOT_ALLOWED:
         return reason("LINK_REFUSED", node=node, by=link.by, no=link.code, why=link.reason)
     if code := CODES.get(member.state):
-        return reason(code, node=node, age=ago(desk.now - member.heard))
+        return reason(code, node=node, age=ago(desk.clock.now - member.heard))
     if not is_usable:
         return reason("NOT_LINKABLE", node=node)
-    return reason("NODE_ALIVE", node=node, link=link.describe(desk.now))
+    return reason("NODE_ALIVE", node=node, link=link.describe(desk.clock.now))
 
 
 def of_node(desk: NodeContext, neighbours: Neighbours, node: str) -> Iterator[Reason]:

@@ -83,10 +83,10 @@ class GroupMembers(Component):
         else:
             self.own.pop(name, None)
         self._peers.changed(name)
-        self._desk.ending[self._say] = None
-        self._desk.publish_fact(GroupChanged(name, self._desk.me.uuid, members))
-        self._joins.when(None, self._peers.version, self._desk.now, then)
-        self._desk.wake(self._joins.deadline)
+        self._desk.out.ending[self._say] = None
+        self._desk.facts.publish(GroupChanged(name, self._desk.me.uuid, members))
+        self._joins.when(None, self._peers.version, self._desk.clock.now, then)
+        self._desk.clock.wake(self._joins.deadline)
         for peer in self._nodes.usable():
             self._neighbours.review_login(peer)
 
@@ -95,7 +95,7 @@ class GroupMembers(Component):
 
     def _say(self) -> None:
         for peer, (number, _, groups) in self._peers.updates():
-            self._desk.send(peer.data, Said(number, groups))
+            self._desk.out.send(peer.data, Said(number, groups))
         self._review()
 
     def _heard(self, conn: Conn, peer: Peer, command: Heard, _: list[Envelope]) -> None:
@@ -105,7 +105,7 @@ class GroupMembers(Component):
     def _review(self) -> None:
         if self._joins:
             known = self._audience.known(self._peers.known_to)
-            self._joins.review(self._desk.now, lambda _: known)
+            self._joins.review(self._desk.clock.now, lambda _: known)
 
     # --- groups of other nodes ----------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class GroupMembers(Component):
         self._forget(peer)
         if self._audience.hears(peer, fact.conn):
             self._peers.follow_all(peer, self.own)
-            self._desk.ending[self._say] = None
+            self._desk.out.ending[self._say] = None
         self._review()
 
     def _said(self, conn: Conn, peer: Peer, command: Said, _: list[Envelope]) -> None:
@@ -126,19 +126,19 @@ class GroupMembers(Component):
         self._registry.receive(peer.node.uuid, command.number, peer.node.name)
         for name, members in command.groups:
             self._take(peer, name, members)
-        self._desk.send(conn, Heard(command.number))
+        self._desk.out.send(conn, Heard(command.number))
 
     def _take(self, peer: Peer, name: str, members: int) -> None:
         try:
             check_group(name)
         except LocalError:  # of a later release, or malicious
-            self._desk.count("unknown_kinds")
+            self._desk.counters.count("unknown_kinds")
             return
         uuid = peer.node.uuid
         if members and uuid not in self.members(name) and self._registry.count_names(uuid) >= MOST:
             raise RemoteError(f"{peer.node.name} has more than {MOST:,} groups", code="TOO_MANY_GROUPS")
         if self._registry.record(uuid, name, members):
-            self._desk.publish_fact(GroupChanged(name, uuid, members))
+            self._desk.facts.publish(GroupChanged(name, uuid, members))
 
     def _lost(self, peer: Peer) -> None:
         self._forget(peer)
@@ -147,9 +147,9 @@ class GroupMembers(Component):
     def _forget(self, peer: Peer) -> None:
         self._peers.lost(peer)
         for name, _ in self._registry.remove_node(peer.node.uuid):
-            self._desk.publish_fact(GroupChanged(name, peer.node.uuid, 0))
+            self._desk.facts.publish(GroupChanged(name, peer.node.uuid, 0))
 
     def tick(self) -> None:
-        self._audience.missed(self._peers.known_to, self._joins.late(self._desk.now).values())
+        self._audience.missed(self._peers.known_to, self._joins.late(self._desk.clock.now).values())
         self._review()
-        self._desk.wake(self._joins.deadline)
+        self._desk.clock.wake(self._joins.deadline)

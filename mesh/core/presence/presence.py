@@ -117,7 +117,7 @@ class Presence(Component):
 
     def _watched(self, conn: Conn, peer: Peer, command: Watch, _: list[Envelope]) -> None:
         self._peers.follow(peer, command.version, command.add, command.remove, command.full, command.more)
-        self._desk.ending[self._say_news] = None
+        self._desk.out.ending[self._say_news] = None
         _check_count(self._peers.count_keys(peer), NAMES)
 
     # --- names served elsewhere -------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class Presence(Component):
 
         This call also watches the name, as `notes` does.
         """
-        self._watching.used(name, self._desk.now)
+        self._watching.used(name, self._desk.clock.now)
         return self._registry.servers(name)
 
     def notes(self, name: ServedName) -> Mapping[bytes, bytes]:
@@ -141,20 +141,20 @@ class Presence(Component):
     def when_known(self, name: ServedName, then: Callable[[], None]) -> None:
         """Call `then` when all reachable nodes have reported whether they serve the name, or after 2 s.
 
-        Once known, a name with any server is answered at once: further servers will be reported.
+        Once known, a name with any server is answered immediately: further servers will be reported.
         """
         self._watch(name)
         watched = self._watching.names[name]
         is_served = watched.is_known and (name in self.own or bool(self._registry.servers(name)))
         is_known = is_served or watched.version <= self._audience.known(self._watching.confirmed)
         watched.is_known = watched.is_known or is_known
-        self._lookups.when(name, watched.version, self._desk.now, then, is_known)
+        self._lookups.when(name, watched.version, self._desk.clock.now, then, is_known)
         if not is_known:
-            self._desk.wake(self._lookups.deadline)
+            self._desk.clock.wake(self._lookups.deadline)
 
     def _watch(self, name: ServedName) -> None:
-        if self._watching.used(name, self._desk.now):
-            self._desk.ending[self._say_news] = None
+        if self._watching.used(name, self._desk.clock.now):
+            self._desk.out.ending[self._say_news] = None
             for peer in self._nodes.usable():
                 self._neighbours.review_login(peer)
 
@@ -163,7 +163,7 @@ class Presence(Component):
         self._forget_peer(peer)
         if self._audience.hears(peer, fact.conn):
             for command in self._watching.full(peer):
-                self._desk.send(fact.conn, command)
+                self._desk.out.send(fact.conn, command)
         self._review()
 
     def _served(self, conn: Conn, peer: Peer, command: Serving, _: list[Envelope]) -> None:
@@ -174,7 +174,7 @@ class Presence(Component):
         for row in command.rows:
             name = (row.kind, row.name)
             if name not in self._watching.names:
-                self._desk.count("unasked")  # or no longer watched
+                self._desk.counters.count("unasked")  # or no longer watched
                 continue
             change = self._registry.record(uuid, name, row.consumers, row.note)
             if change is not None:
@@ -195,13 +195,13 @@ class Presence(Component):
     def _publish_change(self, name: ServedName, uuid: bytes, change: int) -> None:
         if change:  # clients do not see notes
             self._clients.changed(name)
-        self._desk.ending[self._say_news] = None
-        self._desk.publish_fact(ServersChanged(*name, uuid, change))
+        self._desk.out.ending[self._say_news] = None
+        self._desk.facts.publish(ServersChanged(*name, uuid, change))
 
     def _review(self) -> None:
         if self._lookups:
             known = self._audience.known(self._watching.confirmed)
-            self._lookups.review(self._desk.now, lambda _: known)
+            self._lookups.review(self._desk.clock.now, lambda _: known)
 
     # --- watching clients ---------------------------------------------------------------------------------
 
@@ -211,7 +211,7 @@ class Presence(Component):
         new, gone = self._clients.follow(
             session, command.version, command.add, command.remove, command.full, command.more
         )
-        self._desk.ending[self._say_news] = None
+        self._desk.out.ending[self._say_news] = None
         for name in new:
             self._watch(name)
             self._watching.hold(name, +1)
@@ -237,23 +237,23 @@ class Presence(Component):
     # --- timers -----------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        self._audience.missed(self._watching.confirmed, self._lookups.late(self._desk.now).values())
+        self._audience.missed(self._watching.confirmed, self._lookups.late(self._desk.clock.now).values())
         self._review()
-        self._desk.wake(self._lookups.deadline)
+        self._desk.clock.wake(self._lookups.deadline)
 
     def on_second(self) -> None:
-        self._registry.drop_names(self._watching.idle(self._desk.now - IDLE))
-        self._desk.ending[self._say_news] = None
+        self._registry.drop_names(self._watching.idle(self._desk.clock.now - IDLE))
+        self._desk.out.ending[self._say_news] = None
 
     def _say_news(self) -> None:
         for command in self._watching.news():
             for peer in self._nodes.usable():
                 if peer.data is not None and peer.data.is_open:
-                    self._desk.send(peer.data, command)
+                    self._desk.out.send(peer.data, command)
         for peer, update in self._peers.updates():
-            self._desk.send(peer.data, Serving(*update))
+            self._desk.out.send(peer.data, Serving(*update))
         for session, update in self._clients.updates():
-            self._desk.send(session.conn, Serving(*update))
+            self._desk.out.send(session.conn, Serving(*update))
 
 
 def _check_count(watched: int, most: int) -> None:

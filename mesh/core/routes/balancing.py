@@ -80,7 +80,7 @@ class Balancing:
 
     def _candidate_of(self, node: str) -> Candidate:
         peer = self._peer(node)
-        sent = self._sent.of(node, self._desk.now)
+        sent = self._sent.of(node, self._desk.clock.now)
         return self._candidate(node, len(peer.reads) if peer else 0, peer.rtt if peer else 0.0, sent)
 
     # --- nodes that serve an address ----------------------------------------------------------------------
@@ -195,10 +195,10 @@ class Balancing:
         )
 
     def _count_sent(self, node: str, n: int) -> None:
-        now = self._desk.now
+        now = self._desk.clock.now
         self._sent.add(node, now, n)
         if node != self._desk.me.name:
-            self._desk.tally.counters_of(node).chosen += n
+            self._desk.counters.tally.counters_of(node).chosen += n
         if now - self._swept > SWEEP:
             self._swept = now
             self._sent.forget(now)

@@ -1,7 +1,7 @@
 """The peers that follow this node's distances from masters, and the last report to each."""
 
 # Law 1: a peer that asks receives everything, as earlier reports may be lost with a connection.
-# Law 2: after that, a new route is reported at once, and a new latency only now and then.
+# Law 2: after that, a new route is reported immediately, and a new latency only now and then.
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class StrataFollowers:
     def set_followed(self, peer: Peer, command: Follow) -> None:
         """Set the domains that a peer follows.
 
-        All of them are reported anew. Without domains the peer follows no longer.
+        All of them are reported again. Without domains the peer follows no longer.
         """
         self.peers.pop(peer.node.uuid, None)
         if command.domains:
@@ -72,7 +72,7 @@ class StrataFollowers:
             self._number += 1
             follower.told |= part
             rows = tuple(Stratum(domain, way.way, _micro(way.latency)) for domain, way in part.items())
-            self._desk.send(conn, Strata(self._number, rows))
+            self._desk.out.send(conn, Strata(self._number, rows))
 
 
 def _micro(seconds: float) -> int:

@@ -1,6 +1,6 @@
 """The peers whose distances from masters this node follows, and their reports."""
 
-# Law 1: a report is valid while its node lives and is followed. It is sent anew on each connection.
+# Law 1: a report is valid while its node lives and is followed. It is sent again on each connection.
 # Law 2: a node that has not reported after PATIENCE has no route.
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class StrataFollowing:
         self.peers: dict[bytes, Followed] = {}
 
     def connected(self, peer: Peer) -> None:
-        """Let the next measurement ask the peer again, on its new connection."""
+        """Make the next measurement ask the peer again, on its new connection."""
         if (followed := self.peers.get(peer.node.uuid)) is not None:
             followed.asked = None
-            followed.since = dict.fromkeys(followed.since, self._desk.now)
+            followed.since = dict.fromkeys(followed.since, self._desk.clock.now)
 
     def drop_peer(self, peer: Peer) -> None:
         self.peers.pop(peer.node.uuid, None)
@@ -72,13 +72,13 @@ class StrataFollowing:
                 self._follow(peer, tuple(domains))
 
     def _follow(self, peer: Peer, domains: tuple[str, ...]) -> None:
-        followed, now = self.peers.setdefault(peer.node.uuid, Followed()), self._desk.now
+        followed, now = self.peers.setdefault(peer.node.uuid, Followed()), self._desk.clock.now
         followed.since = {domain: followed.since.get(domain, now) for domain in domains}
         followed.said = {domain: way for domain, way in followed.said.items() if domain in followed.since}
         conn = peer.control or peer.data
         if conn is not None and STRATA in conn.speaks and domains != followed.asked:
             followed.asked = domains
-            self._desk.send(conn, Follow(domains))
+            self._desk.out.send(conn, Follow(domains))
         if not domains:
             del self.peers[peer.node.uuid]
 
@@ -86,7 +86,7 @@ class StrataFollowing:
         """Accept a report, and return whether it was requested and is newer than the last one."""
         followed = self.peers.get(peer.node.uuid)
         if followed is None or followed.asked is None or command.number <= followed.number:
-            self._desk.count("unasked")  # or late
+            self._desk.counters.count("unasked")  # or late
             return False
         followed.number = command.number
         for row in command.rows:
@@ -95,11 +95,11 @@ class StrataFollowing:
 
     def _accept_stratum(self, peer: Peer, followed: Followed, row: Stratum) -> None:
         if row.domain not in followed.since:
-            self._desk.count("unasked")
+            self._desk.counters.count("unasked")
             return
         way = heard(peer.node.name, row.way, row.latency / 1e6)
         if way is None:
-            self._desk.count("forged")
+            self._desk.counters.count("forged")
         followed.said[row.domain] = way or NOWHERE
 
     def way_of(self, domain: str, claim: Claim) -> Distance | None:
@@ -122,14 +122,14 @@ class StrataFollowing:
         if self._neighbours.is_crowd if conn is None else STRATA not in conn.speaks:
             return by_rules(claim, peer.rtt / 2)
         until = followed.since.get(domain, 0.0) + PATIENCE
-        if self._desk.now >= until:
+        if self._desk.clock.now >= until:
             return NOWHERE
         self._wants(until)
         return None
 
     def _is_alone(self, peer: Peer, followed: Followed) -> bool:
         """Return whether a live peer has had no connection for a while, in a mesh where all connect."""
-        now = self._desk.now
+        now = self._desk.clock.now
         if peer.control or peer.data or self._neighbours.is_crowd:
             followed.alone = None
             return False

@@ -70,14 +70,14 @@ class NodeLocator(Component):
     def way_to(self, node: str) -> str | None:
         """Return a live neighbor that has reported a route to the node, or None."""
         way, until = self._known.get(node, ("", 0.0))
-        return way if way and until > self._desk.now and self._nodes.is_alive(way) else None
+        return way if way and until > self._desk.clock.now and self._nodes.is_alive(way) else None
 
     def ask_nodes(self, node: str) -> bool:
         """Ask other nodes unless the answer is known, and return whether it is still unknown."""
         if node in self._asking:
             return True
         way, until = self._known.get(node, ("", 0.0))
-        if until > self._desk.now and (not way or self._nodes.is_alive(way)):
+        if until > self._desk.clock.now and (not way or self._nodes.is_alive(way)):
             return False
         self._asking.add(node)
         self.find(node, (), CONFIRM, lambda way, _: self._found(node, way))
@@ -91,7 +91,7 @@ class NodeLocator(Component):
     ) -> None:
         """Call `then` with the neighbor nearest to the node and the hops to the node, or with ("", -1).
 
-        That may be at once, or up to `within` seconds later.
+        That may be immediately, or up to `within` seconds later.
         """
         if self._nodes.is_alive(node):
             then(node, 1)
@@ -111,8 +111,8 @@ class NodeLocator(Component):
 
     def _found(self, node: str, way: str) -> None:
         self._asking.discard(node)
-        self._known[node] = (way, self._desk.now + (FOUND if way else NOBODY))
-        self._desk.publish_fact(RouteLearned(way))
+        self._known[node] = (way, self._desk.clock.now + (FOUND if way else NOBODY))
+        self._desk.facts.publish(RouteLearned(way))
 
 
 def nearest(node: str, answers: Iterable[tuple[str, int]]) -> tuple[str, int]:

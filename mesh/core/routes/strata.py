@@ -1,7 +1,7 @@
 """Measures the distance of this node from the masters of domains, and reports it to followers."""
 
 # Law 1: nothing is reported before it is known.
-# Law 2: everything is measured anew after a change, but at most once per PAUSE. A route that flaps is
+# Law 2: everything is measured again after a change, but at most once per PAUSE. A route that flaps is
 # reported at growing intervals (Damping).
 # Law 3: the routing of messages does not depend on it.
 
@@ -76,7 +76,7 @@ class LiveStrata(Component):
 
     def _connected(self, peer: Peer) -> None:
         self.following.connected(peer)
-        self._late = min(self._late, self._desk.now + SOON)  # by then it has answered a ping
+        self._late = min(self._late, self._desk.clock.now + SOON)  # by then it has answered a ping
         self._schedule_review()
 
     def _on_peer_lost(self, peer: Peer) -> None:
@@ -90,31 +90,31 @@ class LiveStrata(Component):
 
     def _on_strata(self, conn: Conn, peer: Peer, command: Strata, _: list[Envelope]) -> None:
         if self.following.accept_report(peer, command):
-            self._late = self._desk.now  # a new latency may be new to others too
+            self._late = self._desk.clock.now  # a new latency may be new to others too
             self._schedule_review()
 
     # --- timers -------------------------------------------------------------------------------------------
 
     def _schedule_review(self) -> None:
-        self._due = self._desk.now
-        self._desk.ending[self._review] = None
+        self._due = self._desk.clock.now
+        self._desk.out.ending[self._review] = None
 
     def _wants(self, at: float) -> None:
         self._due = min(self._due, at)
-        self._desk.wake(self._due)
+        self._desk.clock.wake(self._due)
 
     def tick(self) -> None:
         self._review()
 
     def on_second(self) -> None:
-        if self.own and self._desk.now >= self._late:
+        if self.own and self._desk.clock.now >= self._late:
             self._schedule_review()
 
     def _review(self) -> None:
         """Measure all distances again, unless the last measurement is too recent."""
-        now = self._desk.now
+        now = self._desk.clock.now
         if now < (due := max(self._due, self._next)):
-            self._desk.wake(due if due < inf else None)
+            self._desk.clock.wake(due if due < inf else None)
             return
         self._due = inf
         domains = self._domains()
@@ -130,7 +130,7 @@ class LiveStrata(Component):
 
     def _domains(self) -> list[str]:
         """Return at most MOST domains: those of own rules, then requested and followed ones."""
-        now, me = self._desk.now, self._desk.me.name
+        now, me = self._desk.clock.now, self._desk.me.name
         self._looked = {domain: until for domain, until in self._looked.items() if until > now}
         has_ways = any(rule.node != me for rule in self._mapping.rules)
         named = self._mapping.named_domains() if has_ways else ()
@@ -144,8 +144,8 @@ class LiveStrata(Component):
 
     def _announce_changes(self) -> None:
         changed = self._show()
-        if is_late := self._desk.now >= self._late:
-            self._late = self._desk.now + LATE
+        if is_late := self._desk.clock.now >= self._late:
+            self._late = self._desk.clock.now + LATE
         self.followers.send_changes(self.shown, changed, is_late)
 
     def _show(self) -> list[str]:
@@ -153,7 +153,7 @@ class LiveStrata(Component):
 
         A route that changes too often is held back.
         """
-        now, before = self._desk.now, self.shown
+        now, before = self._desk.clock.now, self.shown
         self._damping.keep_domains(self.own)
         self.shown = dict(self.own)
         for domain, way in self.own.items():
@@ -171,7 +171,7 @@ class LiveStrata(Component):
 
     def when_measured(self, domain: str, then: Callable[[], None]) -> None:
         """Call `then` when the distance in that domain is known, or if too many domains are measured."""
-        self._looked[domain] = self._desk.now + LOOKED
+        self._looked[domain] = self._desk.clock.now + LOOKED
         while len(self._looked) > FOLLOWED:
             self._looked.pop(next(iter(self._looked)))
         self._waiting.append((domain, then))
@@ -208,7 +208,7 @@ class LiveStrata(Component):
 
     def explain(self, what: What) -> Iterator[Reason]:
         own = self.own.get(what.domain)
-        is_stale = self._due <= self._desk.now
+        is_stale = self._due <= self._desk.clock.now
         if what.kind != TOPIC or own is None or is_stale or not self._is_of_domain(what):
             return
         told = self.explain_claims(what.domain)

@@ -3,7 +3,7 @@
 # Law 1: a row counts only with the signature of its author; rows of some kinds only with that of the admin.
 # Law 2: an author is a node that this one knows as a member, or has met. A peer may vouch for rows of other
 # authors if they are older than this node's contact with that peer, as the authors may have left by then. At
-# most VOUCHED such rows of a kind are accepted, so that no member fills a table with invented authors.
+# most VOUCHED such rows of one kind are accepted, so that no member fills a table with invented authors.
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Authors(Component):
         return (on_fact(PeerJoined, self._on_peer_joined), on_fact(PeerForgotten, self._on_peer_forgotten))
 
     def _on_peer_joined(self, fact: PeerJoined) -> None:
-        self._since[fact.peer.node.uuid] = self._desk.wall
+        self._since[fact.peer.node.uuid] = self._desk.clock.wall
 
     def _on_peer_forgotten(self, fact: PeerForgotten) -> None:
         self._since.pop(fact.peer.node.uuid, None)

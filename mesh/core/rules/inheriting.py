@@ -9,7 +9,8 @@ from mesh.core.asking.lookup import Lookup, LookupResult
 from mesh.core.context.component import Component
 from mesh.core.context.disk import Disk
 from mesh.core.context.facts import Hearing, on_fact
-from mesh.core.context.node_context import AHEAD, NodeContext
+from mesh.core.context.node_clock import AHEAD
+from mesh.core.context.node_context import NodeContext
 from mesh.core.routes.facts import RulesChanged
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import DOMAIN, EXACT, PATTERN, XPATH, KeyRule
@@ -52,7 +53,7 @@ class Inheriting(Component):
             return
         news = sorted(self._ours() - self._before, key=str)
         self._queries = tuple(dict.fromkeys(map(query_of, news)))
-        self._due = [self._desk.now + after for after in reversed(ASKED)] if news else []
+        self._due = [self._desk.clock.now + after for after in reversed(ASKED)] if news else []
         self._wake()
 
     def _ours(self) -> frozenset[KeyRule]:
@@ -61,7 +62,7 @@ class Inheriting(Component):
         return frozenset(key for rule in rules for key in rule.alternatives())
 
     def tick(self) -> None:
-        if self._due and self._due[-1] <= self._desk.now:
+        if self._due and self._due[-1] <= self._desk.clock.now:
             self._due.pop()
             for query in self._queries:
                 self._lookup.look_up(query, self._inherit_values)
@@ -69,7 +70,7 @@ class Inheriting(Component):
 
     def _wake(self) -> None:
         if self._due:
-            self._desk.wake(self._due[-1])
+            self._desk.clock.wake(self._due[-1])
 
     def _inherit_values(self, found: LookupResult) -> None:
         me = self._desk.me.name
@@ -81,9 +82,9 @@ class Inheriting(Component):
 
     def _is_ours(self, value: RetainedValue) -> bool:
         e, key = value.envelope, value.key
-        if key.startswith(SYSTEM) or e.sent > self._desk.believed + AHEAD:
+        if key.startswith(SYSTEM) or e.sent > self._desk.clock.believed + AHEAD:
             return False
-        if value.is_void(self._desk.believed) or self._erasing.erased_by(key, e.domain) is not None:
+        if value.is_void(self._desk.clock.believed) or self._erasing.erased_by(key, e.domain) is not None:
             return False
         return self._mapping.me in self._mapping.masters(key, value.as_envelope())
 

@@ -5,7 +5,7 @@
 # subscribes by both, and by others of the recent past. So no message is missed if all nodes know the rules
 # before any sends by them. For shared rules each node announces when it subscribes by them, and is awaited.
 # For rules of its own file, and without an announcement, the wait is SWITCH.
-# Law 3: waiting messages that were never forwarded are decided anew. Forwarded ones keep their route until
+# Law 3: waiting messages that were never forwarded are decided again. Forwarded ones keep their route until
 # the final answer, as their master may have them.
 # Law 4: while rules spread they may form a loop. An answer CIRCULAR_LOOP is not final during that time.
 
@@ -108,7 +108,7 @@ class Ruling(Component):
             self.adopt(found.ruleset.rules, found.ruleset.known)
         self._desk.settings = replace(self._desk.settings, **found.settings)
         found.keep()
-        self._desk.publish_fact(SettingsRead())
+        self._desk.facts.publish(SettingsRead())
         self._desk.event("settings", f"{by}: {told(found)}", level="warning" if found.later else "info")
         return found
 
@@ -134,7 +134,7 @@ class Ruling(Component):
     def share(self, agreed: Agreed, summary: Summary) -> None:
         """Set the shared rules, which come into force when all nodes have confirmed or SWITCH has passed.
 
-        Before the node serves clients, they come into force at once. LocalError leaves everything unchanged.
+        Before the node serves clients, they apply immediately. LocalError leaves everything unchanged.
         """
         self.check(self.own, agreed)
         self.agreed, self._summary = agreed, summary
@@ -167,7 +167,7 @@ class Ruling(Component):
         return self._next is not None
 
     def when_counting(self, then: Callable[[], None]) -> None:
-        """Call `then` when the next rules are in force or were replaced; at once if there are none."""
+        """Call `then` when the next rules are in force or were replaced; immediately if there are none."""
         if self._next is None:
             then()
         else:
@@ -184,17 +184,19 @@ class Ruling(Component):
         if self._next is not None:  # other nodes may use these
             self._went_by(self._next.rules)
         found = self._next = counting(self.own, self.agreed)
-        self._due, self._is_shared = self._desk.now + SWITCH, is_shared
+        self._due, self._is_shared = self._desk.clock.now + SWITCH, is_shared
         self._nodes.adopt({*found.known, *self._nodes.named_ones})
         self._mind_others()
         self._publish_rules(RulesChanged(is_now=False, rules=found.rules))
         self._wake()
 
     def _wake(self) -> None:
-        self._desk.wake(self._due if self._next is None else min(self._due, self._desk.now + LOOK))
+        self._desk.clock.wake(
+            self._due if self._next is None else min(self._due, self._desk.clock.now + LOOK)
+        )
 
     def tick(self) -> None:
-        now = self._desk.now
+        now = self._desk.clock.now
         if self._next is not None:
             self._says_so()
             self._switch_if_due()
@@ -209,7 +211,7 @@ class Ruling(Component):
         if self._next is None:
             return
         is_agreed = self._all_ask()
-        if not is_agreed and self._desk.now < self._due:
+        if not is_agreed and self._desk.clock.now < self._due:
             return
         found, self._next = self._next, None
         self._went_by(self._mapping.rules)  # other nodes may still use them
@@ -218,7 +220,7 @@ class Ruling(Component):
         self._says_so()
         self._publish_rules(RulesChanged(is_now=True, is_agreed=is_agreed, rules=found.rules))
         self._due = min(until for until, _ in self._before)
-        self._desk.wake(self._due)
+        self._desk.clock.wake(self._due)
         self._settle()
 
     def _apply_rules(self, found: RuleSet) -> None:
@@ -232,11 +234,11 @@ class Ruling(Component):
     def _went_by(self, rules: tuple[Rule, ...]) -> None:
         """Remember rules that messages in transit may follow for a while."""
         others = [(until, each) for until, each in self._before if each != rules]
-        self._before = [*others[-BEFORE:], (self._desk.now + ENDS, rules)]
+        self._before = [*others[-BEFORE:], (self._desk.clock.now + ENDS, rules)]
 
     def _mind_others(self) -> None:
         """Subscribe by all rules that messages may follow now or soon, and announce their routes."""
-        self._before = [(until, rules) for until, rules in self._before if until > self._desk.now]
+        self._before = [(until, rules) for until, rules in self._before if until > self._desk.clock.now]
         soon = [] if self._next is None else [self._next.rules]
         others = dict.fromkeys([*soon, *(rules for _, rules in reversed(self._before))])
         others.pop(self._mapping.rules, None)
@@ -266,8 +268,8 @@ class Ruling(Component):
         return all(one is not None and mine in one.state.shared for one in states)
 
     def _publish_rules(self, fact: RulesChanged) -> None:
-        self._desk.publish_fact(fact)
-        self._desk.say_last(RoutesChanged())
+        self._desk.facts.publish(fact)
+        self._desk.facts.publish_last(RoutesChanged())
 
 
 def told(found: Reloaded) -> str:

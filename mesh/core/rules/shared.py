@@ -110,7 +110,7 @@ class Shared(Component):
     def stamp(self, kind: str, name: str) -> int:
         """Return a timestamp for a new row, above that of the row in force even if a clock is far ahead."""
         known = self.get(kind, name)
-        stamp = max(self._desk.stamp(), known.stamp + 1 if known is not None else 0)
+        stamp = max(self._desk.clock.stamp(), known.stamp + 1 if known is not None else 0)
         return stamp + (int.from_bytes(self._desk.me.uuid[-2:]) - stamp) % OWN
 
     def write_row(self, kind: str, name: str, stamp: int, value: bytes, by: Peer | None = None) -> None:
@@ -181,7 +181,7 @@ class Shared(Component):
         """Check the timestamp by the clock of the author, or of the sending peer, if one is ahead."""
         author = self._neighbours.peers.get(row.author)
         ahead = max(0, *(peer.ahead for peer in (author, by) if peer is not None), 0)
-        if row.stamp > self._desk.wall + ahead + self._kinds[row.kind].ahead:
+        if row.stamp > self._desk.clock.wall + ahead + self._kinds[row.kind].ahead:
             raise LocalError(
                 "The row has a timestamp in the future; a clock may be wrong.", code="CLOCK_AHEAD"
             )
@@ -192,7 +192,7 @@ class Shared(Component):
     def _accept_row(self, row: SharedRow, by: Peer | None) -> None:
         if not self._tables[row.kind].is_news(row):
             return
-        self._exchange.changed[row.kind] = self._desk.now
+        self._exchange.changed[row.kind] = self._desk.clock.now
         key = f"{row.kind}\0{row.name}".encode()
         self._disk.later(TABLE, key, Put(TABLE, key, packed(row)))
         self._counts(row, by)
@@ -200,19 +200,19 @@ class Shared(Component):
     def _counts(self, row: SharedRow, by: Peer | None) -> None:
         self._tables[row.kind].insert(row)
         self._authors.count_row(row)
-        self._desk.ending[self._summarize] = None  # once per event, as it reads all rows
+        self._desk.out.ending[self._summarize] = None  # once per event, as it reads all rows
         self._kinds[row.kind].changed(row, by)
         self._forget_deletions(row.kind)
 
     def _forget_deletions(self, kind: str) -> None:
-        for name in self._tables[kind].drop_deletions(self._desk.believed):
+        for name in self._tables[kind].drop_deletions(self._desk.clock.believed):
             key = f"{kind}\0{name}".encode()
             self._disk.later(TABLE, key, Delete(TABLE, key))
             self._authors.forgotten(kind, name)
 
     def on_second(self) -> None:
-        if self._desk.now >= self._swept:
-            self._swept = self._desk.now + SWEEP
+        if self._desk.clock.now >= self._swept:
+            self._swept = self._desk.clock.now + SWEEP
             for kind in self._kinds:
                 self._forget_deletions(kind)
 
@@ -232,12 +232,12 @@ class Shared(Component):
                 row = read(value)
                 if row.kind not in self._kinds:
                     continue  # of a later release
-                if self._tables[row.kind].is_over(row, self._desk.believed):
+                if self._tables[row.kind].is_over(row, self._desk.clock.believed):
                     self._disk.later(TABLE, key, Delete(TABLE, key))
                     continue
                 self._check(row)
             except MeshError as error:  # other nodes have it too
-                self._desk.note("warning", f"a shared row is damaged: {error}")
+                self._desk.out.note("warning", f"a shared row is damaged: {error}")
                 self._disk.later(TABLE, key, Delete(TABLE, key))
             else:
                 self._counts(row, None)
@@ -257,7 +257,7 @@ class Shared(Component):
             raise LocalError("The row was not requested.", code="BAD_ROW")
         self._check_time(row, peer)
         table = self._tables[kind]
-        if table.is_news(row) and not table.is_over(row, self._desk.believed):
+        if table.is_news(row) and not table.is_over(row, self._desk.clock.believed):
             if not self._kinds[kind].by_admin:
                 self._authors.check(row, peer)
             self._check(row)

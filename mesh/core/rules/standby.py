@@ -1,7 +1,7 @@
 """Keeps masters and their backups in step, so that each can continue where another one stopped."""
 
 # Law 1: each of these nodes subscribes at all others to all that they accept. So every accepted message is
-# owed to some node, also while another one is disconnected.
+# owed to some node, even while another one is disconnected.
 # Law 2: each also asks once for the values from before, whenever one of the two processes is new to the
 # other.
 
@@ -82,8 +82,8 @@ class Standby(Component):
 
     def _on_values(self, peer: Peer, query: Query, replies: Replies[Values]) -> None:
         if all(told.code for told in replies.values()):  # also without any reply
-            self._again[peer.node.name] = self._desk.now + RETRY
-            self._desk.wake(self._desk.now + RETRY)
+            self._again[peer.node.name] = self._desk.clock.now + RETRY
+            self._desk.clock.wake(self._desk.clock.now + RETRY)
             return
         self._had[peer.node.uuid, query] = peer.node.boot
         found = (envelope for told in replies.values() for envelope, _ in told.found)
@@ -92,13 +92,13 @@ class Standby(Component):
             self._desk.event("rules", f"took over {count:,} {values} from {peer.node.name}", peer.node)
 
     def tick(self) -> None:
-        for name in [name for name, at in self._again.items() if at <= self._desk.now]:
+        for name in [name for name, at in self._again.items() if at <= self._desk.clock.now]:
             del self._again[name]
             peer = self._nodes.named(name)
             if peer is not None and peer.data is not None:
                 self._fetch_values(peer)
         if self._again:
-            self._desk.wake(min(self._again.values()))
+            self._desk.clock.wake(min(self._again.values()))
 
     # --- events -------------------------------------------------------------------------------------------
 

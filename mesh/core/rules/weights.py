@@ -84,7 +84,7 @@ class Weights(Component):
     def weight_of(self, node: str) -> float:
         """Return the weight in force of a node, 0.25 to 4; 1 if it has none."""
         known = self._set.weights.get(node)
-        return known.weight if known is not None and self._desk.wall < self._set.expires else 1.0
+        return known.weight if known is not None and self._desk.clock.wall < self._set.expires else 1.0
 
     def explain(self, what: What) -> Iterator[Reason]:
         if what.kind in (ADDRESS, TOPIC) and what.is_start and self.stamp and self._are_over:
@@ -101,19 +101,19 @@ class Weights(Component):
             if old.stamp > self.stamp:
                 self._shared.write_row(WEIGHTS, "", old.stamp, packed(old))
         except MeshError as error:  # other nodes have it too
-            self._desk.note("warning", f"the stored weights are damaged: {error}")
+            self._desk.out.note("warning", f"the stored weights are damaged: {error}")
 
     # --- the row ------------------------------------------------------------------------------------------
 
     def _check(self, row: SharedRow) -> None:
         new = weight_set(unpack(row.value))
-        check_times(new, self._desk.wall)
+        check_times(new, self._desk.clock.wall)
         if row.name or new.stamp != row.stamp:
             raise bad("The row of the weights has a name, or another timestamp than the weights.")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         new, old = weight_set(unpack(row.value)), self._set
-        self._set, self._are_over = new, self._desk.wall >= new.expires
+        self._set, self._are_over = new, self._desk.clock.wall >= new.expires
         if by is not None and new.stamp > old.stamp:
             done = "applied" if new.weights else "cleared"
             self._report_weights(f"were {done} by {new.by}, according to {by.node.name}", by)
@@ -141,7 +141,9 @@ class Weights(Component):
             return Applied(stamp=self.stamp, unknown=self._strangers()[:SHOWN])
         if ask.clear:
             self._write_weights(
-                WeightSet(self._shared.stamp(WEIGHTS, ""), self._desk.wall, self._desk.wall, by, {})
+                WeightSet(
+                    self._shared.stamp(WEIGHTS, ""), self._desk.clock.wall, self._desk.clock.wall, by, {}
+                )
             )
             self._report_weights(f"were cleared by {by}")
             return Applied(stamp=self.stamp)
@@ -155,7 +157,7 @@ class Weights(Component):
             expires=it.expires,
             by=it.by,
             weights={node: (each.weight, each.reason) for node, each in it.weights.items()},
-            expired=self._desk.wall >= it.expires,
+            expired=self._desk.clock.wall >= it.expires,
             behind=sorted(self._gossiping.behind(it.stamp))[:SHOWN],
             strategy=self._strategy,
         )
@@ -166,8 +168,8 @@ class Weights(Component):
             text = f"The weights were learned in the mesh {theirs!r:.80}, and this is {mine!r}."
             raise LocalError(text, hint="To apply them anyway: --force", code="CLUSTER")
         new = checked(WeightSet(self._shared.stamp(WEIGHTS, ""), said.made, said.expires, by, said.weights))
-        check_times(new, self._desk.wall)
-        if new.expires <= self._desk.wall:
+        check_times(new, self._desk.clock.wall)
+        if new.expires <= self._desk.clock.wall:
             raise bad(f"The weights expired at {iso(new.expires)}.", "Run `mesh weights learn` again.")
         self._write_weights(new)
         self._report_weights(f"were applied by {by}, until {iso(new.expires)}")
@@ -194,7 +196,7 @@ class Weights(Component):
 
     def _on_weights(self, peer: Peer, told: WeightsTold) -> None:
         new = weight_set(told.set)
-        check_times(new, self._desk.wall)
+        check_times(new, self._desk.clock.wall)
         if new.stamp > self.stamp:
             self._write_weights(new, peer)
 
@@ -202,7 +204,7 @@ class Weights(Component):
 
     def tick(self) -> None:
         """Report once that the weights have expired."""
-        if not self._are_over and self._desk.wall >= self._set.expires:
+        if not self._are_over and self._desk.clock.wall >= self._set.expires:
             self._are_over = True
             self._report_weights(f"expired at {iso(self._set.expires)}")
 

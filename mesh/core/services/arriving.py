@@ -1,4 +1,4 @@
-"""Delivers replies to clients of this node, also after a reconnect."""
+"""Delivers replies to clients of this node, even after a reconnect."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RequestFeeds:
 
     def _make(self, session: Session) -> Feed:
         def send(feed: Feed, portion: EnvelopeSlice) -> None:
-            self._desk.push(session.outlet, feed, portion)
+            self._desk.out.push(session.outlet, feed, portion)
 
         key = feed_key(session.stream, REPLIES)
         return Feed(key, self._desk.settings.credit, send, lambda parcel: None)
@@ -37,7 +37,7 @@ class RequestFeeds:
 
     def _connect(self, session: Session, feed: Feed) -> None:
         if session.conn is not None:
-            feed.connect(self._desk.now)
+            feed.connect(self._desk.clock.now)
 
     def offer(self, session: Session, envelope: Envelope) -> bool:
         """Offer a reply to the session, and return `False` if it was dropped for lack of room."""
@@ -45,5 +45,5 @@ class RequestFeeds:
         feed = session.feeds[REPLIES]
         dropped = feed.dropped
         parcel = StoredEnvelope(envelope, master=self._desk.me.uuid, own=True)
-        feed.offer(EnvelopeSlice(parcel), self._desk.now)
+        feed.offer(EnvelopeSlice(parcel), self._desk.clock.now)
         return feed.dropped == dropped

@@ -40,7 +40,7 @@ NodeStream = tuple[bytes, bytes, str]  # uuid of a node, stream and domain
 
 
 class Group:
-    """A group as a sink, which forwards offered messages at once."""
+    """A group as a sink, which forwards offered messages immediately."""
 
     paces = False
     owner = ""
@@ -150,7 +150,7 @@ class Groups(Component):
     def _choose(self, group: Group, e: Envelope, tries: int = 0, in_vain: tuple[str, ...] = ()) -> None:
         nodes = self._nodes(group.name, bool(e.flags & LOCAL_ONLY), in_vain)
         if not nodes or tries > TRIES:
-            self._desk.count("group_dropped", e.count)
+            self._desk.counters.count("group_dropped", e.count)
             return
         for indices, node in dealt(self._strategies, group.name, nodes, e):
             self._send_to_node(group, node, e.cut(indices), tries)
@@ -180,7 +180,7 @@ class Groups(Component):
         key = (uuid, stream, a.domain)
         parts = self._flight.apply_answer(key, a.first, a.last, is_shared=False)
         if not parts:
-            self._desk.count("unasked")
+            self._desk.counters.count("unasked")
             return
         n = 0
         for _, first, last, _ in parts:
@@ -201,7 +201,7 @@ class Groups(Component):
     def _on_node_lost(self, uuid: bytes) -> None:
         """Give up the messages at a lost node, as members may have received them."""
         for key in [key for key in self._flight if key[0] == uuid]:
-            self._desk.count("group_dropped", self._give_up(key))
+            self._desk.counters.count("group_dropped", self._give_up(key))
 
     def _give_up(self, key: NodeStream) -> int:
         n = sum(lost.numbers.count() for lost in self._flight.drop_stream(key))

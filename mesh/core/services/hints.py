@@ -25,11 +25,11 @@ class Hints:
     def nobody(self, address: str) -> str:
         """Return the error text for an address that no node serves, with a hint; cached for 5 s."""
         until, text = self._said.get(address, (0.0, ""))
-        if self._desk.now >= until:
+        if self._desk.clock.now >= until:
             if len(self._said) >= REMEMBERED:
                 self._said.clear()
             text = self._text(address)
-            self._said[address] = self._desk.now + FOR, text
+            self._said[address] = self._desk.clock.now + FOR, text
         return text
 
     def _text(self, address: str) -> str:

@@ -85,7 +85,7 @@ class IncomingSends(Component):
             or e.numbers
             or e.flags & ~(REQUEST | EVERY)
         ):
-            self._desk.count("forged")
+            self._desk.counters.count("forged")
             what = f"{peer.node.name} sends a request that does not come from its clients"
             raise PublishRefused(what, code="FORGED_SENDER")
         if e.props:
@@ -104,6 +104,6 @@ class IncomingSends(Component):
         return list(short_parts(envelope, most, too_long))
 
     def _refuse(self, peer: Peer, e: Envelope, error: LocalError) -> None:
-        self._desk.count("refused", e.count)
+        self._desk.counters.count("refused", e.count)
         answer = Answer(e.domain, e.first, e.last, error.code, text=str(error))
         self._back.outcome(from_peer(peer.node.uuid), e.stream, answer)

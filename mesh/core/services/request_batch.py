@@ -21,7 +21,7 @@ class RequestBatch:
     def add(self, uuid: bytes, envelope: Envelope, ttl: int) -> None:
         """Queue the envelope for that node; `ttl` is its remaining time in ms, or 0 for no limit."""
         self._due.setdefault(uuid, []).append((envelope, ttl))
-        self._desk.ending[self._flush] = None
+        self._desk.out.ending[self._flush] = None
 
     def take_back(self, uuid: bytes) -> Iterator[Envelope]:
         """Remove and return the envelopes that have not left for that node."""
@@ -31,7 +31,9 @@ class RequestBatch:
         for uuid, whole in self._due.items():
             data = self._peers[uuid].data
             for batch in batches(whole):
-                envelopes = [envelope.passed(self._desk.hop(0), self._desk.stamp()) for envelope, _ in batch]
-                self._desk.count("forwarded", sum(envelope.count for envelope in envelopes))
-                self._desk.send(data, sends(batch), envelopes)
+                envelopes = [
+                    envelope.passed(self._desk.hop(0), self._desk.clock.stamp()) for envelope, _ in batch
+                ]
+                self._desk.counters.count("forwarded", sum(envelope.count for envelope in envelopes))
+                self._desk.out.send(data, sends(batch), envelopes)
         self._due.clear()

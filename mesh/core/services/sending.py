@@ -156,7 +156,7 @@ class Sending(Component):
 
     def _send(self, session: Session | Guest, envelope: Envelope, ttl: int) -> None:
         memory = self._fates.memory(session.stream)
-        until = end_of(ttl, self._desk.now)
+        until = end_of(ttl, self._desk.clock.now)
         try:
             _known_address(envelope.to)
             if envelope.props:
@@ -169,7 +169,7 @@ class Sending(Component):
             self._fates.arriving.expect(session)
         for first, last, known in memory.sort(envelope, bool(envelope.flags & RESENT)):
             if known is not None:
-                self._desk.count("repeated", last - first + 1)
+                self._desk.counters.count("repeated", last - first + 1)
                 self._sessions.answer_client(session.stream, known)
                 continue
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
@@ -268,10 +268,10 @@ class Sending(Component):
     ) -> None:
         way = EnvelopeWay(
             e.stream, e.to, e.sender, until, bool(e.flags & REQUEST), bool(e.flags & EVERY), nodes,
-            e, tries, in_vain, dict.fromkeys(range(e.first, e.last + 1)), self._desk.now,
+            e, tries, in_vain, dict.fromkeys(range(e.first, e.last + 1)), self._desk.clock.now,
         )  # fmt: skip
         self._fates.begin(memory, way)
-        ttl = ttl_of(until, self._desk.now)
+        ttl = ttl_of(until, self._desk.clock.now)
         for uuid in nodes:
             if not way.is_for_all:
                 self._strategies.sent_to(self._fates.faring.name(uuid), e.count)
@@ -295,7 +295,7 @@ class Sending(Component):
         for e in envelopes:
             theirs = ("/node/" + peer.node.name + "/client/", OTHERS)
             if e.domain != SENDS or e.keys != ("",) or not (e.sender == "" or e.sender.startswith(theirs)):
-                self._desk.count("forged")
+                self._desk.counters.count("forged")
             else:
                 self._fates.deliver_replies(peer.node.uuid, e)
 

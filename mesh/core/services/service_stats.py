@@ -26,7 +26,7 @@ class ServiceStats:
         self._busiest = Busiest(FARED)
 
     def as_metrics(self) -> dict[str, int | float]:
-        every, now = self.figures.all, self._desk.now
+        every, now = self.figures.all, self._desk.clock.now
         return {
             "requests": every.requests,
             "replies": every.replies,
@@ -60,7 +60,7 @@ class ServiceStats:
 
     def count_replies(self, uuid: bytes, way: EnvelopeWay, e: Envelope, places: Sequence[int]) -> None:
         """Count the replies of that node to some messages of an envelope; late replies count as failures."""
-        now, name = self._desk.now, self.name(uuid)
+        now, name = self._desk.clock.now, self.name(uuid)
         if now > way.until:
             self.figures.count_failed(way.to, name, len(places), "EXPIRED")
         else:

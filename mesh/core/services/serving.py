@@ -133,7 +133,7 @@ class ServedAddresses(Component):
         if command.credit and is_group(address):
             self._join(conn, reply, *ours[number], command.credit)
         else:
-            self._desk.send(conn, reply)
+            self._desk.out.send(conn, reply)
 
     def _join(self, conn: Conn, reply: Reply, address: ServedAddress, server: Server, credit: int) -> None:
         """Confirm a new group member once other nodes know it. Until then it receives no messages."""
@@ -141,7 +141,7 @@ class ServedAddresses(Component):
 
         def known() -> None:
             server.credit = credit
-            self._desk.send(conn, reply)
+            self._desk.out.send(conn, reply)
             self._has_room(address)
 
         self._members.joined(address.name, address.consumers, known)
@@ -157,7 +157,7 @@ class ServedAddresses(Component):
         key = feed_key(session.stream, command.subscription)
 
         def push(server: Server, portion: EnvelopeSlice) -> None:
-            self._desk.push(session.outlet, server, portion)
+            self._desk.out.push(session.outlet, server, portion)
 
         server = Server(key, self._epoch, command.credit, command.local_only, session.text, push)
         address.servers[key] = server
@@ -206,7 +206,7 @@ class ServedAddresses(Component):
     def _ping_all(self) -> None:
         """Ping all consumers, so that a lost connection is detected soon."""
         for session in self._of:
-            self._desk.send(session.conn, Ping(0))
+            self._desk.out.send(session.conn, Ping(0))
 
     def _announce_address(self, address: ServedAddress) -> None:
         name = (ADDRESS, address.name)
@@ -223,8 +223,8 @@ class ServedAddresses(Component):
 
         `ttl` is their remaining time in ms; 0 means no limit.
         """
-        until = end_of(ttl, self._desk.now)
-        work = QueuedRequests(self._as_delivered(envelope), requester, until, self._desk.now)
+        until = end_of(ttl, self._desk.clock.now)
+        work = QueuedRequests(self._as_delivered(envelope), requester, until, self._desk.clock.now)
         address = self.addresses.get(envelope.to)
         ready = address.ready(requester) if address is not None else []
         if address is None or not ready:
@@ -248,7 +248,7 @@ class ServedAddresses(Component):
         Messages for a group have passed their master, and keep their route.
         """
         if not is_group(e.to):
-            return e.mastered(self._desk.stamp(), self._desk.hop(0))
+            return e.mastered(self._desk.clock.stamp(), self._desk.hop(0))
         far = e.route[-1].stratum + 1 if e.route else 1
         is_ours = bool(e.route) and e.route[-1].node == self._desk.me.name
         return replace(e, to="", route=e.route if is_ours else (*e.route, self._desk.hop(far)))
@@ -261,7 +261,7 @@ class ServedAddresses(Component):
     def _has_room(self, address: ServedAddress) -> None:
         """Schedule the assignment, as a consumer may have credit."""
         self._due[address] = None
-        self._desk.ending[self._give_out] = None
+        self._desk.out.ending[self._give_out] = None
 
     def _give_out(self) -> None:
         while self._due:
@@ -288,7 +288,7 @@ class ServedAddresses(Component):
         while server.line and server.room:
             work, at = server.line.popleft()
             count = min(server.room, work.envelope.count - at)
-            if work.until <= self._desk.now:
+            if work.until <= self._desk.clock.now:
                 self._skipped(work, at, LATE, "The request expired before a server accepted it.")
                 continue
             self._deliver(address, server, work, range(at, at + count))
@@ -298,7 +298,7 @@ class ServedAddresses(Component):
     def _line(self, address: ServedAddress, line: Sequence[QueuedRequests]) -> None:
         while line:
             work = line[0]
-            if work.until <= self._desk.now:
+            if work.until <= self._desk.clock.now:
                 address.drop(work)
                 self._refuse(work, LATE, "The request expired before a server accepted it.")
                 continue
@@ -320,7 +320,7 @@ class ServedAddresses(Component):
         server.turn = address.turn
         whole = len(indices) == work.envelope.count
         server.holding.add(GivenRun(server.holding.given + 1, len(indices), work, indices.start))
-        ttl = ttl_of(work.until, self._desk.now)
+        ttl = ttl_of(work.until, self._desk.clock.now)
         parcel = StoredEnvelope(work.envelope, master=self._desk.me.uuid, own=True, ttl=ttl)
         server.push(server, EnvelopeSlice(parcel, None if whole else tuple(indices)))
 
@@ -355,7 +355,7 @@ class ServedAddresses(Component):
             raise RemoteError(what, code="MALFORMED")
         address, server = self._of.get(session, {}).get(command.subscription, (None, None))
         if address is None or server is None or server.epoch != command.epoch:
-            self._desk.count("settled_late")
+            self._desk.counters.count("settled_late")
             return
         if command.request or command.entries:
             raise RemoteError(f"{address.name} is not a queue", code="MALFORMED")
@@ -381,7 +381,9 @@ class ServedAddresses(Component):
                     asked.setdefault((run.work.requester, e.stream), []).extend(pairs)
                     to[e.stream] = e.sender
         for (requester, stream), each in asked.items():
-            for envelope in replies(contents, each, stream, to[stream], server.name, self._desk.stamp()):
+            for envelope in replies(
+                contents, each, stream, to[stream], server.name, self._desk.clock.stamp()
+            ):
                 self._back.reply(requester, envelope)
 
     def _fail(self, run: GivenRun, code: str, text: str) -> None:

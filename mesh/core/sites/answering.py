@@ -33,7 +33,7 @@ class Answering:
         """
         outcome = Outcome(self.aliases.there(origin.site, alias), answer)
         self._answers.setdefault((origin, to or self._desk.settings.site), []).append(outcome)
-        self._desk.ending[self._send_answers] = None
+        self._desk.out.ending[self._send_answers] = None
 
     def _send_answers(self) -> None:
         answers, self._answers = self._answers, {}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from mesh.core.context.node_context import AHEAD, is_followed
+from mesh.core.context.node_clock import AHEAD, is_followed
 from mesh.core.sites.passing import TRAVELS
 from mesh.errors import BadName, CircularLoop, LocalError, PublishRefused, SiteUnreachable
 from mesh.hops import leg_of, parse_hop, visited

@@ -44,11 +44,11 @@ def say_relay(
     is not reported.
     """
     for batch in batches(envelopes):
-        desk.send(conn, Relay(site, tuple(map(body_frames, batch)), min(dropped, MOST_DROPPED)), batch)
+        desk.out.send(conn, Relay(site, tuple(map(body_frames, batch)), min(dropped, MOST_DROPPED)), batch)
         dropped = 0
 
 
 def say_relayed(desk: NodeContext, conn: Conn | None, site: str, outcomes: list[Outcome]) -> None:
     """Send `outcomes`, the answers of `site`, in as few messages as possible."""
     for at in range(0, len(outcomes), OUTCOMES):
-        desk.send(conn, Relayed(site, tuple(outcomes[at : at + OUTCOMES])))
+        desk.out.send(conn, Relayed(site, tuple(outcomes[at : at + OUTCOMES])))

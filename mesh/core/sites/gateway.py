@@ -71,7 +71,8 @@ class Gateways(Component):
             on_command(c.Bye, lambda conn, gate, command, _: self._on_disconnected(gate, conn)),
             on_command(c.Who, lambda conn, gate, command, _: self._on_disconnected(gate, conn)),
             on_command(
-                c.Ping, lambda conn, gate, command, _: conn.clock.tells(command.wall, self._desk.believed)
+                c.Ping,
+                lambda conn, gate, command, _: conn.clock.tells(command.wall, self._desk.clock.believed),
             ),
         )
 
@@ -99,21 +100,21 @@ class Gateways(Component):
     def start(self, beginning: Beginning) -> None:
         self._adopt()
         if self._gates and self._desk.settings.keyring is None:
-            self._desk.note("warning", f"no gateway: {NO_KEYS}")
+            self._desk.out.note("warning", f"no gateway: {NO_KEYS}")
 
     def tick(self) -> None:
-        now = self._desk.now
+        now = self._desk.clock.now
         for gate in self._gates.values():
             for gateway in list(gate.gateways.values()):
                 self._keep_alive(gate, gateway)
             self._apply(gate, gate.link.tick(now))
-            self._desk.wake(gate.deadline())
+            self._desk.clock.wake(gate.deadline())
         for news in self.views.tick(now) if self._gates else ():
             word = WORDS[news.event.removeprefix("site-")]
             level = "warning" if news.event == "site-unreachable" else "info"
             self._desk.event(news.event, f"site {news.site} {word}", level=level)
         if self._gates:
-            self._desk.wake(self.views.deadline())
+            self._desk.clock.wake(self.views.deadline())
 
     def on_second(self) -> None:
         """Update which sites are reached, and announce this site to others if its members have changed.
@@ -122,8 +123,8 @@ class Gateways(Component):
         """
         if not self._gates:
             return
-        self.views.reached(self._is_reached, self._desk.now)
-        self._desk.wake(self.views.deadline())
+        self.views.reached(self._is_reached, self._desk.clock.now)
+        self._desk.clock.wake(self.views.deadline())
         if (now := self._own()) != self._told:
             self._announce_site(now)
 
@@ -137,7 +138,7 @@ class Gateways(Component):
 
         A site behind a neighbor is reached by the link with the neighbor.
         """
-        gate, now = self._gates.get(self._desk.settings.ways.get(site, "")), self._desk.now
+        gate, now = self._gates.get(self._desk.settings.ways.get(site, "")), self._desk.clock.now
         if gate is None:
             return None
         there = [each for each in gate.gateways.values() if site == gate.name or each.reaches(site)]
@@ -159,7 +160,7 @@ class Gateways(Component):
     def _adopt(self) -> None:
         """Apply the sites of the settings.
 
-        Connections with sites that remain stay open. A site with other addresses or keys is dialed anew.
+        Connections with sites that remain stay open. A site with other addresses or keys is dialed again.
         """
         s, before = self._desk.settings, self._keys
         self._keys = s.keyring.sites if s.keyring is not None and s.is_relay else {}
@@ -167,14 +168,14 @@ class Gateways(Component):
         for gate in [gate for name, gate in self._gates.items() if name not in wanted]:
             self._drop(gate, *gate.conns())
             del self._gates[gate.name]
-        self.views.adopt(s.ways, self._desk.now)
+        self.views.adopt(s.ways, self._desk.clock.now)
         for name, addresses in wanted.items():
             known = self._gates.get(name)
             if known is None or (known.addresses, before.get(name)) != (addresses, self._keys.get(name)):
                 self._dial_at(name, addresses)
 
     def _dial_at(self, name: str, addresses: tuple[str, ...]) -> None:
-        s, now, old = self._desk.settings, self._desk.now, self._gates.get(name)
+        s, now, old = self._desk.settings, self._desk.clock.now, self._gates.get(name)
         timing = Timing(low=s.backoff_min, high=s.backoff_max)
         gate = self._gates[name] = SiteConnection(name, addresses, now, self._desk.jitter, timing)
         if old is not None:
@@ -189,9 +190,9 @@ class Gateways(Component):
         """Close `conns`, and the dial in progress."""
         for conn in (gate.dial, *conns):
             if conn is not None:
-                self._desk.send(conn, Bye(REPLACED))
+                self._desk.out.send(conn, Bye(REPLACED))
                 self._remove(gate, conn)
-                self._desk.hang_up(conn)
+                self._desk.out.hang_up(conn)
 
     # --- handshakes ---------------------------------------------------------------------------------------
 
@@ -231,7 +232,7 @@ class Gateways(Component):
             process=self._desk.process,
             speaks=self._desk.face.features,
             site=s.site,
-            wall=self._desk.believed,
+            wall=self._desk.clock.believed,
         )
 
     def admit(self, conn: Conn, h: Hello) -> Welcome | Refuse:
@@ -241,7 +242,9 @@ class Gateways(Component):
         """
         assert h.node is not None  # checked by the handshake
         gate, uuid = self._gates[h.site], h.node.uuid
-        both_dial = gate.dial is not None and self._desk.now - gate.dial.opened < DUEL and not gate.gateways
+        both_dial = (
+            gate.dial is not None and self._desk.clock.now - gate.dial.opened < DUEL and not gate.gateways
+        )
         if both_dial and keep_mine(self._desk.me.uuid, uuid, True):
             return Refuse("DUEL", "simultaneous dials: the connection of the lower uuid stays")
         if uuid not in gate.gateways and len(gate.gateways) >= MOST:
@@ -255,28 +258,28 @@ class Gateways(Component):
 
         An older connection with the same gateway is closed.
         """
-        gate, now = self._gates[conn.site], self._desk.now
+        gate, now = self._gates[conn.site], self._desk.clock.now
         if conn is gate.dial:
             gate.dial = None
         old = gate.gateways.get(node.uuid)
         if old is not None:
             self._close_replaced(old.conn)
         gate.gateways[node.uuid] = Gateway(node, conn, now)
-        self._desk.publish_fact(GateChanged(gate.name, old is not None))
+        self._desk.facts.publish(GateChanged(gate.name, old is not None))
         if gate.link.by:  # the other side allows us again
             self._apply(gate, gate.link.allowed(now))
         self._apply(gate, gate.link.hello(now))
         if (own := self._own()) == self._told:
-            self._desk.send(conn, own)
+            self._desk.out.send(conn, own)
         else:  # send to all, so that no gateway misses a change that is soon reverted
             self._announce_site(own)
-        self._desk.wake(now + PING)
+        self._desk.clock.wake(now + PING)
 
     def on_welcomed(self, conn: Conn, w: Welcome) -> None:
         """Handle the WELCOME that answers our HELLO."""
         gate, mine = self._gates[conn.site], self._desk.me.uuid
         if len(w.node.uuid) != UUID or w.node.uuid == mine:
-            self._desk.hang_up(conn)
+            self._desk.out.hang_up(conn)
             self.on_refused(conn, Refuse("MALFORMED", "the gateway has no uuid of its own", final=True))
         elif conn is not gate.dial or (
             w.node.uuid in gate.gateways and not keep_mine(mine, w.node.uuid, True)
@@ -288,7 +291,7 @@ class Gateways(Component):
 
     def on_refused(self, conn: Conn, r: Refuse) -> None:
         """Handle a refusal, by the other side or by us."""
-        gate, now = self._gates.get(conn.site), self._desk.now
+        gate, now = self._gates.get(conn.site), self._desk.clock.now
         if gate is not None and self._remove(gate, conn):
             is_lasting = r.code != "DUEL"
             self._apply(
@@ -299,13 +302,13 @@ class Gateways(Component):
     # --- liveness -----------------------------------------------------------------------------------------
 
     def _keep_alive(self, gate: SiteConnection, gateway: Gateway) -> None:
-        now = self._desk.now
+        now = self._desk.clock.now
         if now >= gateway.silent_at:
-            self._desk.note("info", f"{gateway.node.name} of the site {gate.name} does not answer")
+            self._desk.out.note("info", f"{gateway.node.name} of the site {gate.name} does not answer")
             self._on_disconnected(gate, gateway.conn)
         elif now >= gateway.said + PING:
             gateway.said = now
-            self._desk.send(gateway.conn, Ping(0, self._desk.believed))
+            self._desk.out.send(gateway.conn, Ping(0, self._desk.clock.believed))
 
     def _on_conn_ended(self, fact: ConnEnded) -> None:
         gate = self._gates.get(fact.conn.site)
@@ -313,9 +316,9 @@ class Gateways(Component):
             self._on_disconnected(gate, fact.conn)
 
     def _on_disconnected(self, gate: SiteConnection, conn: Conn) -> None:
-        self._desk.hang_up(conn)
+        self._desk.out.hang_up(conn)
         if self._remove(gate, conn):
-            self._apply(gate, gate.link.disconnected(self._desk.now))
+            self._apply(gate, gate.link.disconnected(self._desk.clock.now))
 
     def _remove(self, gate: SiteConnection, conn: Conn) -> bool:
         """Remove a connection, and return whether the site has none left; False if it was removed before."""
@@ -323,15 +326,15 @@ class Gateways(Component):
         uuid = gate.uuid_of(conn) if was_open else b""
         is_last = gate.remove(conn)
         if was_open:
-            self._desk.publish_fact(GateChanged(gate.name, True))
+            self._desk.facts.publish(GateChanged(gate.name, True))
             for site in (gate.name, *self._behind(gate)):
-                self.views.drop_gateway(uuid, self._desk.now, site)
-            self._desk.wake(self.views.deadline())
+                self.views.drop_gateway(uuid, self._desk.clock.now, site)
+            self._desk.clock.wake(self.views.deadline())
         return is_last
 
     def _close_replaced(self, conn: Conn) -> None:
-        self._desk.send(conn, Bye(REPLACED))
-        self._desk.hang_up(conn)
+        self._desk.out.send(conn, Bye(REPLACED))
+        self._desk.out.hang_up(conn)
 
     def _apply(self, gate: SiteConnection, actions: tuple[LinkAction, ...]) -> None:
         for action in actions:
@@ -341,11 +344,11 @@ class Gateways(Component):
                 for conn in (gate.dial, *gate.conns()):
                     if conn is not None:
                         self._remove(gate, conn)
-                        self._desk.hang_up(conn)
+                        self._desk.out.hang_up(conn)
             elif action is LinkAction.NOTE:
-                state = gate.link.describe(self._desk.now)
+                state = gate.link.describe(self._desk.clock.now)
                 self._desk.event("site", f"{gate.name}: {state}: {gate.link.reason}", level="warning")
-        self._desk.wake(gate.link.deadline())
+        self._desk.clock.wake(gate.link.deadline())
 
     # --- members ------------------------------------------------------------------------------------------
 
@@ -356,8 +359,8 @@ class Gateways(Component):
         members = [SiteMember(node_name(name), uuid) for name, uuid in said.nodes]
         if any(len(member.gateway) not in (0, UUID) for member in members):
             raise RemoteError(f"a gateway of the site {gate.name} sends an invalid uuid", code="MALFORMED")
-        self.views.record_report(gate.uuid_of(conn), gate.name, members, self._desk.now, said.leaving)
-        self._desk.wake(self.views.deadline())
+        self.views.record_report(gate.uuid_of(conn), gate.name, members, self._desk.clock.now, said.leaving)
+        self._desk.clock.wake(self.views.deadline())
 
     def _behind(self, gate: SiteConnection) -> list[str]:
         return [site for site, way in self._desk.settings.ways.items() if way == gate.name != site]
@@ -370,7 +373,7 @@ class Gateways(Component):
         self._told = site
         for gate in self._gates.values():
             for conn in gate.conns():
-                self._desk.send(conn, site)
+                self._desk.out.send(conn, site)
 
     def _me(self) -> Introduction:
         """Return the facts about this node that other sites may know."""

@@ -52,7 +52,7 @@ class GatewayNotes(Component):
         if now:
             self._notes[site] = now
         if now != before:
-            self._desk.publish_fact(ExitsChanged(site, frozenset(broken(before, now))))
+            self._desk.facts.publish(ExitsChanged(site, frozenset(broken(before, now))))
 
     def _logged_out(self, uuid: bytes) -> None:
         for site, notes in list(self._notes.items()):

@@ -174,8 +174,8 @@ class GatewayRelay(Component):
         if number is None:
             return False
         if number < envelope.first and envelope.low <= number:
-            self._early.setdefault(key, self._desk.now)
-            self._desk.wake(self._desk.now + KNOWN_BY)
+            self._early.setdefault(key, self._desk.clock.now)
+            self._desk.clock.wake(self._desk.clock.now + KNOWN_BY)
             return True
         del self._lost[key]
         self._early.pop(key, None)
@@ -183,13 +183,13 @@ class GatewayRelay(Component):
 
     def tick(self) -> None:
         """Report another loss for messages that were lost and not resent within KNOWN_BY."""
-        late = [key for key, since in self._early.items() if self._desk.now >= since + KNOWN_BY]
+        late = [key for key, since in self._early.items() if self._desk.clock.now >= since + KNOWN_BY]
         for key in late:
             del self._early[key]
             self._lost.pop(key, None)
         for site in sorted({site for site, _, _ in late}):
             self._review(site, True)
-        self._desk.wake(min(self._early.values(), default=self._desk.alarm) + KNOWN_BY)
+        self._desk.clock.wake(min(self._early.values(), default=self._desk.clock.alarm) + KNOWN_BY)
 
     def _choose_conn(self, gate: SiteConnection | None, site: str, envelope: Envelope) -> Conn | None:
         if gate is None:
@@ -231,13 +231,13 @@ class GatewayRelay(Component):
 
     def _back(self, source: bytes, site: str, outcome: Outcome) -> None:
         self._answers.setdefault((source, site), []).append(outcome)
-        self._desk.ending[self._send_answers] = None
+        self._desk.out.ending[self._send_answers] = None
 
     def _send_answers(self) -> None:
         answers, self._answers = self._answers, {}
         for (source, site), outcomes in answers.items():
             if source == self._desk.me.uuid:
-                self._desk.publish_fact(SiteAnswered(site, tuple(outcomes), source))
+                self._desk.facts.publish(SiteAnswered(site, tuple(outcomes), source))
             elif (peer := self._neighbours.peers.get(source)) is not None:
                 say_relayed(self._desk, peer.data, site, outcomes)
 

@@ -64,7 +64,7 @@ class GatewayRoutes(Component):
 
         If so, this is another use, and the gateways are kept up to date.
         """
-        now = self._desk.now
+        now = self._desk.clock.now
         if now - self._used.get(site, -FRESH) >= FRESH:
             return False
         self._used[site] = now
@@ -72,13 +72,13 @@ class GatewayRoutes(Component):
         return True
 
     def when_known(self, site: str, then: Callable[[], None]) -> None:
-        """Call `then` when the gateways to `site` are known: usually at once, at the latest after 2 s.
+        """Call `then` when the gateways to `site` are known: usually immediately, at the latest after 2 s.
 
-        If the settings do not name the site, `then` is called at once.
+        If the settings do not name the site, `then` is called immediately.
         """
 
         def heard() -> None:
-            self._used[site] = self._desk.now
+            self._used[site] = self._desk.clock.now
             self._notes.read(site)
             then()
 

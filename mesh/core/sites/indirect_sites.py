@@ -31,7 +31,7 @@ ASKED_AGAIN = 1.0  # s between two questions to other gateways of this site
 
 # Rule 1: a neighbor is informed of the sites to which its messages may pass, and of no others; never of sites
 # that are reached through itself.
-# Rule 2: a change of reachability is reported at once. A site is reached while any gateway of this site is
+# Rule 2: changes of reachability are reported immediately. A site is reached if any gateway of this site is
 # linked with it.
 
 
@@ -84,14 +84,14 @@ class IndirectSites(Component):
                     if self._via(site) == gate.name != site:
                         self._see(uuid, gateway, site)
                     elif site != gate.name:
-                        self._gateways.views.drop_gateway(uuid, self._desk.now, site)
+                        self._gateways.views.drop_gateway(uuid, self._desk.clock.now, site)
         self._is_due()
 
     def _via(self, site: str) -> str:
         return self._desk.settings.ways.get(site, "")
 
     def _is_due(self) -> None:
-        self._desk.ending[self._announce_all] = None
+        self._desk.out.ending[self._announce_all] = None
 
     # --- reports to neighbors ---------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ class IndirectSites(Component):
             said = self._state(site) if site in shown else Behind(site)
             if gateway.told.get(site, Behind(site)) != said:
                 gateway.told[site] = said
-                self._desk.send(gateway.conn, said)
+                self._desk.out.send(gateway.conn, said)
 
     def _shown_to(self, neighbour: str) -> list[str]:
         """Return the sites to which messages from this neighbor, or from behind it, may pass."""
@@ -130,9 +130,9 @@ class IndirectSites(Component):
         return Behind(site, DOWN) if view is not None and view.state == DOWN else Behind(site)
 
     def _ask_gateways(self) -> None:
-        if self._desk.now < self._asked + ASKED_AGAIN:
+        if self._desk.clock.now < self._asked + ASKED_AGAIN:
             return
-        self._asked = self._desk.now
+        self._asked = self._desk.clock.now
         unseen = [site for site in self._all_shown() if not self._gateways.views.is_reachable(site)]
         linked = [self._transit.announced(site).keys() - {self._desk.me.uuid} for site in unseen]
         peers = [self._neighbours.peers.get(uuid) for uuid in {min(uuids) for uuids in linked if uuids}]
@@ -164,12 +164,16 @@ class IndirectSites(Component):
         if self._via(said.name) == gate.name != said.name:
             self._see(uuid, gateway, said.name)
             if was != gateway.reaches(said.name):
-                self._desk.publish_fact(ReachChanged(said.name, was))
+                self._desk.facts.publish(ReachChanged(said.name, was))
 
     def _see(self, uuid: bytes, gateway: Gateway, site: str) -> None:
-        said, views, now = gateway.behind.get(site) or Behind(site), self._gateways.views, self._desk.now
+        said, views, now = (
+            gateway.behind.get(site) or Behind(site),
+            self._gateways.views,
+            self._desk.clock.now,
+        )
         if said.state in (UP, DOWN):
             views.record_report(uuid, site, map(SiteMember, said.nodes), now, leaving=said.state == DOWN)
         else:
             views.drop_gateway(uuid, now, site)
-        self._desk.wake(views.deadline())
+        self._desk.clock.wake(views.deadline())

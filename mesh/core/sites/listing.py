@@ -76,7 +76,7 @@ class Sites(Component):
         elif link is not None and link.gateways:
             yield reason("SITE_LINKED", site=site, gateways=link.gateways, n=count(len(view.members), "node"))
         elif view.state == "down":
-            yield reason("SITE_STOPPED", site=site, age=ago(self._desk.now - view.since))
+            yield reason("SITE_STOPPED", site=site, age=ago(self._desk.clock.now - view.since))
         elif link is not None:
             state = f"{link.state}: {link.why}" if link.why else link.state
             yield reason("SITE_NOT_LINKED", site=site, state=state)
@@ -89,7 +89,7 @@ class Sites(Component):
         view, link = self._gateways.views.view(site), self._gateways.link(site)
         if view is None:
             return None
-        since = self._desk.now - view.since if link is not None else None
+        since = self._desk.clock.now - view.since if link is not None else None
         names = fitting(view.members, ROWS)
         links = [link] if link is not None else []
         return SiteRow(

@@ -100,4 +100,4 @@ class Pausing(Component):
             self._rows.pop(row.name, None)
         behind = [site for site, way in self._desk.settings.ways.items() if way == row.name != site]
         for site in (row.name, *behind):
-            self._desk.publish_fact(PauseChanged(site))
+            self._desk.facts.publish(PauseChanged(site))

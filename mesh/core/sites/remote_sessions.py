@@ -131,7 +131,7 @@ class RemoteSessions(Component):
         self._refuse(conn, part, MessageTooLarge(what, hint=hint))
 
     def _refuse(self, conn: Conn, e: Envelope, error: LocalError) -> None:
-        self._desk.count("refused", e.count)
+        self._desk.counters.count("refused", e.count)
         self._add_outcome(
             conn, Outcome(e.stream, Answer(SENDS, e.first, e.last, error.code, text=str(error)))
         )
@@ -144,7 +144,7 @@ class RemoteSessions(Component):
 
     def _add_outcome(self, conn: Conn, outcome: Outcome) -> None:
         self._outcomes.setdefault(conn, []).append(outcome)
-        self._desk.ending[self._flush] = None
+        self._desk.out.ending[self._flush] = None
 
     def _reply(self, alias: bytes, e: Envelope) -> None:
         """Queue a reply to a session of another site, with this site in the name of a sender here."""
@@ -153,18 +153,18 @@ class RemoteSessions(Component):
         sender = f"{OTHERS}{self._desk.settings.site}{e.sender}" if is_ours else e.sender
         reply = replace(e, stream=visit.stream, sender=sender)
         self._replies.setdefault(visit.conn, []).append((reply, 0))
-        self._desk.ending[self._flush] = None
+        self._desk.out.ending[self._flush] = None
 
     def _flush(self) -> None:
         said, self._outcomes = self._outcomes, {}
         for conn, outcomes in said.items():
             for at in range(0, len(outcomes), OUTCOMES):
-                self._desk.send(conn, Sent(tuple(outcomes[at : at + OUTCOMES])))
+                self._desk.out.send(conn, Sent(tuple(outcomes[at : at + OUTCOMES])))
         replied, self._replies = self._replies, {}
         for conn, replies in replied.items():
             for batch in batches(replies):
                 whole = [envelope for envelope, _ in batch]
-                self._desk.send(conn, Respond(tuple(map(body_frames, whole))), whole)
+                self._desk.out.send(conn, Respond(tuple(map(body_frames, whole))), whole)
 
     # --- changes ----------------------------------------------------------------------------------------
 

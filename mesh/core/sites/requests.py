@@ -103,7 +103,7 @@ class SiteRequests(Component):
     # --- to the site ------------------------------------------------------------------------------------
 
     def when_known(self, site: str, then: Callable[[], None]) -> None:
-        """Call `then` when the gateways to that site are known, or at once if nothing may be sent to it."""
+        """Call `then` when the gateways to that site are known, immediately if nothing may be sent there."""
         if self.why_none(site):
             then()
         else:
@@ -141,14 +141,14 @@ class SiteRequests(Component):
             text = f"{self._counts[site]:,} messages for the site {site} are unanswered, which is the limit."
             self._refuse(requester, e, "TOO_MANY_REQUESTS", text)
         else:
-            until = end_of(ttl, self._desk.now)
+            until = end_of(ttl, self._desk.clock.now)
             trip = SiteRequestInFlight(site, conn, requester, e.sender, e.flags, until)
             numbers = range(e.first, e.last + 1)
             self._drop(e.stream, numbers)
             self._open.setdefault(e.stream, {}).update(dict.fromkeys(numbers, trip))
             self._counts[site] += e.count
             self._due.setdefault(conn, []).append((self._as_it_leaves(e, requester.is_local), ttl))
-            self._desk.ending[self._flush] = None
+            self._desk.out.ending[self._flush] = None
 
     def _conn(self, site: str, e: Envelope) -> Conn | None:
         known = self._transit.conns(site, not is_foreign(e.sender))
@@ -161,15 +161,15 @@ class SiteRequests(Component):
 
         `is_first` means that no other node of this site forwarded it.
         """
-        e = e.passed(self._desk.hop(0), self._desk.stamp()) if is_first else e
+        e = e.passed(self._desk.hop(0), self._desk.clock.stamp()) if is_first else e
         return replace(leaving(e, self._desk.settings.site, e.low), flags=e.flags & (REQUEST | EVERY))
 
     def _flush(self) -> None:
         due, self._due = self._due, {}
         for conn, whole in due.items():
             for batch in batches(whole):
-                self._desk.count("forwarded", sum(envelope.count for envelope, _ in batch))
-                self._desk.send(conn, sends(batch), [envelope for envelope, _ in batch])
+                self._desk.counters.count("forwarded", sum(envelope.count for envelope, _ in batch))
+                self._desk.out.send(conn, sends(batch), [envelope for envelope, _ in batch])
 
     def _refuse(self, requester: Requester, e: Envelope, code: str, text: str) -> None:
         self._back.outcome(requester, e.stream, Answer(SENDS, e.first, e.last, code, text=text))
@@ -206,7 +206,7 @@ class SiteRequests(Component):
             home = f"{OTHERS}{self._desk.settings.site}"
             site = self._site_of(gate, e)
             if site is None or e.domain != SENDS or e.keys != ("",) or not is_foreign(e.to):
-                self._desk.count("forged")
+                self._desk.counters.count("forged")
                 continue
             to = e.to.removeprefix(home) if is_of(self._desk.settings.site, e.to) else e.to
             numbers, trips = e.number_list(range(e.count)), self._open.get(e.stream, {})
@@ -224,7 +224,7 @@ class SiteRequests(Component):
                     self._drop(e.stream, [numbers[place] for place in places])
             late = e.count - sum(map(len, came.values()))
             if late:
-                self._desk.count("late_replies", late)
+                self._desk.counters.count("late_replies", late)
 
     def _site_of(self, gate: SiteConnection, e: Envelope) -> str | None:
         """Return the site of the replying client, "" for the mesh itself, or None if forged."""
@@ -262,12 +262,12 @@ class SiteRequests(Component):
 
     def on_second(self) -> None:
         """Forget requests 5 s or more after their deadline, and answer HANDLER_LOST for those without an answer."""
-        if self._desk.now - self._swept < SWEEP:
+        if self._desk.clock.now - self._swept < SWEEP:
             return
-        self._swept = self._desk.now
+        self._swept = self._desk.clock.now
         text = "The request timed out. It may have run at the other site."
         for stream, n, trip in self._open_requests():
-            if trip.until + SWEEP >= self._desk.now:
+            if trip.until + SWEEP >= self._desk.clock.now:
                 continue
             if trip.is_taken:
                 self._drop(stream, (n,))

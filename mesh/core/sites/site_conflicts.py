@@ -69,7 +69,7 @@ class SiteConflicts(Component):
         self._warnings = Seldom(TOLD_AGAIN)
 
     def on_restored(self) -> None:
-        self._since = self._desk.wall
+        self._since = self._desk.clock.wall
 
     def figures(self) -> dict[str, int | float]:
         return {"site_conflicts": self._count}
@@ -110,8 +110,8 @@ class SiteConflicts(Component):
             return
         # Receivers stamp later messages with a later time, but not with a future one after a jump of our
         # clock.
-        at = min(envelope.route[-1].at, self._desk.wall)
-        self._desk.heard_stamp(at)
+        at = min(envelope.route[-1].at, self._desk.clock.wall)
+        self._desk.clock.heard_stamp(at)
         for value in last_values(envelope):
             topic = value.key, envelope.domain
             self._arrived.keep(topic, at)
@@ -159,20 +159,20 @@ class SiteConflicts(Component):
 
     def _add(self, lost: LostValue) -> None:
         self._count += 1
-        self._room = min(AT_ONCE, self._room + A_SECOND * (self._desk.now - self._filled))
-        self._filled = self._desk.now
+        self._room = min(AT_ONCE, self._room + A_SECOND * (self._desk.clock.now - self._filled))
+        self._filled = self._desk.clock.now
         if self._room < 1.0:
             self._untold += 1
             return
         self._room -= 1.0
         self._lost.append(lost)
-        self._desk.ending[self._report_conflicts] = None
+        self._desk.out.ending[self._report_conflicts] = None
 
     def _report_conflicts(self) -> None:
         lost, self._lost = self._lost, []
         for each in lost:
             self._publish_lost(each)
-        if self._warnings.allows(self._desk.now):
+        if self._warnings.allows(self._desk.clock.now):
             self._desk.event("site", self._text(lost[-1]), level="warning")
 
     def _text(self, lost: LostValue) -> str:

@@ -35,7 +35,7 @@ from mesh.wire.limits import LETTERS
 WHY = 200  # characters of another site's text
 Sending = tuple[str, bytes, tuple[str, str]]  # hop, stream, and (domain, node)
 
-# Rule 1: a message that has not left is refused at once if no gateway reaches the site, unless it may wait. A
+# Rule 1: a message that has not left is refused now if it may not wait and no gateway reaches the site. A
 # message that has left may have arrived, so it waits and is sent again. A paused site counts as unreachable.
 # Rule 2: a stream uses one gateway while any of it is in transit, so its order holds.
 # Rule 3: messages that another site had no room for, or lost in transit, are retried: first one, then all
@@ -112,7 +112,7 @@ class SiteDirectMessages(Component):
         return wait(why, hop) if waits else refuse(why, hop, UNREACHABLE)
 
     def when_known(self, site: str, then: Callable[[], None]) -> None:
-        """Call `then` when the gateways to that site are known, or at once for an unknown site."""
+        """Call `then` when the gateways to that site are known, or immediately for an unknown site."""
         self._exits.when_known(site, then)
 
     def has_way(self, hop: str) -> bool:
@@ -129,7 +129,7 @@ class SiteDirectMessages(Component):
 
         def heard() -> None:
             self._asking.discard(site)
-            self._desk.ending[self._forwarder.review] = None
+            self._desk.out.ending[self._forwarder.review] = None
 
         if site not in self._asking:
             self._asking.add(site)
@@ -137,9 +137,9 @@ class SiteDirectMessages(Component):
 
     def tick(self) -> None:
         """Retry messages that another site had no room for, or that were lost in transit."""
-        for sending in self._trials.due_keys(self._desk.now):
+        for sending in self._trials.due_keys(self._desk.clock.now):
             self._try(sending)
-        self._desk.wake(self._trials.deadline())
+        self._desk.clock.wake(self._trials.deadline())
 
     def on_second(self) -> None:
         """Keep the gateways of sites with waiting messages up to date.
@@ -180,7 +180,7 @@ class SiteDirectMessages(Component):
                 left = leaving(part, self._desk.settings.site, min(part.low, low))
                 going.setdefault(way, []).append(left)
         for way, envelopes in going.items():
-            self._desk.count("forwarded", sum(envelope.count for envelope in envelopes))
+            self._desk.counters.count("forwarded", sum(envelope.count for envelope in envelopes))
             if way == self._desk.me.uuid:
                 self._transit.forward(way, site, envelopes)
             else:
@@ -212,8 +212,8 @@ class SiteDirectMessages(Component):
         elif self._forwarder.onward.is_under_way(entry, hop):  # otherwise it is resent anyway
             entry.why = f"{answer.state}: {answer.text[:WHY]}"
             self._forwarder.onward.put_aside(entry, hop)
-            self._trials.record_refusal(sending, self._desk.now, entry.serial)
-            self._desk.wake(self._trials.deadline())
+            self._trials.record_refusal(sending, self._desk.clock.now, entry.serial)
+            self._desk.clock.wake(self._trials.deadline())
 
     # --- retries ----------------------------------------------------------------------------------------
 

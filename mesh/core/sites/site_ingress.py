@@ -64,7 +64,7 @@ class SiteIngress(Component):
             site = sender_of(envelopes[0], came) if envelopes else came.name
             self._has_gap(site, came.name, command.dropped)
         for envelope in envelopes:
-            error = unfit(envelope, came, s.site, self._desk.wall)
+            error = unfit(envelope, came, s.site, self._desk.clock.wall)
             renamed = replace(envelope, stream=self._answering.aliases.here(gate.name, envelope.stream))
             error = self._in_turn(renamed, error)
             if envelope.to and error is None:
@@ -77,8 +77,8 @@ class SiteIngress(Component):
 
     def _has_gap(self, site: str, neighbour: str, dropped: int) -> None:
         total = self._dropped[site] = self._dropped.get(site, 0) + dropped
-        self._desk.publish_fact(MissedFromSite(neighbour, dropped))
-        if self._warnings.setdefault(site, Seldom(TOLD_AGAIN)).allows(self._desk.now):
+        self._desk.facts.publish(MissedFromSite(neighbour, dropped))
+        if self._warnings.setdefault(site, Seldom(TOLD_AGAIN)).allows(self._desk.clock.now):
             text = f"{site} discarded {count(total, 'message')} for this site: its buffer was full"
             self._desk.event("site", text, level="warning")
 
@@ -90,7 +90,7 @@ class SiteIngress(Component):
         """
         if error is not None and (envelope.to or error.code not in FOR_NOW):
             return error
-        who, now = turn_of(envelope), self._desk.now
+        who, now = turn_of(envelope), self._desk.clock.now
         is_early = self._turns.is_early(who, envelope.first, envelope.last, envelope.low, now)
         if error is None and is_early:
             error = TailBackFull(f"{self._desk.me.name} must accept an earlier deferred message first.")
@@ -123,5 +123,5 @@ class SiteIngress(Component):
         return short_parts(envelope, most, too_long)
 
     def _refuse(self, origin: FromSite, envelope: Envelope, error: LocalError) -> None:
-        self._desk.count("refused", envelope.count)
+        self._desk.counters.count("refused", envelope.count)
         origin.answer(envelope.stream, refusal(envelope, error))

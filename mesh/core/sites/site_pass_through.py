@@ -115,7 +115,7 @@ class SitePassThrough(Component):
                     way = self._note(command.site, waiter, alias)
                     going.setdefault(way, []).append(passing(alias, here, hop))
             if error is not None:
-                self._desk.count("refused", alias.count)
+                self._desk.counters.count("refused", alias.count)
                 self._answering.send_answer(origin, alias.stream, refusal(alias, error), command.site)
         self._ship(command, going)
 
@@ -127,7 +127,7 @@ class SitePassThrough(Component):
         After a refusal, later messages of its publisher wait until it is sent again. Direct messages wait
         only behind a message that was refused as WAY_LOST.
         """
-        now, turns, here = self._desk.now, self._turns[name], self._desk.settings.site
+        now, turns, here = self._desk.clock.now, self._turns[name], self._desk.settings.site
         is_early = turns.is_early(waiter.who, envelope.first, envelope.last, envelope.low, now)
         if error is None and is_early:
             error = TailBackFull(f"{self._desk.me.name} must accept an earlier deferred message first.")
@@ -216,7 +216,7 @@ class SitePassThrough(Component):
     def _put_off(self, site: str, lost: LostNumbers[Stream, PassingWaiter]) -> None:
         (stream, domain), waiter, numbers, size = lost
         self._free(waiter, size)
-        self._turns[waiter.origin.site].defer(waiter.who, numbers.bottom(), self._desk.now)
+        self._turns[waiter.origin.site].defer(waiter.who, numbers.bottom(), self._desk.clock.now)
         text = f"The message was lost in transit through {self._desk.settings.site}."
         for first, last in numbers:
             state = WAY_LOST if waiter.is_letter else UNREACHABLE

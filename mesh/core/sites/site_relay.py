@@ -105,7 +105,7 @@ class SiteRelay(Component):
         self._adopt()
 
     def _feed(self, site: str, size: int) -> SiteFeed:
-        desk, s, count = self._desk, self._desk.settings, self._desk.loss_counter(f"site/{site}")
+        desk, s, count = self._desk, self._desk.settings, self._desk.counters.loss_counter(f"site/{site}")
 
         def lost(envelope: Envelope, why: str, messages: int) -> None:
             count(envelope, why, messages)
@@ -119,7 +119,7 @@ class SiteRelay(Component):
             self._leaves,
             self._released,
             s.backlog_bytes,
-            lambda: desk.believed,
+            lambda: desk.clock.believed,
             paging=self._paging,
             lost=lost,
             passes=lambda first, last: self._marking.passes(site, first, last),
@@ -143,7 +143,7 @@ class SiteRelay(Component):
         return (on_command(Relayed, lambda conn, peer, command, _: self._on_relayed(peer, command)),)
 
     def _on_relayed(self, peer: Peer, command: Relayed) -> None:
-        self._desk.publish_fact(SiteAnswered(command.site, command.outcomes, peer.node.uuid))
+        self._desk.facts.publish(SiteAnswered(command.site, command.outcomes, peer.node.uuid))
 
     @property
     def sites(self) -> Collection[str]:
@@ -176,7 +176,7 @@ class SiteRelay(Component):
     def depth(self, site: str) -> Depth:
         """Return the count, size and age of the messages that wait for the site or are unanswered."""
         out = self._outbound.get(site)
-        return out.feed.depth(self._desk.believed) if out is not None else Depth()
+        return out.feed.depth(self._desk.clock.believed) if out is not None else Depth()
 
     def waiting(self, names: Collection[str]) -> Iterator[Waiting]:
         for site in self._outbound:
@@ -257,7 +257,7 @@ class SiteRelay(Component):
 
     def _expire_waiting(self) -> None:
         def came() -> None:
-            self._desk.ending[self._expire_waiting] = None
+            self._desk.out.ending[self._expire_waiting] = None
 
         for out in self._outbound.values():
             out.feed.expire_waiting(came)
@@ -341,7 +341,7 @@ class SiteRelay(Component):
 
     def _is_due(self, site: str) -> None:
         self._due[site] = None
-        self._desk.ending[self._send_due] = None
+        self._desk.out.ending[self._send_due] = None
 
     def _send_due(self) -> None:
         due, self._due = self._due, {}
@@ -411,13 +411,13 @@ class SiteRelay(Component):
         if answer.state != "OK" and self._is_put_off(out, key, outcome):
             return
         before = feed.position
-        parts = feed.apply_answer(outcome.stream, answer, self._desk.now)
+        parts = feed.apply_answer(outcome.stream, answer, self._desk.clock.now)
         for given, first, last, _ in parts if answer.state != "OK" else ():
             dead = replace(given.envelope, to=f"site/{feed.site}")
             self._dead.publish_refused(dead, replace(answer, first=first, last=last))
         if key in feed.custody.flight:
-            out.pauses.record_progress(key, self._desk.now)
-            self._desk.wake(out.pauses.deadline())
+            out.pauses.record_progress(key, self._desk.clock.now)
+            self._desk.clock.wake(out.pauses.deadline())
         else:
             out.pauses.drop(key)
         if feed.position != before:
@@ -425,11 +425,11 @@ class SiteRelay(Component):
 
     def _is_put_off(self, out: Outbound, key: bytes, outcome: Outcome) -> bool:
         """Defer the stream if the site may accept the refused messages later; return whether it does."""
-        answer, now, site = outcome.answer, self._desk.now, out.feed.site
+        answer, now, site = outcome.answer, self._desk.clock.now, out.feed.site
         about = out.feed.custody.about(outcome.stream, answer)
         if not about or not is_put_off(answer, about):
             return False
-        self._desk.wake(out.pauses.record_refusal(key, now))
+        self._desk.clock.wake(out.pauses.record_refusal(key, now))
         out.unsent.pop(key, None)
         if out.warnings.allows(now):
             why = f"{answer.state}: {answer.text[:TEXT]!r}"
@@ -440,10 +440,10 @@ class SiteRelay(Component):
     def tick(self) -> None:
         """Resend deferred streams whose pause is over."""
         for site, out in self._outbound.items():
-            for key in out.pauses.begin_due(self._desk.now):
+            for key in out.pauses.begin_due(self._desk.clock.now):
                 out.unsent[key] = deque(out.feed.custody.unanswered(key))
                 self._is_due(site)
-            self._desk.wake(out.pauses.deadline())
+            self._desk.clock.wake(out.pauses.deadline())
 
     def _write_position(self, feed: SiteFeed) -> None:
         self._disk.later("position", feed.key, position_key(feed, feed.position))

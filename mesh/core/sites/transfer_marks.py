@@ -64,7 +64,7 @@ class TransferMarks(Component):
 
     def dropped(self, site: str, messages: int) -> None:
         """Record that `messages` more were dropped for the site."""
-        mark = self._marks.setdefault(site, Mark(since=self._desk.believed))
+        mark = self._marks.setdefault(site, Mark(since=self._desk.clock.believed))
         mark.dropped += messages
         self._write_mark(site, mark)
         self._report_dropped(site, mark)
@@ -94,7 +94,7 @@ class TransferMarks(Component):
     def want(self, site: str, then: Callable[[], None]) -> None:
         """Mark the site for a transfer, and call `then` when the mark is on disk, or never if that fails."""
         self._put_off.discard(site)
-        self._write_mark(site, self._marks.setdefault(site, Mark(since=self._desk.believed)))
+        self._write_mark(site, self._marks.setdefault(site, Mark(since=self._desk.clock.believed)))
         self._disk.commit_if_any(lambda error: then() if error is None else None)
 
     def sees(self, site: str, notes: Iterable[bytes]) -> None:
@@ -107,12 +107,12 @@ class TransferMarks(Component):
         stores = [store for note in said for store in stores_of(note)]
         known = self._stores.setdefault(site, SiteStores())
         if known.is_new(stores):
-            due = self._next.get(site, self._desk.now)
-            if self._desk.now < due:
+            due = self._next.get(site, self._desk.clock.now)
+            if self._desk.clock.now < due:
                 self._shown[site] = said
-                self._desk.wake(due)
+                self._desk.clock.wake(due)
                 return
-            self._next[site] = self._desk.now + AGAIN
+            self._next[site] = self._desk.clock.now + AGAIN
             self._desk.event("site", f"{site} has a new store: its retained values are sent again")
             self.want(site, lambda: None)
         if known.see(stores):
@@ -137,18 +137,18 @@ class TransferMarks(Component):
         self._disk.later(TABLE, STORES + site.encode(), Delete(TABLE, STORES + site.encode()))
 
     def tick(self) -> None:
-        for site in [site for site in self._shown if self._next[site] <= self._desk.now]:
+        for site in [site for site in self._shown if self._next[site] <= self._desk.clock.now]:
             self.sees(site, self._shown.pop(site))
         for site, mark in self._marks.items():
             self._report_dropped(site, mark)
 
     def _report_dropped(self, site: str, mark: Mark) -> None:
-        dropped = mark.take_report(self._desk.now)
+        dropped = mark.take_report(self._desk.clock.now)
         if dropped is not None:
             what = count(dropped, "message")
             text = f"{site} will lack {what}: its buffer here is full"
             self._desk.event("site", text, level="warning")
-        self._desk.wake(mark.due)
+        self._desk.clock.wake(mark.due)
 
     def figures(self) -> dict[str, int | float]:
         return {

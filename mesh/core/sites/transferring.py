@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
-from mesh.core.context.node_context import NodeContext, is_followed
+from mesh.core.context.node_clock import is_followed
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.routes.nodes import Nodes
@@ -39,7 +40,7 @@ FORGED = "FORGED_SENDER"  # answer of a gateway without transfers
 
 # Rule 1: a marked site gets a transfer once it is reachable and everything that waited for it has left, so
 # that nothing older follows a value.
-# Rule 2: the mark is removed when the transfer is complete, so an interrupted transfer begins anew.
+# Rule 2: the mark is removed when the transfer is complete, so an interrupted transfer starts again.
 # Rule 3: a value that is already owed to the site is not transferred too, as readers would get it twice.
 # Rule 4: values of other sites are not transferred.
 
@@ -96,7 +97,7 @@ class Transferring(Component):
         if site not in self._relaying.sites:
             what = f"{self._desk.me.name} sends nothing to a site {site[:64]!r}."
             raise LocalError(what, hint="See `mesh relay ls`.", code="UNKNOWN_SITE")
-        self._desk.wake(self._desk.now)
+        self._desk.clock.wake(self._desk.clock.now)
         self._marking.want(site, lambda: say(SiteSync(nodes=[self._desk.me.name])))
 
     def _on_sync(self, asked: IncomingCall[AskSiteSync]) -> None:
@@ -117,15 +118,15 @@ class Transferring(Component):
         for site in self._marking.sites():
             if site not in self._transfers and self._may_go(site) and self._relaying.is_through(site):
                 stream = blake2b(
-                    self._desk.me.uuid + self._desk.stamp().to_bytes(8) + site.encode(), digest_size=16
+                    self._desk.me.uuid + self._desk.clock.stamp().to_bytes(8) + site.encode(), digest_size=16
                 )
                 keys = KeyList(self._retained)
                 self._transfers[site] = SiteTransfer(stream.digest(), keys, self._marking.dropped_count(site))
-        for site in self._pauses.begin_due(self._desk.now):
+        for site in self._pauses.begin_due(self._desk.clock.now):
             self._unsent[site] = None
         for site in list(self._transfers):
             self._send_values(site)
-        self._desk.wake(self._pauses.deadline())
+        self._desk.clock.wake(self._pauses.deadline())
 
     def _may_go(self, site: str) -> bool:
         return self._relaying.has_way(site) and not self._is_paused(site)
@@ -134,7 +135,7 @@ class Transferring(Component):
         """Resend everything unanswered, because the gateways to the site have changed."""
         if site in self._transfers or site in self._marking:
             self._unsent[site] = None
-            self._desk.wake(self._desk.now)
+            self._desk.clock.wake(self._desk.clock.now)
 
     def _all_lost(self) -> None:
         for site in self._transfers:
@@ -162,7 +163,7 @@ class Transferring(Component):
         if transfer.is_over:
             self._is_done(site, transfer)
         elif looked:
-            self._desk.wake(self._desk.now)
+            self._desk.clock.wake(self._desk.clock.now)
 
     def _resend_values(self, site: str, transfer: SiteTransfer) -> Iterator[Envelope]:
         for number, topic in transfer.unanswered():
@@ -190,11 +191,11 @@ class Transferring(Component):
 
     def _is_ahead(self, value: RetainedValue) -> bool:
         """Return whether the timestamp is so far ahead that later values could not replace the value yet."""
-        return not is_followed(value.envelope.sent, self._desk.wall)
+        return not is_followed(value.envelope.sent, self._desk.clock.wall)
 
     def _value(self, site: str, topic: Topic) -> RetainedValue | None:
         value = self._retained.get(*topic)
-        if value is None or value.is_void(self._desk.believed):
+        if value is None or value.is_void(self._desk.clock.believed):
             return None
         e = value.envelope
         stays = e.flags & (LOCAL_ONLY | NO_RELAY) or is_foreign(e.sender) or f"/client/{SYSTEM}" in e.sender
@@ -216,19 +217,19 @@ class Transferring(Component):
             if outcome.stream != transfer.stream or not transfer.is_about(a.domain, a.first, a.last):
                 continue
             if a.state in FOR_NOW:
-                self._desk.wake(self._pauses.record_refusal(site, self._desk.now))
+                self._desk.clock.wake(self._pauses.record_refusal(site, self._desk.clock.now))
             elif a.state == FORGED:
                 self._give_up(site, a.text)
                 return
             elif a.state != WAITS:
                 transfer.apply_answer(a.domain, a.first, a.last, a.state == "OK")
-                self._pauses.record_progress(site, self._desk.now)
-            self._desk.wake(self._desk.now)
+                self._pauses.record_progress(site, self._desk.clock.now)
+            self._desk.clock.wake(self._desk.clock.now)
 
     def _is_done(self, site: str, transfer: SiteTransfer) -> None:
         self._end_transfer(site)
         if self._marking.dropped_count(site) > transfer.dropped:  # more was dropped meanwhile
-            self._desk.wake(self._desk.now)
+            self._desk.clock.wake(self._desk.clock.now)
             return
         self._marking.clear(site)
         text = f"{site} has received all its retained values: {transfer.sent:,}"

@@ -51,11 +51,11 @@ class Clocks(Component):
         peer = self._neighbours.peers.get(state.uuid) if fact.known.direct else None
         for conn in (peer.control, peer.data) if peer is not None else ():
             if conn is not None and not conn.clock.is_told:
-                conn.clock.shows(state.wall, self._desk.believed)
+                conn.clock.shows(state.wall, self._desk.clock.believed)
 
     def on_second(self) -> None:
-        if self._desk.now >= self._due:
-            self._due = self._desk.now + LOOK
+        if self._desk.clock.now >= self._due:
+            self._due = self._desk.clock.now + LOOK
             self._compare()
 
     def _compare(self) -> None:
@@ -69,7 +69,7 @@ class Clocks(Component):
             self._desk.event("clock", apart(self._desk.me.name, found), level="warning")
         right = {uuid for uuid in self._reported - self._apart.keys() if self._is_right(uuid)}
         if names := [connected[uuid][0] for uuid in sorted(right) if uuid in connected]:
-            self._desk.event("clock", f"{_names(names)} within {APART:.0f} s of ours again")
+            self._desk.event("clock", f"{_names(names)} within {TOGETHER:g} s of ours again")
         self._reported = (self._reported | new) - right
 
     def _is_right(self, uuid: bytes) -> bool:
@@ -90,13 +90,14 @@ def apart(here: str, found: Mapping[str, float]) -> str:
     else:
         what = ", ".join(f"the clock of {name} is {_by(ahead)} ours" for name, ahead in found.items())
         which = "compare `date -u` at both"
-    return f"{what}; the latest of two values may be misjudged. Set the wrong clock ({which})"
+    return f"{what}; of two values, the older one may win. Set the wrong clock ({which})"
 
 
 def _names(names: Sequence[str]) -> str:
     first = names[:NAMED]
     more = f" and {len(names) - len(first):,} more" if len(names) > len(first) else ""
-    return f"clock{'s' if len(names) > 1 else ''} of {', '.join(first)}{more}"
+    is_one = len(names) == 1
+    return f"the clock{'' if is_one else 's'} of {', '.join(first)}{more} {'is' if is_one else 'are'}"
 
 
 def _by(ahead: float) -> str:

@@ -43,17 +43,17 @@ class OwnState:
 
     def start(self, beginning: Beginning) -> None:
         self._reach = beginning.reach
-        self._born = self._desk.now
+        self._born = self._desk.clock.now
 
     def measure(self, sample: Sample) -> NodeState:
         """Return the next state, with rates since the last one."""
         self._counter += 1
-        now, figures, me = self._desk.now, self._desk.figures(), self._desk.me
+        now, figures, me = self._desk.clock.now, self._desk.figures(), self._desk.me
         rates = self._rates(figures)
         reach, weights = self._reach(), self._shared[WEIGHTS].stamp if WEIGHTS in self._shared else 0
         self._last = (now, figures)
         return NodeState(
-            uuid=me.uuid, name=me.name, boot=me.boot, counter=self._counter, wall=self._desk.wall,
+            uuid=me.uuid, name=me.name, boot=me.boot, counter=self._counter, wall=self._desk.clock.wall,
             up=now - self._born, software=self._software, cpu=sample.cpu, ram_free=sample.ram_free,
             ram_total=sample.ram_total, load=load_index(sample), lag=sample.lag,
             published=rates["published"], delivered=rates["delivered"],
@@ -72,5 +72,5 @@ class OwnState:
         if self._last is None:
             return dict.fromkeys(RATES, 0.0)
         then, before = self._last
-        seconds = max(self._desk.now - then, 0.001)
+        seconds = max(self._desk.clock.now - then, 0.001)
         return {name: max(0.0, (figures[name] - before[name]) / seconds) for name in RATES}

@@ -27,7 +27,7 @@ WITHIN = 1.0  # s to wait after the start, as for the first view of the mesh
 
 # Rule 1: a reply counts only if it is a state that this node has signed. So one honest node is enough, and a
 # forger can do nothing.
-# Rule 2: this check is not needed to prevent unreported loss, since positions begin anew with each boot. It
+# Rule 2: this check is not needed to prevent unreported loss, since positions start again with each boot. It
 # is for operators who have a newer copy: messages accepted now would be lost once that is restored.
 
 
@@ -82,11 +82,11 @@ class Recall(Component):
         self.when_over(peer, lambda: self._dialler.on_data_requested(peer))
 
     def start(self, beginning: Beginning) -> None:
-        self._reach, self._ends = beginning.image.reach, self._desk.now + WITHIN
-        self._desk.wake(self._ends)
+        self._reach, self._ends = beginning.image.reach, self._desk.clock.now + WITHIN
+        self._desk.clock.wake(self._ends)
 
     def when_over(self, who: Hashable, work: Callable[[], None]) -> None:
-        """Call `work` when the check is over: at once if it is, and never if the check fails.
+        """Call `work` when the check is over: immediately if it is over, and never if it fails.
 
         Of several calls with the same `who` only the last counts.
         """
@@ -120,7 +120,7 @@ class Recall(Component):
 
     def _taught(self, peer: Peer) -> None:
         self._teach.discard(peer.node.uuid)
-        self._desk.wake(self._desk.now)
+        self._desk.clock.wake(self._desk.clock.now)
 
     def _on_replies(self, peer: Peer, replies: Replies[StateTold]) -> None:
         self._open.discard(peer.node.uuid)
@@ -130,7 +130,7 @@ class Recall(Component):
             state = read(line) if line is not None else None
             if line is not None and state is not None and self._gossiping.is_mine(line):
                 self._verdict = self._verdict or self._judge(state, peer.node.name)
-        self._desk.wake(self._desk.now)
+        self._desk.clock.wake(self._desk.clock.now)
 
     def _judge(self, state: NodeState, by: str) -> Stop | None:
         if state.boot >= self._desk.me.boot:
@@ -147,7 +147,7 @@ class Recall(Component):
 
     def _leave_if_unwelcome(self) -> None:
         if self._unwelcome is not None and not self._neighbours.alive():
-            self._desk.emit(self._unwelcome)
+            self._desk.out.emit(self._unwelcome)
 
     # --- timers -------------------------------------------------------------------------------------------
 
@@ -158,20 +158,20 @@ class Recall(Component):
         is_open = bool(self._open or self._teach)
         all_said = self._neighbours.settled() and not is_open and self._verdict is None
         # Despite a verdict the node may still meet the other process of its name, which is the better reason.
-        if not all_said and self._desk.now < self._ends:
-            self._desk.wake(self._ends)
+        if not all_said and self._desk.clock.now < self._ends:
+            self._desk.clock.wake(self._ends)
             return
         self._has_ended = True
         if self._verdict is not None:
             # `serves` stays False, so this node publishes no state that would replace its newer one.
-            self._desk.emit(self._verdict)
+            self._desk.out.emit(self._verdict)
             return
         self._desk.serves = True
         self._leave_if_unwelcome()
         later, self._later = self._later, {}
         for work in later.values():
             work()
-        self._desk.wake(self._desk.now)
+        self._desk.clock.wake(self._desk.clock.now)
 
 
 def _rolled_back(state: NodeState, by: str, reach: StoreReach) -> str:

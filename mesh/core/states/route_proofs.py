@@ -30,7 +30,7 @@ from mesh.wire import commands as c
 from mesh.wire.commands import Introduction
 from mesh.wire.limits import HOPS, WAYS
 
-REMEMBERED = 4096  # nodes remembered, also dead ones with messages in transit
+REMEMBERED = 4096  # nodes remembered, even dead ones with messages in transit
 BELIEVED = 4096  # routes found valid
 AGAIN = 0.25  # s between two questions to one peer
 
@@ -106,9 +106,9 @@ class RouteProofs(Component):
 
     def request_proofs(self, peer: Peer, names: Iterable[str]) -> None:
         """Ask a peer for the hops of the given nodes, unless it was asked in the last 0.25 s."""
-        if self._desk.now - peer.asked_for_ways >= AGAIN:
-            peer.asked_for_ways = self._desk.now
-            self._desk.send(peer.data, c.Ways(tuple(dict.fromkeys(names))[:HOPS]))
+        if self._desk.clock.now - peer.asked_for_ways >= AGAIN:
+            peer.asked_for_ways = self._desk.clock.now
+            self._desk.out.send(peer.data, c.Ways(tuple(dict.fromkeys(names))[:HOPS]))
 
     # --- received declarations --------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class RouteProofs(Component):
             state = read(line)
             if state is not None:
                 self._process_state(peer, line, state, nodes.get(line.uuid))
-        self._desk.publish_fact(RoutesVouched())
+        self._desk.facts.publish(RoutesVouched())
 
     def _process_state(
         self, peer: Peer, line: StateLine, state: NodeState, told: Introduction | None
@@ -150,7 +150,7 @@ class RouteProofs(Component):
             return  # the name belongs to another node
         key = kept or node.key
         if not self._keyring.verify(key, line.signature, signed_text(line)):
-            self._desk.count("forged")
+            self._desk.counters.count("forged")
             return
         self._learn(b"" if is_known else peer.node.uuid, Vouched(node, line, state.ways))
 
@@ -163,7 +163,7 @@ class RouteProofs(Component):
         self._said.keep(key, said)
         if before is None or not is_same or set(before.ways) != set(said.ways):
             self._believed.clear()
-            self._desk.publish_fact(RoutesVouched())
+            self._desk.facts.publish(RoutesVouched())
 
     # --- sent declarations ------------------------------------------------------------------------------
 
@@ -197,4 +197,6 @@ class RouteProofs(Component):
             me = self._desk.me
             lines = tuple(one.line for one in said)
             nodes = tuple(one.node for one in said)
-            self._desk.send(peer.data, c.Ways((), nodes, encode(StateMessage(me.uuid, me.boot, 0, lines))))
+            self._desk.out.send(
+                peer.data, c.Ways((), nodes, encode(StateMessage(me.uuid, me.boot, 0, lines)))
+            )

@@ -43,7 +43,7 @@ class OwnWays(Component):
         names = self._chosen()
         if set(names) != set(self.names):
             self.names = names
-            self._desk.publish_fact(OurWaysChanged())
+            self._desk.facts.publish(OurWaysChanged())
 
     def start(self, beginning: Beginning) -> None:
         """Report next hops beyond the limit, as other nodes may refuse messages through them."""

@@ -49,7 +49,7 @@ class AbsentClients:
             raise PublishRefused(text, hint="Send to a connected client.", code="INBOX_FULL")
         size = len(envelope.body) + OWN + is_new * INBOX
         if self._bytes + size > most:
-            self._desk.loss_counter(to)(envelope, "INBOX_FULL", envelope.count)
+            self._desk.counters.loss_counter(to)(envelope, "INBOX_FULL", envelope.count)
             text = f"{me} holds {self._bytes:,} bytes for disconnected clients, which is the limit."
             hint = "Clients must read their inboxes; or raise `limits.inboxes_bytes` of that node."
             raise PublishRefused(text, hint=hint, code="INBOX_FULL")

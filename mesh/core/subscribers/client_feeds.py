@@ -48,7 +48,7 @@ class ClientFeeds:
         """Return a new feed of a session. `end` ends it if it overruns and its policy is to end then."""
 
         def send(feed: Feed, portion: EnvelopeSlice) -> None:
-            self._desk.push(session.outlet, feed, portion)
+            self._desk.out.push(session.outlet, feed, portion)
 
         def send_shown(feed: Feed, portion: EnvelopeSlice) -> None:
             envelope = as_seen_by(session, portion.parcel.envelope)
@@ -62,12 +62,12 @@ class ClientFeeds:
                 end(session, feed)
             else:
                 self.overran[feed] = session
-                self._desk.wake(self._desk.now + self._desk.settings.slow_consumer)
+                self._desk.clock.wake(self._desk.clock.now + self._desk.settings.slow_consumer)
 
         def ends_in_gap(feed: Feed) -> None:
             if session.conn is not None and GAPS in session.conn.speaks:
                 session.outlet.tell_gap(feed)
-                self._desk.outlets[session.outlet] = None
+                self._desk.out.outlets[session.outlet] = None
 
         return Feed(
             feed_key(session.stream, number),
@@ -75,10 +75,10 @@ class ClientFeeds:
             send_shown if any(query.text.startswith(SYSTEM) for query in queries) else send,
             self._released,
             policy,
-            lambda: self._desk.believed,
+            lambda: self._desk.clock.believed,
             overran,
             self._paging,
-            self._desk.loss_counter(session.text),
+            self._desk.counters.loss_counter(session.text),
             ends_in_gap,
         )
 
@@ -92,11 +92,11 @@ class ClientFeeds:
             since, limit = feed.stands_since, self._desk.settings.slow_consumer
             if since is None:
                 del self.overran[feed]
-            elif self._desk.now - since < limit:
-                self._desk.wake(since + limit)
+            elif self._desk.clock.now - since < limit:
+                self._desk.clock.wake(since + limit)
             elif not self._desk.face.has_work(session):  # otherwise its event loop may be blocked
                 del self.overran[feed]
-                stopped.append((session, feed, self._desk.now - since))
+                stopped.append((session, feed, self._desk.clock.now - since))
         return stopped
 
 

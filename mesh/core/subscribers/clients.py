@@ -69,7 +69,7 @@ class Clients(Component):
             self.on_disconnected(session)
 
     def _goodbye(self, conn: Conn, session: Session) -> None:
-        self._desk.hang_up(conn)
+        self._desk.out.hang_up(conn)
         self.bye(session)
 
     # --- sessions ---------------------------------------------------------------------------------------
@@ -96,8 +96,8 @@ class Clients(Component):
         if opened is None or isinstance(opened, Refuse):
             return opened
         if opened.conn is not None:  # the newest connection holds the session
-            self._desk.publish_fact(SessionAway(opened))
-            self._desk.hang_up(opened.conn)
+            self._desk.facts.publish(SessionAway(opened))
+            self._desk.out.hang_up(opened.conn)
         return self._attach(opened, conn, h)
 
     def _crowd(self, conn: Conn) -> Refuse | None:
@@ -156,16 +156,16 @@ class Clients(Component):
             session.outlet.restart()
             for feed in session.feeds.values():
                 feed.restart()
-        self._desk.outlets[session.outlet] = None
+        self._desk.out.outlets[session.outlet] = None
         return session
 
     def welcomed(self, session: Session, have: int) -> None:
         """Resume deliveries after the WELCOME was sent."""
         assert session.conn is not None
         have = have if have < session.outlet.next else 0
-        session.outlet.attach(session.conn, have, self._desk.raw)
-        self._desk.outlets[session.outlet] = None
-        self._desk.publish_fact(SessionBack(session))
+        session.outlet.attach(session.conn, have, self._desk.out.raw)
+        self._desk.out.outlets[session.outlet] = None
+        self._desk.facts.publish(SessionBack(session))
 
     def welcome(self, session: Session, conn: Conn) -> Welcome:
         s = self._desk.settings
@@ -185,15 +185,15 @@ class Clients(Component):
         """Keep a session whose connection ended, so that the client can resume it."""
         session.conn = None
         session.outlet.detach()
-        session.gone_since = self._desk.now
+        session.gone_since = self._desk.clock.now
         for feed in session.feeds.values():
-            feed.leave(self._desk.now)
+            feed.leave(self._desk.clock.now)
         self.holders.on_holder_gone(session)
-        self._desk.publish_fact(SessionAway(session))
+        self._desk.facts.publish(SessionAway(session))
 
     def _disconnect_holder(self, session: Session) -> None:
         if session.conn is not None:
-            self._desk.hang_up(session.conn)
+            self._desk.out.hang_up(session.conn)
         self.on_disconnected(session)
 
     def close(self, session: Session) -> None:
@@ -201,11 +201,11 @@ class Clients(Component):
         for number in list(session.feeds):
             self.subscribing.drop(session, number)
         self._router.pacing.drop_source(session.stream)
-        self._desk.accounts.close_stream(session.stream)
+        self._desk.counters.accounts.close_stream(session.stream)
         self._all.remove(session)
         self.holders.on_holder_gone(session)
-        self._desk.publish_fact(SessionAway(session))
-        self._desk.publish_fact(SessionClosed(session))
+        self._desk.facts.publish(SessionAway(session))
+        self._desk.facts.publish(SessionClosed(session))
 
     def bye(self, session: Session) -> None:
         """Close a session at its own request, and forget its streams, as all messages were answered."""
@@ -218,7 +218,10 @@ class Clients(Component):
         for session, feed, seconds in self.subscribing.take_stopped():
             self._cut_off_slow(session, feed, seconds)
         for session in list(self.sessions.values()):
-            if session.conn is None and self._desk.now - session.gone_since > self._desk.settings.linger:
+            if (
+                session.conn is None
+                and self._desk.clock.now - session.gone_since > self._desk.settings.linger
+            ):
                 self.close(session)
 
     def _cut_off_slow(self, session: Session, feed: Feed, seconds: float) -> None:
@@ -240,14 +243,14 @@ class Clients(Component):
         for feed in session.feeds.values():
             feed.restart()
             feed.shed(frees_memory=True)
-        self._desk.publish_fact(SessionCutOff(session))
+        self._desk.facts.publish(SessionCutOff(session))
 
     def _cut_off(self, session: Session, what: str, event: str, hint: str) -> None:
-        self._desk.count("slow_consumers")
+        self._desk.counters.count("slow_consumers")
         self._desk.event("slow consumer", event, level="warning")
         if session.conn is not None:
-            self._desk.send(session.conn, Refuse(SlowConsumer.code, what, hint))
-            self._desk.hang_up(session.conn)
+            self._desk.out.send(session.conn, Refuse(SlowConsumer.code, what, hint))
+            self._desk.out.hang_up(session.conn)
             self.on_disconnected(session)
 
     # --- start ------------------------------------------------------------------------------------------
@@ -262,7 +265,7 @@ class Clients(Component):
             stream = key[1:17]
             session = self.sessions.get(stream) or self._new(SessionName.parse(known.owner), stream)
             session.has_spoken = True
-            session.gone_since = self._desk.now
+            session.gone_since = self._desk.clock.now
             self.subscribing.restore(session, key, known, positions.get(key, b""))
 
     def _generate(self) -> int:

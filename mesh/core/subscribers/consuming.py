@@ -27,7 +27,7 @@ class Consuming(Component):
         return (on_command(Consume, self._consume), on_command(Settle, self._settle))
 
     def _consume(self, conn: Conn, session: Session, command: Consume, _: list[Envelope]) -> None:
-        self._desk.reply_to(conn, command.request, lambda: self._begin(conn, session, command))
+        self._desk.out.reply_to(conn, command.request, lambda: self._begin(conn, session, command))
 
     def _begin(self, conn: Conn, session: Session, command: Consume) -> None:
         number = command.subscription
@@ -49,10 +49,10 @@ class Consuming(Component):
             if giver.has(session, command.subscription):
                 giver.settle(conn, session, command, envelopes)
                 return
-        self._desk.count("settled_late")
+        self._desk.counters.count("settled_late")
         if command.request:
             over = LocalError("The consumer with that number is closed.", code="LEASE_OVER")
-            self._desk.reply_to(conn, command.request, lambda: _raise(over))
+            self._desk.out.reply_to(conn, command.request, lambda: _raise(over))
 
 
 def _raise(error: LocalError) -> None:

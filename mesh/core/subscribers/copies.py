@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mesh.core.context.disk import Disk
-from mesh.core.context.node_context import AHEAD, NodeContext
+from mesh.core.context.node_clock import AHEAD
+from mesh.core.context.node_context import NodeContext
 from mesh.mapping.mapping import Mapping
 from mesh.routing.log import Log
 from mesh.routing.retained_value import RetainedValue, last_values
@@ -32,7 +33,7 @@ class Copies:
         if not self._mapping.has_backups:
             return
         mine = [key for key in e.keys if self._mapping.is_kept(key, e)]
-        if not mine or e.sent > self._desk.believed + AHEAD:
+        if not mine or e.sent > self._desk.clock.believed + AHEAD:
             return
         if e.flags & ERASED:
             self._log.inherit_end(e)
@@ -42,11 +43,11 @@ class Copies:
 
     def store_copies(self, values: Iterable[Envelope]) -> int:
         """Keep values that another master sent, and return how many are new."""
-        latest, is_kept = self._desk.believed + AHEAD, self._mapping.is_kept
+        latest, is_kept = self._desk.clock.believed + AHEAD, self._mapping.is_kept
         ours = [e for e in values if e.count == 1 and e.sent <= latest and is_kept(e.keys[0], e)]
         count = self._store_values(last for e in ours for last in last_values(e))
         self._disk.commit_later()
         return count
 
     def _store_values(self, values: Iterable[RetainedValue]) -> int:
-        return self._log.inherit(last for last in values if not last.is_void(self._desk.believed))
+        return self._log.inherit(last for last in values if not last.is_void(self._desk.clock.believed))

@@ -120,23 +120,23 @@ class DataLinks(Component):
     def _login(self, fact: LoggedIn) -> None:
         peer, conn = fact.peer, fact.conn
         peer.exchange.lacks = False
-        peer.exchange.outlet.attach(conn, conn.resume, self._desk.raw)
+        peer.exchange.outlet.attach(conn, conn.resume, self._desk.out.raw)
         self._desk.event("link", f"{peer.node.name}: logged in", peer.node)
-        self._desk.outlets[peer.exchange.outlet] = None
+        self._desk.out.outlets[peer.exchange.outlet] = None
         self.solicited.logged_in(peer)
         peer.exchange.topics = self._demand.interest_of(peer).topics
         peer.exchange.is_way = self._demand.is_way(peer.node.name)
         peer.confirmed = -1
         self._demand.say_all(peer, conn)
         for call in peer.reads.values():
-            self._desk.send(conn, call)
+            self._desk.out.send(conn, call)
         self._acking[peer] = None  # the last acknowledgements may be lost with the last connection
         peer.lost_at = None
         self._gaps.report_from_peer(peer, (), 0)  # it may have lost messages for nodes behind us
         self._forwarder.linked(peer)
 
     def _logout(self, peer: Peer) -> None:
-        peer.lost_at = self._desk.now if peer.lost_at is None else peer.lost_at
+        peer.lost_at = self._desk.clock.now if peer.lost_at is None else peer.lost_at
         if (begun := peer.begun) is not None:
             if begun.outlet.conn is not None:
                 self._desk.event("link", f"{peer.node.name}: logged out", peer.node)
@@ -144,7 +144,7 @@ class DataLinks(Component):
             begun.held_replies.clear()  # the peer asks again
             begun.held_versions.clear()
             if begun.feed.connected:
-                begun.feed.leave(self._desk.now)
+                begun.feed.leave(self._desk.clock.now)
         self._forwarder.unlinked(peer)
 
     def requires_login(self, peer: Peer) -> bool:
@@ -201,7 +201,7 @@ class DataLinks(Component):
         """Have all items in flight resent in full, as the contents of one are missing here."""
         peer.exchange.new_inlet(peer.exchange.inlet_boot)
         peer.exchange.lacks = True
-        self._desk.note(
+        self._desk.out.note(
             "info",
             f"{peer.node.name} sent a message without contents that this node does not hold; it resends all",
         )
@@ -226,14 +226,14 @@ class DataLinks(Component):
                 del self._replying[peer]
         for peer in self._acking:
             x = peer.exchange
-            x.acked = self._desk.now
+            x.acked = self._desk.clock.now
             have, taken = x.ackable
             settled = tuple((master, u.settled) for master, u in x.upstreams.items())
             if x.refused or len(settled) > SETTLED:
                 *others, settled = _parts((*settled, *x.refused.items()))
                 for part in others:
-                    self._desk.send(peer.data, Ack(have, ((0, taken),), part))
-            self._desk.send(peer.data, Ack(have, ((0, taken),), settled))
+                    self._desk.out.send(peer.data, Ack(have, ((0, taken),), part))
+            self._desk.out.send(peer.data, Ack(have, ((0, taken),), settled))
         self._acking.clear()
 
     def _tell_that_we_are_behind(self) -> None:
@@ -243,18 +243,18 @@ class DataLinks(Component):
         """
         for source in self._router.pacing.sources():
             peer = self._neighbours.peers.get(source.uuid) if isinstance(source, ItemsOf) else None
-            if peer is not None and self._desk.now - peer.exchange.acked >= BEHIND:
+            if peer is not None and self._desk.clock.now - peer.exchange.acked >= BEHIND:
                 self._acking[peer] = None
 
     def _ack(self, conn: Conn, peer: Peer, command: Ack, _: list[Envelope]) -> None:
         outlet, feed = peer.exchange.outlet, peer.exchange.feed
         outlet.on_acked(command.have)
         for _number, total in command.taken:
-            feed.on_processed(total, self._desk.now)
+            feed.on_processed(total, self._desk.clock.now)
         for master, position in command.settled:
             if feed.settled(master, position):
                 self._disk.later("position", feed.key, position_key(feed, feed.position))
-        self._desk.outlets[outlet] = None
+        self._desk.out.outlets[outlet] = None
 
     # --- questions --------------------------------------------------------------------------------------
 

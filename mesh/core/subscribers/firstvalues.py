@@ -57,8 +57,8 @@ class FirstValues(Component):
         def deliver(found: LookupResult) -> None:
             values = [(value.master, value.envelope) for value in found.values]
             lacks = bool(found.away) and not feed.closed
-            self._joining.initial(feed, values, self._desk.now, lacks)
-            session.outlet.flush(self._desk.raw)
+            self._joining.initial(feed, values, self._desk.clock.now, lacks)
+            session.outlet.flush(self._desk.out.raw)
             if lacks:
                 self._lacking.setdefault(self._demand.row(query), {})[feed] = (session, query)
             done()
@@ -84,7 +84,7 @@ class FirstValues(Component):
                 lambda s=session, f=feed, q=query: self.deliver_values(s, f, q),  # type: ignore[misc]
             )
         if self._ready:
-            self._desk.wake(self._desk.now)
+            self._desk.clock.wake(self._desk.clock.now)
 
     def tick(self) -> None:
         self._is_spent = False

@@ -130,7 +130,7 @@ class Inboxes(Component):
             is_full = self._absent.is_full and waiting > 0
             if is_full or waiting + len(envelope.body) > self._desk.settings.backlog_bytes:
                 text = f"The inbox of {name} is full: {waiting} bytes wait."
-                self._desk.loss_counter(name)(envelope, "INBOX_FULL", envelope.count)
+                self._desk.counters.loss_counter(name)(envelope, "INBOX_FULL", envelope.count)
                 raise PublishRefused(text, hint="The client must read its inbox().", code="INBOX_FULL")
         copies: list[tuple[Envelope, Targets]] = []
         for name, whom in names.items():
@@ -152,7 +152,7 @@ class Inboxes(Component):
 
     def taker(self, name: str) -> Inbox:
         """Return the inbox of that name, created if necessary."""
-        self._asked[name] = self._desk.now
+        self._asked[name] = self._desk.clock.now
         feed = self._feeds.get(name)
         if feed is None:
             feed = self._feeds[name] = self._make(name)
@@ -160,13 +160,13 @@ class Inboxes(Component):
 
     def _delete_inbox(self, name: str, feed: Inbox) -> None:
         del self._feeds[name], self._asked[name]
-        self._desk.accounts.count_closed(feed)
+        self._desk.counters.accounts.count_closed(feed)
         self._disk.later("position", feed.key, Delete("position", feed.key))
 
     def _make(self, name: str) -> Inbox:
         def send(feed: Feed, portion: EnvelopeSlice) -> None:
             for session in self._open_of(SessionName.parse(name)):
-                self._desk.push(session.outlet, feed, portion)
+                self._desk.out.push(session.outlet, feed, portion)
 
         feed = Inbox(
             inbox_key(name),
@@ -174,7 +174,7 @@ class Inboxes(Component):
             send,
             self._shelf.delete_released,
             partial(self._bury, name),
-            wall=lambda: self._desk.believed,
+            wall=lambda: self._desk.clock.believed,
             paging=self._paging,
             void_at=lambda e: all_void(e, e.route[-1].at + int(self._desk.settings.tailback_ttl * 1e9)),
         )
@@ -191,7 +191,7 @@ class Inboxes(Component):
             e.domain, e.first, e.last, "EXPIRED", 0, f"The message expired while it waited for {name}."
         )
         self._dead.publish_refused(e, answer, owner_of(self.owners, name, self._desk.me.name))
-        self._desk.count("expired", e.count)
+        self._desk.counters.count("expired", e.count)
 
     def open_inbox(self, session: Session) -> None:
         """Open the inbox of a session, and deliver its backlog.
@@ -202,7 +202,7 @@ class Inboxes(Component):
         self.owners.open(session)
         feed = session.feeds[INBOX] = self.taker(session.text)
         self._opened.add(session.text)
-        feed.connect(self._desk.now)
+        feed.connect(self._desk.clock.now)
         client = str(session.name.of_all_sessions())
         if not session.is_named:
             return
@@ -215,7 +215,7 @@ class Inboxes(Component):
         if feed is None:
             return
         self._opened.discard(session.text)
-        feed.leave(self._desk.now)
+        feed.leave(self._desk.clock.now)
         session.outlet.withdraw(feed)
         feed.restart()
         client = str(session.name.of_all_sessions())
@@ -261,7 +261,7 @@ class Inboxes(Component):
         inbox = self.taker(name)
         waiting = [] if inbox.connected else inbox.take_all()
         for portion in sorted((*portions, *waiting), key=place):
-            inbox.offer(portion, self._desk.now)
+            inbox.offer(portion, self._desk.clock.now)
 
     def start(self, beginning: Beginning) -> None:
         """Restore the position and the owner of each inbox."""
@@ -278,12 +278,12 @@ class Inboxes(Component):
 
     def _bury_void(self) -> None:
         self.owners.tick(n for n, feed in self._feeds.items() if feed.is_owed or n in self._opened)
-        oldest = self._desk.believed - int(self._desk.settings.tailback_ttl * 1e9)
+        oldest = self._desk.clock.believed - int(self._desk.settings.tailback_ttl * 1e9)
         for name, feed in list(self._feeds.items()):
-            is_idle = self._desk.now - self._asked[name] > IDLE
+            is_idle = self._desk.clock.now - self._asked[name] > IDLE
             if is_idle and not feed.is_owed and not feed.coming and name not in self._opened:
                 self._delete_inbox(name, feed)
-            for portion in feed.take_void(lambda e: _is_void(e, oldest, self._desk.believed)):
+            for portion in feed.take_void(lambda e: _is_void(e, oldest, self._desk.clock.believed)):
                 void, portion.indices = portion.every, ()
                 self._bury(name, portion, void)
 

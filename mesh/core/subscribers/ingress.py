@@ -66,7 +66,7 @@ class Ingress:
                 hint="Use more keys and fewer domains.",
                 code="TOO_MANY_DOMAINS",
             )
-        domains[domain] = self._desk.now
+        domains[domain] = self._desk.clock.now
         self._counts[holder] = count + 1
         return None
 
@@ -76,7 +76,7 @@ class Ingress:
 
     def forget_old(self, sessions: dict[bytes, Session]) -> None:
         """Forget streams that masters have forgotten as well; active ones are counted anew."""
-        oldest = self._desk.now - KEPT
+        oldest = self._desk.clock.now - KEPT
         for stream, domains in list(self._streams.items()):
             old = [domain for domain, since in domains.items() if since < oldest]
             for domain in old:

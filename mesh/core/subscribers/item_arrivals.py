@@ -56,21 +56,21 @@ class ItemArrivals:
     def receive(self, peer: Peer, master: bytes, position: int, after: int, envelope: Envelope) -> None:
         far = envelope.route[-1].stratum + 1 if envelope.route else 1  # from its master
         if far >= HOPS:
-            self._desk.count("too_many_hops")
+            self._desk.counters.count("too_many_hops")
             return
-        self._desk.observe_timestamp(envelope)
+        self._desk.clock.observe_timestamp(envelope)
         arrived = replace(envelope, route=(*envelope.route, self._desk.hop(far)))
         parcel = StoredEnvelope(arrived, position, master, source=peer.node.uuid, after=after)
         if self._mapping.has_dirty:
             self._provisional.record_delivery(arrived)
         if position and not peer.exchange.upstreams.setdefault(master, Upstream()).receive(parcel):
-            self._desk.count("repeated", envelope.count)
+            self._desk.counters.count("repeated", envelope.count)
             self.acking[peer] = None
             return
         if position > self._received.get(master, 0):
             self._received[master] = position
         elif position and self._goes_round(parcel) and self._is_held(parcel):
-            self._desk.count("repeated", envelope.count)
+            self._desk.counters.count("repeated", envelope.count)
             self._settling.settle(peer, parcel)
             return
         parcel.is_late = self._is_behind(parcel)
@@ -134,7 +134,7 @@ class ItemArrivals:
         merging = self._merging
         news = merging.select_new(parcel)
         if news is not None and not news:
-            self._desk.count("repeated", parcel.envelope.count)
+            self._desk.counters.count("repeated", parcel.envelope.count)
             if parcel.position and (self._goes_round(parcel) or not merging.waits(parcel)):
                 self._settling.settle(peer, parcel)
             return

@@ -55,7 +55,7 @@ class LastValues(Component):
         return (answer(AskGet, self._get_for), answer(AskErase, self._erase_for))
 
     def tick(self) -> None:
-        self._erasures.tick(self._desk.now)
+        self._erasures.tick(self._desk.clock.now)
 
     # --- clients ----------------------------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ class LastValues(Component):
 
         def done(was_there: bool) -> None:
             if was_there:
-                self._erasures.add(asked.conn.user or session.text, asked.doer, it.key, self._desk.now)
+                self._erasures.add(asked.conn.user or session.text, asked.doer, it.key, self._desk.clock.now)
             asked.reply(ClientErased(erased=[it.key] if was_there else []))
 
         self._erasing.erase(it, done, asked.fail)

@@ -15,7 +15,7 @@ or a session of another site. Honest peers bring messages of:
 
 # Law 1: an honest item is never refused. An item is accepted unless this node knows a contradiction.
 # Law 2: rules that name the peer for the topic explain any sender but one of Law 3. All rules of this process
-#        count, also earlier ones and the next ones: messages accepted by them may still be owed.
+#        count, even earlier ones and the next ones: messages accepted by them may still be owed.
 # Law 3: a client of this node is the sender only if rules let messages of that topic leave it.
 # Law 4: otherwise the route of the item leads from the sender's node to the peer, and each node on it has
 #        declared the next one as its next hop during this process. Otherwise it is accepted and reported.

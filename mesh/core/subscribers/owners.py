@@ -31,7 +31,7 @@ class Owners:
     def restore(self, rows: dict[bytes, bytes]) -> None:
         for key, user in rows.items():
             self._users[key.decode()] = user.decode()
-            self._used[key.decode()] = self._desk.now
+            self._used[key.decode()] = self._desk.clock.now
 
     def owner_of(self, name: SessionName) -> str | None:
         """Return the key that owns the inbox of this client or session, or `None` if there is no owner."""
@@ -62,7 +62,7 @@ class Owners:
             self._claim_name(session.text, user_of(session))
 
     def _claim_name(self, name: str, user: str) -> None:
-        self._used[name] = self._desk.now
+        self._used[name] = self._desk.clock.now
         if name not in self._users:
             self._users[name] = user
             self._later("inbox", name.encode(), Put("inbox", name.encode(), user.encode()))
@@ -78,7 +78,7 @@ class Owners:
 
     def tick(self, used: Iterable[str]) -> None:
         """Free inboxes that were unused for `linger` seconds; `used` has the names of inboxes in use."""
-        now = self._desk.now
+        now = self._desk.clock.now
         for name in used:
             for each in (name, _client(name)):
                 if each in self._users:

@@ -110,4 +110,4 @@ class PeerQueries:
             for query, _ in record.queries:
                 self._store_query(peer, query)
         peer.exchange.feed.position = int.from_bytes(position)
-        peer.exchange.feed.gone_since = self._desk.now
+        peer.exchange.feed.gone_since = self._desk.clock.now

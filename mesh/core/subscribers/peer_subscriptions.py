@@ -87,7 +87,7 @@ class PeerSubscriptions(Component):
 
     def on_second(self) -> None:
         """Drop queries of peers that were disconnected for too long."""
-        lost = self._desk.now - self._desk.settings.peer_linger
+        lost = self._desk.clock.now - self._desk.settings.peer_linger
         for peer in self._neighbours.peers.values():
             feed = begun.feed if (begun := peer.begun) is not None else None
             if feed is None or feed.connected or peer in self._saying or peer in self._line:
@@ -139,7 +139,7 @@ class PeerSubscriptions(Component):
                     then()
                 return
         self._line[peer] = self._line.pop(peer)  # others first in the next turn
-        self._desk.wake(self._desk.now)
+        self._desk.clock.wake(self._desk.clock.now)
 
     def behind(self, peer: Peer, then: Callable[[], None]) -> None:
         """Call `then` after all queries that the peer has sent so far are applied.
@@ -192,7 +192,7 @@ class PeerSubscriptions(Component):
         del self._saying[peer]
         for master, position in saying.positions:
             peer.exchange.feed.skip(master, position)
-        peer.exchange.feed.connect(self._desk.now)
+        peer.exchange.feed.connect(self._desk.clock.now)
         self._confirm(peer, saying.version, saying.rows.values())
 
     def _refuse(self, peer: Peer, error: MeshError) -> None:
@@ -214,7 +214,7 @@ class PeerSubscriptions(Component):
             return queries
         known = [query for query in queries if query.kind in UNDERSTOOD]
         if len(known) < len(queries):
-            self._desk.count("unknown_kinds", len(queries) - len(known))
+            self._desk.counters.count("unknown_kinds", len(queries) - len(known))
         return known
 
     def _note_lead(self, peer: Peer, command: Interest) -> None:
@@ -244,7 +244,7 @@ class PeerSubscriptions(Component):
         def known() -> None:
             done[0] = True
             while peer.exchange.held_versions and peer.exchange.held_versions[0][1][0]:
-                self._desk.send(peer.data, Interested(peer.exchange.held_versions.popleft()[0]))
+                self._desk.out.send(peer.data, Interested(peer.exchange.held_versions.popleft()[0]))
 
         def stored() -> None:
             uuid = peer.node.uuid

@@ -43,8 +43,8 @@ class Publishing(Component):
         return (on_command(Publish, self.publish),)
 
     def tick(self) -> None:
-        if self._desk.now - self._looked > LOOK:
-            self._looked = self._desk.now
+        if self._desk.clock.now - self._looked > LOOK:
+            self._looked = self._desk.clock.now
             self._ingress.forget_old(self._sessions.by_stream)
 
     def publish(self, conn: Conn, session: Session, command: Publish, envelopes: list[Envelope]) -> None:
@@ -65,11 +65,11 @@ class Publishing(Component):
             if not (domain in sent and e.first > sent[domain] and free.issuperset(e.keys)):
                 refused = self._ingress.refuses(session, e)
                 if refused is not None:  # not counted in the accounts, which keep a row for each domain
-                    self._desk.count("refused", e.count)
+                    self._desk.counters.count("refused", e.count)
                     self._sessions.owe(session, refusal(e, refused))
                     continue
             sent[domain] = e.last
-            self._desk.accounts.count_published(e)
+            self._desk.counters.accounts.count_published(e)
             if domain == SENDS and may_write:
                 self._send(session, e, _ttl(command, envelopes, e))
                 continue
@@ -89,7 +89,7 @@ class Publishing(Component):
             return False
         answer = found.answer(attempt)
         if found.is_counted:
-            self._desk.count("refused", e.count)
+            self._desk.counters.count("refused", e.count)
         self._sessions.answer_client(session.stream, answer)
         return True
 

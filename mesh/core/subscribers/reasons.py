@@ -45,7 +45,7 @@ def _slow(desk: NodeContext, wanting: Iterable[tuple[Session, Feed]]) -> Iterato
             yield reason(
                 "SUBSCRIBER_AWAY", who=session.text, age=_gone(desk, session), n=messages(feed.pending)
             )
-        elif feed.pending and not feed.alive(desk.now):
+        elif feed.pending and not feed.alive(desk.clock.now):
             yield reason("SUBSCRIBER_SLOW", who=session.text, n=messages(feed.pending))
 
 
@@ -72,12 +72,12 @@ def of_client(desk: NodeContext, sessions: Sessions, name: SessionName) -> Itera
     """Yield reasons about a client: its sessions here, a recent refusal, or clients with similar names."""
     found = list(islice(sessions.all_of(name), SHOWN))
     is_ours = name.node in (None, desk.me.name)
-    if is_ours and (refused := desk.refused_clients.last_refusal(name.client, desk.now)) is not None:
-        age = ago(desk.now - refused.at)
+    if is_ours and (refused := desk.refused_clients.last_refusal(name.client, desk.clock.now)) is not None:
+        age = ago(desk.clock.now - refused.at)
         yield reason("CLIENT_REFUSED", who=name.client, why=f"{refused.reason} [{refused.code}]", age=age)
-    elif is_ours and not found and (stranger := desk.refused_clients.stranger(desk.now)) is not None:
+    elif is_ours and not found and (stranger := desk.refused_clients.stranger(desk.clock.now)) is not None:
         yield reason(
-            "STRANGER_REFUSED", who=name.client, why=stranger.reason, age=ago(desk.now - stranger.at)
+            "STRANGER_REFUSED", who=name.client, why=stranger.reason, age=ago(desk.clock.now - stranger.at)
         )
     for session in found:
         yield from _of_session(desk, session)
@@ -92,7 +92,7 @@ def _of_session(desk: NodeContext, session: Session) -> Iterator[Reason]:
         yield reason("CLIENT_AWAY", who=session.text, age=_gone(desk, session), n=messages(waiting))
         return
     yield reason("CLIENT_HERE", who=session.text, n=count(len(feeds), "subscription"))
-    slow = (feed for feed in feeds if feed.pending and not feed.alive(desk.now))
+    slow = (feed for feed in feeds if feed.pending and not feed.alive(desk.clock.now))
     for feed in islice(slow, SHOWN):
         what = [query.text for query in feed.queries]
         yield reason("CLIENT_SLOW", who=session.text, what=what, n=messages(feed.pending))
@@ -102,7 +102,7 @@ def of_message(
     desk: NodeContext, sessions: Sessions, stream: bytes, domain: str, number: int
 ) -> Iterator[Reason]:
     """Yield reasons about a message: its publisher here, and subscribers that have not read it yet."""
-    if (is_done := desk.accounts.is_done(stream, domain, number)) is not None:
+    if (is_done := desk.counters.accounts.is_done(stream, domain, number)) is not None:
         session = sessions.by_stream.get(stream)
         who = session.text if session is not None else "a session that no longer exists"
         answer = "has its final answer" if is_done else "waits for its final answer"
@@ -116,4 +116,4 @@ def of_message(
 
 
 def _gone(desk: NodeContext, session: Session) -> str:
-    return ago(desk.now - session.gone_since)
+    return ago(desk.clock.now - session.gone_since)

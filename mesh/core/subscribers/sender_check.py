@@ -95,13 +95,13 @@ class SenderCheck(Component):
         path = " -> ".join(plain(hop.node) for hop in inside(envelope.route))[:200]
         text = f"{peer.node.name} sends {envelope.keys[0][:80]!r} as {sender!r} by {path or 'no route'}"
         if is_forged:
-            self._desk.count("forged", envelope.count)
+            self._desk.counters.count("forged", envelope.count)
             text = f"{text}, which no rule or route explains: it is dropped"
             hint = "check the software of these nodes, and the rules and sites of this one [FORGED_SENDER]"
         else:
             text = f"{text}, which no declared next hop confirms: it is accepted"
             hint = "give this node the rules of the others"
         reports = peer.forged if is_forged else peer.exchange.doubts
-        if reports.allows(self._desk.now):
+        if reports.allows(self._desk.clock.now):
             self._desk.event("refused" if is_forged else "link", f"{text}; {hint}", peer.node, "warning")
         return text

@@ -45,9 +45,9 @@ class SessionTakeover:
         asked = self._asked.get(holder)
         if asked is None:
             self._stamp += 1
-            asked = self._asked[holder] = HolderQuestion(self._desk.now, self._stamp)
-            self._desk.send(holder.conn, Ping(asked.stamp))
-            self._desk.wake(self._desk.now + ANSWER)
+            asked = self._asked[holder] = HolderQuestion(self._desk.clock.now, self._stamp)
+            self._desk.out.send(holder.conn, Ping(asked.stamp))
+            self._desk.clock.wake(self._desk.clock.now + ANSWER)
         asked.waiting[conn] = hello
 
     def on_pong(self, holder: Session, pong: Pong) -> None:
@@ -58,20 +58,20 @@ class SessionTakeover:
         del self._asked[holder]
         for conn, hello in asked.waiting.items():
             if not conn.closed:
-                self._desk.publish_fact(HolderLives(conn, hello, in_use(holder)))
+                self._desk.facts.publish(HolderLives(conn, hello, in_use(holder)))
 
     def on_holder_gone(self, holder: Session) -> None:
         """Publish the claims again, as the holder left or lost its connection; the first one succeeds."""
         asked = self._asked.pop(holder, None)
         for conn, hello in asked.waiting.items() if asked is not None else ():
             if not conn.closed:
-                self._desk.publish_fact(HolderGone(conn, hello))
+                self._desk.facts.publish(HolderGone(conn, hello))
 
     def tick(self) -> None:
         """Handle holders that have not answered in time."""
         for holder, asked in list(self._asked.items()):
-            if self._desk.now - asked.since < ANSWER:
-                self._desk.wake(asked.since + ANSWER)
+            if self._desk.clock.now - asked.since < ANSWER:
+                self._desk.clock.wake(asked.since + ANSWER)
             elif self._desk.face.has_work(holder):
                 self._is_busy(holder)
             else:
@@ -81,7 +81,7 @@ class SessionTakeover:
         """Refuse claimants for now, as the holder may be blocked by its work."""
         for conn, hello in self._asked.pop(holder).waiting.items():
             if not conn.closed:
-                self._desk.publish_fact(HolderLives(conn, hello, busy(holder)))
+                self._desk.facts.publish(HolderLives(conn, hello, busy(holder)))
 
 
 def busy(holder: Session) -> Refuse:

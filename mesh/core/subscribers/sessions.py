@@ -83,7 +83,7 @@ class Sessions(Component):
 
     def answer_client(self, stream: bytes, answer: Answer) -> None:
         """Answer the published message of a client, or of a component that publishes."""
-        self._desk.accounts.count_answer(stream, answer)
+        self._desk.counters.accounts.count_answer(stream, answer)
         session = self.by_stream.get(stream)
         if session is not None:
             self.owe(session, answer)
@@ -99,6 +99,6 @@ class Sessions(Component):
         """Send the answers that have gathered, and drop those for disconnected sessions."""
         for session in self._answering:
             if session.answers and session.conn is not None:
-                self._desk.send(session.conn, Answers(tuple(merged(session.answers))))
+                self._desk.out.send(session.conn, Answers(tuple(merged(session.answers))))
             session.answers = []  # a reconnecting client resends, and is answered again
         self._answering.clear()

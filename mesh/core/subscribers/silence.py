@@ -33,7 +33,7 @@ class SilentClients:
         self._reported: dict[Conn, float] = {}  # last traffic when it was reported
 
     def disconnect_silent(self, conns: Iterable[Conn]) -> None:
-        now, silence = self._desk.now, self._desk.settings.silence
+        now, silence = self._desk.clock.now, self._desk.settings.silence
         silent = [x for x in conns if x.role == CLIENT and now - x.heard > silence and not x.within]
         for conn in silent:
             session = self._sessions.session_of(conn)
@@ -41,7 +41,7 @@ class SilentClients:
         self._reported = {conn: self._reported[conn] for conn in silent if conn in self._reported}
 
     def _judge(self, conn: Conn, session: Session | None, has_work: bool) -> None:
-        unheard, settings = self._desk.now - conn.heard, self._desk.settings
+        unheard, settings = self._desk.clock.now - conn.heard, self._desk.settings
         is_over = is_given_up(unheard, has_work, settings.silence, settings.busy)
         if session is not None and has_work and (is_over or self._reported.get(conn) != conn.heard):
             self._reported[conn] = conn.heard

@@ -30,7 +30,7 @@ class Solicited:
 
     def logged_in(self, peer: Peer) -> None:
         if peer.exchange.first_login is None:
-            peer.exchange.first_login = self._desk.now
+            peer.exchange.first_login = self._desk.clock.now
 
     def _is_way(self, peer: Peer) -> bool:
         return peer.exchange.is_way or (self._demand.has_ways and self.has_grace(peer))
@@ -38,7 +38,7 @@ class Solicited:
     def has_grace(self, peer: Peer) -> bool:
         """Return whether a peer may still send items that an earlier process of this node requested."""
         since = peer.exchange.first_login
-        return since is not None and self._desk.now - since < GRACE and self._was_met(peer.node.uuid)
+        return since is not None and self._desk.clock.now - since < GRACE and self._was_met(peer.node.uuid)
 
     def admit(
         self, peer: Peer, master: bytes, position: int, envelope: Envelope, is_forged: bool
@@ -47,7 +47,7 @@ class Solicited:
         part = self.part(peer, master, envelope) if not is_forged else None
         if part is None:
             if not is_forged:
-                self._desk.count("unasked", envelope.count)
+                self._desk.counters.count("unasked", envelope.count)
                 self._report_unrequested(peer, envelope)
             self._settle(peer, master, position, envelope)
         return part
@@ -87,7 +87,7 @@ class Solicited:
 
     def _report_unrequested(self, peer: Peer, envelope: Envelope) -> None:
         # While rules change, a peer may be asked by the old ones and relay by the new ones.
-        if self._demand.is_changing or not peer.exchange.unasked.allows(self._desk.now):
+        if self._demand.is_changing or not peer.exchange.unasked.allows(self._desk.clock.now):
             return
         what = " ".join(filter(None, (envelope.keys[0][:80], envelope.domain[:80])))
         text = f"{peer.node.name} sends {what!r}, which this node did not request; it is dropped"

@@ -68,14 +68,14 @@ class Recording(Component):
     def start(self, beginning: Beginning) -> None:
         """Record the start of this boot, if the settings have an interval."""
         if self._interval:
-            self._due = self._desk.now + self._interval
+            self._due = self._desk.clock.now + self._interval
             self._event(STARTED, f"boot {self._desk.me.boot} at {self._desk.me.address}", None)
 
     def _record_state(self, known: Known) -> None:
         """Note how far the clock of another node is ahead, and record its state if this node observes it."""
         state = known.state
         if known.direct:
-            self._skews[state.uuid] = (state.wall - self._desk.wall) / 1e9
+            self._skews[state.uuid] = (state.wall - self._desk.clock.wall) / 1e9
         if self._observed.covers(state.uuid):
             self._state(state)
 
@@ -97,10 +97,10 @@ class Recording(Component):
     def tick(self) -> None:
         if not self._interval:
             return
-        if self._desk.now >= self._due:
-            self._due = max(self._due + self._interval, self._desk.now + self._interval / 2)
+        if self._desk.clock.now >= self._due:
+            self._due = max(self._due + self._interval, self._desk.clock.now + self._interval / 2)
             self._figures()
-        self._desk.wake(self._due)
+        self._desk.clock.wake(self._due)
 
     def after_goodbye(self) -> None:
         """Record the final figures at a clean stop."""
@@ -141,7 +141,7 @@ class Recording(Component):
 
     def _balances(self) -> None:
         """Record the figures of each candidate, for lost ones only if they changed, to limit the lines."""
-        for node, given in self._desk.tally.given.items():
+        for node, given in self._desk.counters.tally.given.items():
             peer = self._neighbours.named(node)
             if (peer is None or not peer.alive) and self._told.get(node) == given.total:
                 continue
@@ -233,7 +233,7 @@ class Recording(Component):
             return
         self._number += 1
         desk, me = self._desk, self._desk.me
-        desk.emit(
+        desk.out.emit(
             WriteLine(
                 HistoryLine(
                     kind=kind,
@@ -242,7 +242,7 @@ class Recording(Component):
                     observer_uuid=me.uuid.hex(),
                     observer_boot=me.boot,
                     line=self._number,
-                    ts=iso(desk.wall),
+                    ts=iso(desk.clock.wall),
                     node=node,
                     uuid=uuid.hex(),
                     boot=boot,
@@ -257,7 +257,7 @@ class Recording(Component):
         if uuid == self._desk.me.uuid:
             return 0.0
         member = self._neighbours.membership.of(uuid) if uuid else None
-        return round(max(0.0, self._desk.now - member.heard), 3) if member is not None else None
+        return round(max(0.0, self._desk.clock.now - member.heard), 3) if member is not None else None
 
 
 def _rounded(value: float | None, places: int = 3) -> float | None:

@@ -74,7 +74,7 @@ class QueueConsumer:
         return self.seen.get(priority, 0)
 
     def look_again(self, priority: int, key: LotKey) -> None:
-        """Let the consumer search again from `key`, if its search has passed that key."""
+        """Make the consumer search again from `key`, if its search has passed that key."""
         if key <= self.place(priority):
             self.passed[priority] = (key[0], key[1], key[2] - 1)
 

@@ -28,7 +28,7 @@ MOST_COUNT = 10**9
 MOST_ATTEMPTS = 255
 YEARS = 10 * 366 * 86_400.0  # s: ten years
 NODES = 64  # names per queue
-MOST_FIELDS = 64  # of a stored row, also from later releases
+MOST_FIELDS = 64  # of a stored row, even from later releases
 
 
 class QueueTerms(Struct, frozen=True, kw_only=True):

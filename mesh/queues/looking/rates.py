@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import exp
 
 OVER = 10.0  # s: time constant of the decay
+PACE = 1.0  # s: time constant for consumers that just started
 
 
 class RateMeter:
@@ -28,3 +29,20 @@ class RateMeter:
     def value(self, now: float) -> float:
         """Return the rate per second at `now` (s)."""
         return self._rate * exp(-max(0.0, now - self._at) / self._over)
+
+
+class QueueTraffic:
+    """What has come into and gone out of the part of a queue at one node, since its start."""
+
+    def __init__(self) -> None:
+        self.arrives, self.leaves = RateMeter(), RateMeter()
+        self.pace = RateMeter(PACE)  # as `leaves`, with a shorter time constant
+        self.finished = 0  # messages settled by consumers here
+        self.moved_in = self.moved_out = 0  # messages moved from and to other nodes
+        self.dropped = 0  # messages dropped because the queue was full
+
+    def settled(self, n: int, now: float) -> None:
+        """Count messages that consumers here settled."""
+        self.leaves.add(n, now)
+        self.pace.add(n, now)
+        self.finished += n

@@ -1,4 +1,4 @@
-"""Explains why messages in a part of a queue are not settled."""
+"""Explains why messages in a local queue are not settled."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def reasons(
     ways_out: Collection[str] | None = None,
     drained: Collection[str] = (),
 ) -> Iterator[WaitReason]:
-    """Yield the reasons for all messages in the part.
+    """Yield the reasons for all messages in the local queue.
 
     `others` has the state of the queue at nodes with consumers, by name; `closed` the nodes that refused
     messages a moment ago. `ways_out` has the targets of all messages while this node leaves, else it is
     `None`. `drained` has nodes that would be targets but are leaving too.
     """
-    takers = [taker for taker in part.eligible() if taker.away == inf]
+    takers = [taker for taker in part.consumers.eligible() if taker.away == inf]
     if part.ready and ways_out is not None and part.terms.scope == "mesh":
         yield WaitReason(part.ready, _leaving(ways_out, closed, drained))
     elif part.ready:
@@ -56,23 +56,23 @@ def reasons(
             yield WaitReason(stranded, f"{_nobody(takers)}; {elsewhere}", is_cause=not they_move)
         if part.ready > stranded:
             yield WaitReason(part.ready - stranded, f"{_busy(part, takers)}; {elsewhere}")
-    if part.later.messages:
-        left = max(0.0, part.later.due - now)
-        yield WaitReason(part.later.messages, f"delayed: the first becomes ready in {left:.1f} s")
-    if part.out:
-        yield WaitReason(part.out, "delivered to a consumer, and not settled")
-    if part.away > part.out:
+    if part.backlog.later.messages:
+        left = max(0.0, part.backlog.later.due - now)
+        yield WaitReason(part.backlog.later.messages, f"delayed: the first becomes ready in {left:.1f} s")
+    if part.deliveries.out:
+        yield WaitReason(part.deliveries.out, "delivered to a consumer, and not settled")
+    if part.away > part.deliveries.out:
         text = "outstanding since before the node restarted; the consumers may return"
-        yield WaitReason(part.away - part.out, text)
+        yield WaitReason(part.away - part.deliveries.out, text)
     for node, n in _going(part).items():
         yield WaitReason(n, f"in transit to {harmless(name_of(node))}")
-    if part.dying:
-        yield WaitReason(part.dying, "failed for the last time; not dead-lettered yet")
+    if part.failures.dying:
+        yield WaitReason(part.failures.dying, "failed for the last time; not dead-lettered yet")
 
 
 def _going(part: LocalQueue) -> Counter[bytes]:
     there = Counter[bytes]()
-    for lot in part.leaving:
+    for lot in part.moving.leaving:
         for runs, node, _ in lot.going:
             there[node] += count(runs)
     return there
@@ -103,7 +103,7 @@ def _busy(part: LocalQueue, takers: Collection[QueueConsumer]) -> str:
     if not any(taker.room for taker in takers):
         has = sum(taker.busy for taker in takers)
         return f"no consumer here is free: {counted(len(takers), 'consumer')} with {counted(has, 'message')}"
-    if part.groups:
+    if part.backlog.groups:
         return "waiting for earlier messages of the same groups"
     return "about to be delivered here"
 
@@ -116,7 +116,7 @@ def _elsewhere(
     if not others:
         return "no other node has a consumer", False
     if terms.redistribution is None or terms.distribution == "strict":
-        text = f"by the queue's declaration they do not move, although consumers are at {_few(others)}"
+        text = f"the queue's terms keep the messages here, although consumers are at {_few(others)}"
         return text, False
     strangers = sorted(others)
     if terms.nodes and not (others := {name: it for name, it in others.items() if name in terms.nodes}):

@@ -91,7 +91,7 @@ class QueuedEnvelope:
         self.left = e.count  # messages that are not done
         self.has_row = False  # whether a row is on disk
         self.has_left = False  # whether the disk copy is dropped
-        if e.flags & RESENT:  # may have been delivered by another part
+        if e.flags & RESENT:  # may have been delivered by another node
             self.may_have_been_given(self.open())
 
     @property

@@ -1,1 +1,1 @@
-"""Moves between the parts of a queue, and the state of the parts, without sockets or clocks."""
+"""Moves between the local queues of one queue, and their states, without sockets or clocks."""

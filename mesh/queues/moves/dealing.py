@@ -37,7 +37,7 @@ class ReadyLot(Struct):
 
 
 class ReadyScan:
-    """A scan of the ready messages of a part that are in memory.
+    """A scan of the ready messages of a local queue that are in memory.
 
     `stranded` is the number of ready messages that no consumer here matches: without consumers of all, else
     of the scanned ones. `is_whole` means that the scan covered all ready messages, and that none is on disk
@@ -51,8 +51,8 @@ class ReadyScan:
         self._queue = queue
         self.seen: list[ReadyLot] = []
         left = min(most, DEALT) if here.takes_all or not here else SEEN
-        self.is_whole = not place and not queue.on_disk
-        for lot in queue.next(place):
+        self.is_whole = not place and not queue.order.on_disk
+        for lot in queue.order.next(place):
             if left <= 0:
                 self.is_whole = False
                 break
@@ -84,7 +84,7 @@ class ReadyScan:
                 lot = seen.lot
                 if not runs or not deal.has_room(lot):
                     continue
-                if may_move(lot, is_stranded, now) and not self._queue.groups.is_out(lot.group):
+                if may_move(lot, is_stranded, now) and not self._queue.backlog.groups.is_out(lot.group):
                     for node, some in deal.shares(lot, runs):
                         found.setdefault(node, []).append((lot, some))
         return found
@@ -94,7 +94,7 @@ class ReadyScan:
         if not self.is_cut:
             return {}
         last = self.seen[-1].lot
-        before = [p for p in self._queue.priorities() if p > last.priority]
+        before = [p for p in self._queue.order.priorities() if p > last.priority]
         return {**dict.fromkeys(before, END), last.priority: last.key}
 
 

@@ -75,7 +75,7 @@ def stock_of(
     is_volatile: bool = False,
     is_leaving: bool = False,
 ) -> QueueReport:
-    """Return the state of a part with these consumers; `coming` counts messages in transit to it."""
+    """Return the state of a local queue with these consumers; `coming` counts messages in transit to it."""
     there = [taker for taker in takers if taker.away == inf]
     room = sum(taker.room for taker in there)
     soon = int(min(MOST, leaves * SOON)) if there else 0
@@ -96,7 +96,7 @@ def stock_of(
 
 
 def is_news(old: QueueReport | None, new: QueueReport | None) -> bool:
-    """Return whether a change must be reported at once. `None` means that the node has no consumers."""
+    """Return whether a change must be reported immediately. `None` means that the node has no consumers."""
     if old is None or new is None:
         return old is not new
     return _kind(old) != _kind(new)

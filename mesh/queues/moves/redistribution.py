@@ -27,7 +27,7 @@ TINY = 0.001  # s
 
 
 class Mine(NamedTuple):
-    """The state of this part.
+    """The state of the local queue.
 
     `leaves` is in messages a second. `stranded` counts the ready messages that no consumer here matches,
     since `stranded_since` (s, as `now`). `room` is the credit of consumers here without a selector.

@@ -1,4 +1,4 @@
-"""Bookkeeping of pieces that move between the parts of a queue at two nodes."""
+"""Bookkeeping of pieces that move between the local queues of two nodes."""
 
 # Law 1: each piece gets a number that is used once and is on disk before the piece is sent.
 # Law 2: a piece is sent once and answered once on one connection: accepted or refused. Otherwise it ends only
@@ -98,7 +98,7 @@ _read = reader(TransferRow, 1 << 20)
 
 
 class IncomingPieces:
-    """Pieces that have arrived from one part at another node, by the numbers of the accepted ones."""
+    """Pieces that have arrived from the local queue of another node, by the numbers of the accepted ones."""
 
     def __init__(self) -> None:
         self._low = 1

@@ -1,4 +1,4 @@
-"""Drops the oldest ready messages of a part that must accept new ones although it is full."""
+"""Drops the oldest ready messages of a full local queue that must accept new ones."""
 
 # Law 1: messages that a consumer has, that move or that are delayed are never dropped.
 # Law 2: a message is dropped only after all droppable messages that were accepted before it.
@@ -15,10 +15,11 @@ def drop_excess(part: LocalQueue) -> int:
 
     The part may stay over its terms if the rest cannot be dropped.
     """
-    before, terms = part.messages, part.terms
-    while (part.messages > terms.max_count or part.bytes > terms.max_bytes) and _drop_oldest(part):
+    backlog, terms = part.backlog, part.terms
+    before = backlog.messages
+    while (backlog.messages > terms.max_count or backlog.bytes > terms.max_bytes) and _drop_oldest(part):
         pass
-    return before - part.messages
+    return before - backlog.messages
 
 
 def drop_bytes(part: LocalQueue, size: int) -> int:
@@ -26,10 +27,11 @@ def drop_bytes(part: LocalQueue, size: int) -> int:
 
     Fewer bytes are freed if the rest cannot be dropped.
     """
-    before, most = part.messages, part.bytes - size
-    while part.bytes > most and _drop_oldest(part):
+    backlog = part.backlog
+    before, most = backlog.messages, backlog.bytes - size
+    while backlog.bytes > most and _drop_oldest(part):
         pass
-    return before - part.messages
+    return before - backlog.messages
 
 
 def _drop_oldest(part: LocalQueue) -> bool:
@@ -37,18 +39,16 @@ def _drop_oldest(part: LocalQueue) -> bool:
 
     Return `False` if none is ready or the envelope is being read from disk.
     """
-    stamp, priority = min(((_oldest(part, each), each) for each in part.priorities()), default=(inf, 0))
+    stamp, priority = min(((_oldest(part, each), each) for each in part.order.priorities()), default=(inf, 0))
     if stamp == inf:
         return False
-    lot = part.line(priority).first()
+    lot = part.order.line(priority).first()
     if lot is not None and lot.key[0] == stamp:
-        runs = list(lot.ready)
-        lot.take_out(runs)
-        part.done(lot, runs)
+        part.backlog.finish_ready(lot)
         return True
-    return part.discard_first(priority)
+    return part.backlog.discard_first(priority)
 
 
 def _oldest(part: LocalQueue, priority: int) -> float:
-    lot = part.line(priority).first()
-    return min(part.on_disk.first(priority), lot.key[0] if lot is not None else inf)
+    lot = part.order.line(priority).first()
+    return min(part.order.on_disk.first(priority), lot.key[0] if lot is not None else inf)

@@ -22,20 +22,21 @@ def deliver(queue: LocalQueue, now: float, wall: int) -> Iterator[Given]:
 
     The consumer with the fewest messages is first.
     """
-    queue.expire(wall)
-    queue.looks_at, queue.seeks = inf, False
-    takers = [taker for taker in queue.eligible() if taker.room]
+    queue.failures.expire(wall)
+    queue.search.start_turn()
+    takers = [taker for taker in queue.consumers.eligible() if taker.room]
     if not takers:
         return
-    if queue.groups or any(taker.selector is not None for taker in takers):
+    if queue.backlog.groups or any(taker.selector is not None for taker in takers):
         yield from _apart(queue, takers, now)
     else:
         yield from _alike(queue, takers, now)
 
 
 def _alike(queue: LocalQueue, takers: list[QueueConsumer], now: float) -> Iterator[Given]:
-    for priority in queue.priorities():
-        line, end = queue.line(priority), queue.on_disk.first(priority)
+    order = queue.order
+    for priority in order.priorities():
+        line, end = order.line(priority), order.on_disk.first(priority)
         while takers and (lot := line.first()) is not None and lot.key[0] < end:
             for taker, n in shared_out(takers, lot.ready.count()):
                 runs = lot.take_ready(n)
@@ -48,7 +49,7 @@ def _alike(queue: LocalQueue, takers: list[QueueConsumer], now: float) -> Iterat
 
 
 def _apart(queue: LocalQueue, takers: list[QueueConsumer], now: float) -> Iterator[Given]:
-    turn = ScanBudget(queue, now)
+    turn = ScanBudget(queue.search, now)
     while takers:
         taker = min(takers, key=lambda t: (t.busy, t.turn))
         found = _find(queue, taker, turn)
@@ -61,31 +62,31 @@ def _apart(queue: LocalQueue, takers: list[QueueConsumer], now: float) -> Iterat
         lot.take_out(runs)
         yield _given(queue, taker, lot, runs, now)
         if not lot.ready:
-            queue.line(lot.priority).emptied()
+            queue.order.line(lot.priority).emptied()
         if not taker.room:
             takers.remove(taker)
 
 
 def _find(queue: LocalQueue, taker: QueueConsumer, turn: ScanBudget) -> tuple[QueuedEnvelope, Runs] | None:
-    taker.is_through = False
-    for priority in queue.priorities():
-        end = queue.on_disk.first(priority, taker.place_on_disk(priority))
-        for lot in queue.line(priority).after(taker.place(priority)):
+    groups, taker.is_through = queue.backlog.groups, False
+    for priority in queue.order.priorities():
+        end = queue.order.on_disk.first(priority, taker.place_on_disk(priority))
+        for lot in queue.order.line(priority).after(taker.place(priority)):
             if lot.key[0] >= end:
                 break
             if not turn.is_his(taker):
                 return None
-            if queue.groups.may_have(lot.group, taker) and (runs := wanted(taker.selector, lot, lot.ready)):
+            if groups.may_have(lot.group, taker) and (runs := wanted(taker.selector, lot, lot.ready)):
                 taker.vain = 0
                 return lot, runs
             taker.passed[priority] = lot.key
             turn.met(taker, lot.left)
     taker.is_through = taker.selector is not None
-    queue.seeks |= taker.is_through
+    queue.search.seeks |= taker.is_through
     return None
 
 
 def _given(queue: LocalQueue, taker: QueueConsumer, lot: QueuedEnvelope, runs: Runs, now: float) -> Given:
     taker.turn = next(_turns)
-    queue.record_delivery(taker, lot, runs, now + taker.lease)
+    queue.deliveries.record_delivery(taker, lot, runs, now + taker.lease)
     return taker, lot, runs

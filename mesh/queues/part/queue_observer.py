@@ -15,7 +15,7 @@ from mesh.routing.stored_envelope import StoredEnvelope
 
 
 class QueueObserver(Protocol):
-    """An observer of a part. A part without an observer pays one test for each event."""
+    """An observer of a local queue, which without one pays a single test for each event."""
 
     def adds(self, lot: QueuedEnvelope) -> None:
         """Observe an envelope that is added and waits in memory."""

@@ -16,7 +16,7 @@ from mesh.regular import open_regular
 FILE = "http-token"  # in the state directory
 LONGEST = 256  # characters of a token
 _TOKEN = re.compile(rf"[!-~]{{16,{LONGEST}}}")
-_HINT = "Or name another file with http.token_file."
+_HINT = "Name another file with http.token_file."
 
 
 def check_listen(text: str) -> tuple[str, int]:

@@ -139,7 +139,7 @@ def test_trial_A7_neither_log_nor_events_hold_marks() -> None:
     me = Introduction(b"m" * 16, "bilbo", 1, "")
     desk = NodeContext(Settings(me=me), bytes, lambda: 0.5)
     desk.event("refused", EVIL, level="warning")
-    [fact] = desk.facts
+    [fact] = desk.facts.queue
     assert isinstance(fact, EventOccurred) and is_harmless(fact.text) and "\\u202e" in fact.text
 
 

@@ -20,6 +20,7 @@ def test_erase_says_by_its_exit_code_that_there_was_nothing(
     assert main(["erase", "k"]) == 1
     said = capsys.readouterr()
     assert (said.out, "mesh route k" in said.err) == ("", True)
+    assert "in any domain that this node knows. For another domain, give --domain." in said.err
 
 
 Capture = pytest.CaptureFixture[str]

@@ -55,7 +55,7 @@ def test_a_gap_is_reported_with_both_reasons(given: Given, capsys: Capture) -> N
     given(subscribe=Subscription(Batch(envelope("k")), dropped=65))
     assert main(["sub", "k", "--count", "1"]) == 0
     said = capsys.readouterr().err
-    assert "dropped 65 messages (65 in all): this client is too slow, or a link with another site" in said
+    assert "dropped 65 messages (65 in total): this client is too slow, or a link with another site" in said
 
 
 def test_a_last_value_is_marked_and_raw_contents_are_not(given: Given, capsys: Capture) -> None:

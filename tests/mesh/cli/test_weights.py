@@ -132,8 +132,8 @@ def test_the_weights_in_force_are_shown_with_their_reasons(
         ({"strategy": "RoundRobin"}, "RoundRobin, which ignores weights"),
         ({"strategy": "OurOwn"}, "OurOwn, which receives weights"),
         ({"behind": ["bilbo", "frodo"]}, "not yet in force at: bilbo, frodo"),
-        ({"expired": True, "expires": NS}, "ago): all nodes count the same; computed at"),
-        ({"weights": {}}, "no weights: all nodes count the same, since they were cleared by /node/heron"),
+        ({"expired": True, "expires": NS}, "ago): all nodes count equally; computed at"),
+        ({"weights": {}}, "no weights: all nodes count equally, since they were cleared by /node/heron"),
         ({"by": "\x1b[2J"}, r"applied by \x1b[2J"),
     ],
 )
@@ -146,7 +146,7 @@ def test_what_else_is_so_is_said_below(
 def test_without_any_that_is_said(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(given, capsys, stamp=0, weights={}, by="")
     assert lines == [
-        "no weights: all nodes count the same",
+        "no weights: all nodes count equally",
         "this node balances with LeastLoaded, which uses weights",
     ]
 
@@ -164,7 +164,7 @@ def test_to_clear_them_is_one_call(given: Given, capsys: pytest.CaptureFixture[s
     fake = given(call={"stamp": 9})
     assert main(["weights", "clear", "--url", "heron"]) == 0
     assert (fake.opened, fake.asked) == ({"url": "heron"}, [("call", ("weights",), {"clear": True})])
-    assert "all nodes count the same" in capsys.readouterr().err
+    assert "all nodes count equally" in capsys.readouterr().err
 
 
 def test_to_learn_them_is_a_program_of_its_own_with_whatever_was_typed(

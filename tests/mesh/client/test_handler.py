@@ -3,17 +3,59 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 import mesh
+from mesh.client.handler import Handlers
 from mesh.wire import commands as c
 from tests.mesh.client.handlers import Background, left, logged, number, used
 from tests.mesh.client.wired import Wired, story, turns
 from tests.mesh.envelopes import envelope
+
+
+class Brief:
+    """A handler whose source ends at once, and that notes how often it ran."""
+
+    most = 2
+
+    def __init__(self) -> None:
+        self.ran = 0
+
+    @contextlib.asynccontextmanager
+    async def open(self, client: object) -> AsyncIterator[object]:
+        yield client
+
+    async def work(self, source: object, stop_on_error: bool) -> None:
+        self.ran += 1
+
+
+def test_handlers_run_together_and_none_is_added_meanwhile() -> None:
+    async def main() -> None:
+        handlers, brief, ready = Handlers(), Brief(), list[str]()
+        with pytest.raises(mesh.BadQuery, match="No handler"):
+            await handlers.run(None, False, lambda: None)
+        handlers.add(brief)
+
+        def subscribed() -> None:
+            ready.append("yes")
+            with pytest.raises(mesh.BadQuery, match="already running"):
+                handlers.check(print, "@")
+
+        for _ in range(2):  # a second run after the first
+            await handlers.run("client", False, subscribed)
+        assert brief.ran == 4 and ready == ["yes", "yes"] and not handlers.are_running
+        handlers.check(print, "@")
+        with pytest.raises(mesh.BadType, match="cannot be called"):
+            handlers.check(5, "@")
+        assert handlers.handed(request := object()) is request  # type: ignore[arg-type]
+
+    asyncio.run(main())
 
 
 @story

@@ -61,7 +61,7 @@ async def test_it_can_be_cancelled_at_every_step_and_run_again(it: Wired) -> Non
         with pytest.raises(asyncio.CancelledError):
             await task
         await turns()
-        assert not it.client._core.subscriptions._all and not it.client._are_running
+        assert not it.client._core.subscriptions._all and not it.client._handlers.are_running
         assert len(asyncio.all_tasks()) == before, "none of its own stays"
     async with Background(it):
         it.deliver(max(used(it)) - 1, envelope("b"))
@@ -169,7 +169,7 @@ async def test_what_makes_no_sense_is_refused_where_it_stands(it: Wired) -> None
         for lazy in (_yields, _yields_too):
             with pytest.raises(BadType, match="is a generator"):
                 client.on("k")(lazy)
-    assert it.client._handlers == []
+    assert it.client._handlers.all == []
 
 
 # --- beside other things --------------------------------------------------------------------------------

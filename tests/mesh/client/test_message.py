@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from mesh.client.asking import found
 from mesh.client.message import Batch, Message
+from mesh.client.retained_values import found
 from mesh.values import Hop
 from mesh.wire.envelope import ERASED, INITIAL
 from tests.mesh.envelopes import envelope

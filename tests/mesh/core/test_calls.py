@@ -12,13 +12,13 @@ def tried(grant: str, trusted: bool, verb: str, **arguments: str) -> tuple[str, 
     boss, core = it.bosses[0], it.nodes[0].core
     seen: list[Effect] = []
     desk = core.parts.desk
-    emit = desk.emit
+    emit = desk.out.emit
 
     def watched(effect: Effect) -> None:
         seen.append(effect)
         emit(effect)
 
-    desk.emit = watched  # type: ignore[method-assign]
+    desk.out.emit = watched  # type: ignore[method-assign]
     for conn in core.parts.dialler.conns.values():
         if conn.owner == boss.stream:
             conn.grant, conn.trusted = grant, trusted

@@ -94,17 +94,23 @@ def test_a_directory_that_cannot_be_made_is_named() -> None:
 
 def test_a_private_directory_is_closed_to_all_others(tmp_path: Path) -> None:
     tmp_path.chmod(0o750)
-    with pytest.raises(DataDirRefused, match=f"mode 750.*chmod 700 {tmp_path}"):
+    with pytest.raises(DataDirRefused, match="mode 750") as caught:
+        private_directory(tmp_path, "Choose another directory.")
+    assert caught.value.hint == f"Run: chmod 700 {tmp_path}. Or choose another directory."
+    with pytest.raises(DataDirRefused) as caught:
         private_directory(tmp_path, "")
+    assert caught.value.hint == f"Run: chmod 700 {tmp_path}."
 
 
 def test_trial_C_nobody_is_told_to_close_a_directory_that_all_users_need(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
     with pytest.raises(DataDirRefused, match="mode 1777") as caught:
-        private_directory(tmp_path, "Or choose another directory with --data DIR")
-    assert caught.value.hint == "Do not close it, as others need it: choose another directory with --data DIR"
+        private_directory(tmp_path, "Choose another directory with --data DIR")
+    assert caught.value.hint == (
+        "Keep its mode, as other programs need it. Choose another directory with --data DIR"
+    )
     with pytest.raises(DataDirRefused) as caught:
-        private_directory(Path("/usr"), "Or choose another directory with --data DIR")
+        private_directory(Path("/usr"), "Choose another directory with --data DIR")
     assert "chmod" not in caught.value.hint
 
 
@@ -257,5 +263,5 @@ def test_a_state_directory_that_nobody_could_make_is_refused(name: str) -> None:
 @pytest.mark.parametrize("path", ["/proc/sys", "/etc", "/usr/lib", "/dev/shm"])
 def test_nobody_is_told_to_close_a_directory_of_the_system(path: str) -> None:
     with pytest.raises(DataDirRefused) as refusal:
-        private_directory(Path(path), "Or choose another directory with --data DIR")
+        private_directory(Path(path), "Choose another directory with --data DIR")
     assert "chmod" not in str(refusal.value) and "another directory with --data DIR" in refusal.value.hint

@@ -132,7 +132,9 @@ def test_what_may_cost_too_much_is_refused_before_it_runs(text: str) -> None:
 def test_what_all_together_may_look_at_is_bounded() -> None:
     check_together([MOST] * 10)
     check_together([price(read(f"/key/STOCK[@name='{n}']")) for n in range(800)])
-    with pytest.raises(BadXPath, match=f"5,000,001 nodes for one message; the limit is {MOST_TOGETHER:,}"):
+    with pytest.raises(
+        BadXPath, match=f"5,000,001 XML nodes for one message; the limit is {MOST_TOGETHER:,}"
+    ):
         check_together([MOST] * 10 + [1])
 
 

@@ -53,8 +53,10 @@ class Nodes:
     async def settle(self, seconds: float = SETTLED) -> None:
         """Until each has looked for so long whether anything is to move, by its own clock."""
         desks = [runtime(m).core.parts.desk for m in self.all]
-        begun = [desk.now for desk in desks]
-        await eventually(lambda: all(desk.now >= t + seconds for desk, t in zip(desks, begun, strict=True)))
+        begun = [desk.clock.now for desk in desks]
+        await eventually(
+            lambda: all(desk.clock.now >= t + seconds for desk, t in zip(desks, begun, strict=True))
+        )
 
     async def ready(self, name: str = "jobs") -> list[int]:
         return [(await m.call("queue_info", name=name, here=True))["ready"] for m in self.all]

@@ -60,14 +60,14 @@ async def put(it: NodeRuntime, name: str, number: int, content: bytes = b"") -> 
 def waiting(it: NodeRuntime, name: str) -> list[bytes]:
     """What is ready in a queue, in its order."""
     part = it.core.parts[QueueParts].queues.get(name).part
-    return [content for lot in part.next() for content in lot.envelope.contents()]
+    return [content for lot in part.order.next() for content in lot.envelope.contents()]
 
 
 def settle(it: NodeRuntime, name: str) -> int:
     """Purge it; how many were there."""
     queues = it.core.parts[QueueParts].queues
     queue = queues.get(name)
-    count = queue.part.purge()
+    count = queue.part.backlog.purge()
     queues.write(queue)
     return count
 

@@ -16,6 +16,8 @@ import mesh
 from mesh.cli.main import CRASHED
 from mesh.client.client import Client
 from mesh.config import Config, load
+from mesh.core.context.dispatch_tables import FactTable
+from mesh.core.context.fact_queue import FactQueue
 from mesh.core.node import NodeCore
 from mesh.core.peers.facts import PeerJoined
 from mesh.core.reception import Reception
@@ -249,20 +251,20 @@ def test_what_hears_a_fact_ends_the_node_over_the_message_that_brought_it(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And not over the next one, which has done nothing."""
-    hear = NodeCore._dispatch_facts
+    hear = FactQueue.dispatch
     seen: list[bytes] = []
     unheard: list[bytes] = []
 
-    def faulty(self: NodeCore) -> None:
-        if any(isinstance(fact, PeerJoined) for fact in self.parts.desk.facts):
+    def faulty(self: FactQueue, handlers: FactTable) -> None:
+        if any(isinstance(fact, PeerJoined) for fact in self.queue):
             raise Fault
-        hear(self)
+        hear(self, handlers)
 
     received = Driver.received
 
     def noted(self: Driver, key: Any, frames: list[bytes]) -> None:
         received(self, key, frames)
-        if self.why is None and self.core.parts.desk.facts:
+        if self.why is None and self.core.parts.desk.facts.queue:
             unheard.extend(frames)
         if self.why is not None and not seen:
             seen.append(b"".join(frames))
@@ -280,7 +282,7 @@ def test_what_hears_a_fact_ends_the_node_over_the_message_that_brought_it(
         await other.close()
         await node.close()
 
-    monkeypatch.setattr(NodeCore, "_dispatch_facts", faulty)
+    monkeypatch.setattr(FactQueue, "dispatch", faulty)
     monkeypatch.setattr(Driver, "received", noted)
     asyncio.run(story())
 

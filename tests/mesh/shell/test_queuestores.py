@@ -202,7 +202,7 @@ def test_what_waits_goes_along_when_its_queue_has_another_store(place: Place) ->
                 assert waiting(it, name) == contents(name, count=number - 1)
                 assert await put(it, name, number - 1, b"again") == "OK"
                 assert await put(it, name, number, f"{name} {number}".encode()) == "OK"
-            assert it.core.parts[QueueParts].queues.get("orders").part.messages == number
+            assert it.core.parts[QueueParts].queues.get("orders").part.backlog.messages == number
 
         return story
 

@@ -72,7 +72,7 @@ def test_a_repeat_is_dropped_and_a_gap_is_an_error() -> None:
     receiver = LinkReceiver()
     assert receiver.accept(1)
     assert not receiver.accept(1)
-    with pytest.raises(RemoteError, match="item message 3 after 1: one is missing") as caught:
+    with pytest.raises(RemoteError, match="item message 3 follows 1: messages are missing") as caught:
         receiver.accept(3)
     assert caught.value.code == "GAP"
     assert receiver.have == 1

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.errors import RemoteError, StaleSequence
+from mesh.errors import StaleSequence, StoreError
 from mesh.streams import origin
 from mesh.streams.origin import MAX_RANGES, OriginStream
 
@@ -72,7 +72,7 @@ def test_a_stream_that_was_stored_before_refusals_were_is_read() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"x" * 23, b"\x00" * 24 + b"x" * 15])
 def test_what_is_no_packed_stream_is_refused_by_name(data: bytes) -> None:
-    with pytest.raises(RemoteError, match="packed"):
+    with pytest.raises(StoreError, match="stored state of a stream"):
         OriginStream.unpack(data)
 
 
@@ -141,5 +141,5 @@ def test_more_of_what_another_has_than_there_is_is_no_stream() -> None:
     stream.mark_second([(4, 6)])
     packed = stream.pack()
     for cut in (16, 8):
-        with pytest.raises(RemoteError):
+        with pytest.raises(StoreError):
             OriginStream.unpack(packed[:-cut])

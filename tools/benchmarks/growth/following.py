@@ -67,7 +67,7 @@ def follow(
 def expected(took: Points, size: int) -> float:
     """Return the expected seconds for `size`, or 0 without an earlier size.
 
-    The power of the growth is that of the last two sizes, but at least 1 and at most STEEPEST.
+    The exponent of the growth comes from the last two sizes, and is between 1 and STEEPEST.
     """
     if not took:
         return 0.0

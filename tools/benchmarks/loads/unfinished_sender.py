@@ -48,7 +48,7 @@ SHAKEN = (
 def stranger(address: str, most: int) -> None:
     """Send `most` MiB in frames of one message, without a HELLO before them.
 
-    Begin again when the node disconnects, at most STRANGERS times in all.
+    Begin again when the node disconnects, at most STRANGERS times in total.
     """
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     frame = LONG_AND_MORE + struct.pack(">Q", len(PIECE)) + PIECE

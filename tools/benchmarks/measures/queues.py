@@ -1,4 +1,4 @@
-"""The speed of queues beside those of peers, with the same loads on the same machine, in turns."""
+"""The speed of queues compared with other systems, with the same loads on the same machine, in turns."""
 
 import os
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The speed of requests beside those of peers, with the same loads on the same machine, in turns."""
+"""The speed of requests compared with other systems, with the same loads on the same machine, in turns."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence

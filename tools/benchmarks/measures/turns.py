@@ -1,4 +1,4 @@
-"""The time for which one event blocks a node with much waiting work when other nodes come and go.
+"""The time for which one event blocks a node with a large backlog when other nodes come and go.
 
 The real cores of the nodes run on simulated wires in one process. The result is the longest single call of a
 core (`receive`, `tick`, `take_effects` and so on) in ms of CPU time. The garbage collector is off, as its

@@ -1,1 +1,1 @@
-"""Queues beside those of peers: producers, consumers, and counts."""
+"""Queues of Heronry and of other systems: producers, consumers, and counts."""

@@ -110,7 +110,7 @@ def configuration(strategy: str, snapshots: Path) -> str:
 
 
 def _start(processes: Processes, strategy: str, snapshots: Path) -> list[Node]:
-    """Start the masters and the reader's node, and return when all see each other."""
+    """Start the masters and the reader's node, wait until all see each other, and return them."""
     config, probe = processes.place / "mesh.toml", processes.place / "machine.json"
     config.write_text(configuration(strategy, snapshots))
     probe.write_text(json.dumps(MACHINE))

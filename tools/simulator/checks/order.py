@@ -234,7 +234,7 @@ def _lanes(pubs: Iterator[Event], facts: Facts) -> dict[Lane, list[Event]]:
 
 
 def owed_arrives(history: History, facts: Facts) -> list[Violation]:
-    """C1.4: after all is healed and quiet each subscription has received its messages, or knows of a gap."""
+    """C1.4: when all is healed and nothing is in transit, each subscription has its messages or a gap."""
     found, owed, ends = [], Owed(history, facts), [event.at for event in restarts(history)]
     silenced = list(history.of("untold"))
     given_to = by_subscription(history, "gap")

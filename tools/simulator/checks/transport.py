@@ -7,7 +7,7 @@ from tools.simulator.history import History
 
 
 def none_thrown_out(history: History, facts: Facts) -> list[Violation]:
-    """T1: no open connection is taken for a closed one."""
+    """T1: no open connection is mistaken for a closed one."""
     return [
         Violation("T1", f"{event.who} takes a connection that stands for ended", (event,))
         for event in history.of("thrown out")

@@ -250,7 +250,7 @@ class SimClient:
         self._turn()
 
     def use(self, s: Subscription, rate: float | None = None) -> None:
-        """Change the rate to `rate` items per second; None consumes at once, and 0 nothing."""
+        """Change the rate to `rate` items per second; None consumes immediately, and 0 nothing."""
         s.rate = rate
         if rate:
             self._use_some(s, rate)

@@ -1,4 +1,4 @@
-"""An outbox that reports the envelopes that leave, and checksums of contents."""
+"""The outbox of a simulated client, which reports sent envelopes and checksums of their contents."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Got:
 class Subscription:
     """A subscription and the messages that it received.
 
-    `rate` is the number of items consumed per second; None means at once, and 0 none.
+    `rate` is the number of items consumed per second; None means immediately, and 0 none.
     """
 
     intake: Intake

@@ -30,7 +30,7 @@ MUTE = "0"  # a checksum's last digit: never reply
 class Served:
     """A served address.
 
-    `seconds` is the time to handle a request. Several requests are handled at once.
+    `seconds` is the time to handle a request. Several requests are handled concurrently.
     """
 
     serving: ClientServing

@@ -41,7 +41,7 @@ class Witness(SimClient):
         return f"client {self._unique}"
 
     def event(self, kind: str, **what: Any) -> None:
-        self.history.add(replace(Event(self.net.now, kind, self.name, self.core.line.boot), **what))
+        self.history.add(replace(Event(self.net.now, kind, self.name, self.core.line.handshake.boot), **what))
 
     # --- asking -------------------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class Witness(SimClient):
         self.event("answer", stream=self.stream.hex(), text=answer.state, **what)
 
     def enter(self, w: c.Welcome) -> None:
-        if self.core.line.boot == w.node.boot:
+        if self.core.line.handshake.boot == w.node.boot:
             self.history.met("session taken up again")
 
     def wrote(self, e: Envelope) -> None:

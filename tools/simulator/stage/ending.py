@@ -94,7 +94,7 @@ class Ending:
             self._read(LAST)
 
     def _use_up(self) -> None:
-        """Let all readers consume at once, and add askers, readers of inboxes and consumers of queues."""
+        """Let all readers consume immediately, and add askers, readers of inboxes and consumers of queues."""
         for name in sorted(self._clients):
             for s in list(self._clients[name].subscriptions.values()):
                 self._clients[name].use(s)

@@ -47,7 +47,7 @@ class HarshProcess(Process, Protocol):
 
 
 class HarshWorker(Worker):
-    """A worker whose writes are cached at once, and durable when they are synced."""
+    """A worker whose writes are cached immediately, and durable when they are synced."""
 
     process: HarshProcess
 

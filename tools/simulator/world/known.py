@@ -31,7 +31,7 @@ class Known:
         self._lots: list[QueuedEnvelope] = []  # in memory
         self._paged: dict[int, tuple[str, list[int]]] = {}  # stream and numbers, by position
         self._came = self._purged = self._gone = 0
-        self._strayed: set[Name] = set()  # messages that moved, also in part
+        self._strayed: set[Name] = set()  # messages that moved, even in part
         self._in_vain: set[tuple[QueuedEnvelope, int]] = set()  # messages that move now for lack of consumers
         self._returning: dict[QueuedEnvelope, set[int]] = {}  # refused elsewhere, and not yet stored here
         self._before: list[tuple[QueuedEnvelope, Runs]] = []  # open messages in memory before a purge
@@ -67,7 +67,7 @@ class Known:
 
         The flag w means that a local consumer wants the message.
         """
-        here = matching_here(self._part.eligible())
+        here = matching_here(self._part.consumers.eligible())
         for n, key, headers in messages(lot, sorted(_numbers(runs))):
             self._tell_of(
                 "goes",
@@ -170,10 +170,14 @@ class Known:
         """Yield a description of each figure that does not match the messages."""
         part, lots = self._part, self._lots
         lots[:] = [lot for lot in lots if lot.left]
-        over = {"acked": part.acked, "dead": part.died - part.dying, "purged": self._purged}
-        over["moved"] = self._gone
-        if self._came != part.messages + sum(over.values()):
-            yield f"{self._came} came, {part.messages} are there, {over} are not"
+        over = {
+            "acked": part.deliveries.acked,
+            "dead": part.failures.died - part.failures.dying,
+            "purged": self._purged,
+            "moved": self._gone,
+        }
+        if self._came != part.backlog.messages + sum(over.values()):
+            yield f"{self._came} came, {part.backlog.messages} are there, {over} are not"
         there, rest = Counter[str](), 0
         for lot in lots:
             left = _numbers(lot.open())
@@ -183,12 +187,17 @@ class Known:
             mixed = Counter(number for numbers in states.values() for number in numbers)
             if any(n > 1 for n in mixed.values()) or not mixed.keys() <= left:
                 yield f"of {lot.envelope.first} to {lot.envelope.last} {sorted(left)} are left: {states}"
-        paged = part.messages - sum(lot.left for lot in lots)
-        on_disk = sum(each.messages for each in part.on_disk._paged.values())
-        if paged < on_disk or (paged > on_disk and not part.on_disk._loading):
+        paged = part.backlog.messages - sum(lot.left for lot in lots)
+        on_disk = sum(each.messages for each in part.order.on_disk._paged.values())
+        if paged < on_disk or (paged > on_disk and not part.order.on_disk._loading):
             yield f"{paged} are not in memory, {on_disk} wait on the disk"
-        said = {"ready": part.ready, "out": part.out, "delayed": part.later.messages, "dying": part.dying}
-        said["going"] = part.going
+        said = {
+            "ready": part.ready,
+            "out": part.deliveries.out,
+            "delayed": part.backlog.later.messages,
+            "dying": part.failures.dying,
+            "going": part.moving.messages,
+        }
         so = {
             "ready": there["ready"] + paged,
             "out": there["out"],
@@ -201,7 +210,8 @@ class Known:
 
 
 def _states(part: LocalQueue, lot: QueuedEnvelope) -> dict[str, set[int]]:
-    doubtful = part._doubtful._left.get(lot, ()) if part._doubtful is not None else ()
+    unclaimed = part.consumers.unclaimed
+    doubtful = unclaimed._left.get(lot, ()) if unclaimed is not None else ()
     runs = [run for taker in part.takers.values() for run in taker.holding if run.lot is lot]
     out = [number for run in runs for number in numbers_of(run.runs)]
     found = {

@@ -72,7 +72,7 @@ class QueueWatch:
 
     @property
     def messages(self) -> int:
-        return sum(queue.part.messages for queue in self._queues)
+        return sum(queue.part.backlog.messages for queue in self._queues)
 
     def sample(self) -> None:
         """Record each figure that does not match the messages."""

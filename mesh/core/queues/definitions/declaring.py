@@ -149,7 +149,7 @@ class Declaring(Component):
         """Send the definition of a mesh queue to all reachable nodes, and then call `then`.
 
         `then` is called when each node has stored the definition or does not answer. For a queue of this node
-        alone, `then` is called at once.
+        alone, `then` is called immediately.
         """
         if name in self._own or self._shared.get(QUEUE, name) is None:
             then()
@@ -208,7 +208,7 @@ class Declaring(Component):
             try:
                 name, terms = check_queue(key.decode()), unpacked(value)
             except (MeshError, UnicodeDecodeError) as error:
-                self._desk.note("warning", f"the definition of a queue is damaged: {error}")
+                self._desk.out.note("warning", f"the definition of a queue is damaged: {error}")
             else:
                 self._own[name] = terms
         self._has_begun = True

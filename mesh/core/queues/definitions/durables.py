@@ -107,7 +107,7 @@ class Durables(Component):
             new = self._all[name] = unpacked(row.value), row.author
             if by is not None and old is not None and old[1] == self._desk.me.uuid and old[0] != new[0]:
                 what = f"{name!r} was declared later elsewhere with another query: {said(new[0])}"
-                self._desk.event(DURABLES, f"{what}, says {by.node.name}", by.node, level="warning")
+                self._desk.event(DURABLES, f"{what} (reported by {by.node.name})", by.node, level="warning")
         if self._has_begun:
             self._counts(name)
 

@@ -12,7 +12,7 @@ from mesh.core.forwarding.deadletters import DeadLetterContents, DeadLetters
 from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.errors import RemoteError
 from mesh.names import QUEUE, kind_of
-from mesh.queues.part.local_queue import DeadMessages
+from mesh.queues.part.failed_deliveries import DeadMessages
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.properties import decode_properties
@@ -45,8 +45,7 @@ class DeadLettering:
 
     def bury(self, queue: QueueSink) -> None:
         """Publish a dead letter for each dead message of a queue."""
-        dead, queue.part.dead = queue.part.dead, []
-        for each in dead:
+        for each in queue.part.failures.take_dead():
             e = each.lot.envelope
             numbers = {n for first, last in each.runs for n in range(first, last + 1)}
             for i, number in enumerate(e.number_list(range(e.count))):
@@ -59,8 +58,8 @@ class DeadLettering:
         letter = self._dead.letter(e, i, Answer(e.domain, e.first, e.last, dead.code, 0, dead.text))
 
         def gone() -> None:
-            self._desk.count("dead")
-            queue.part.buried(dead)
+            self._desk.counters.count("dead")
+            queue.part.failures.buried(dead)
             queue.rows.write(queue.name, dead.lot)
             queue.schedule()
 

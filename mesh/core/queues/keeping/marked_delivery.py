@@ -47,12 +47,12 @@ class MarkedDelivery:
 
     def give_out(self) -> None:
         """Assign ready messages to consumers with credit, and send each now or after its mark is on disk."""
-        for taker, lot, runs in deliver(self._part, self._desk.now, self._desk.believed):
+        for taker, lot, runs in deliver(self._part, self._desk.clock.now, self._desk.clock.believed):
             self.goes_out(lot, runs)
             tries = lot.column(runs, self._part.terms.max_attempts)
             portion = EnvelopeSlice(lot.parcel, lot.indices(runs), tries=tries)
             is_marked = self.is_marked(lot)
-            if not is_marked and (lot in self._part.picked or lot.given is not None):
+            if not is_marked and (lot in self._part.backlog.picked or lot.given is not None):
                 lot.record_given(runs)
             if self._waiting or self._marking is not None or not is_marked:
                 counts = taker.holding.given - count(runs) + 1, taker.holding.given
@@ -64,8 +64,8 @@ class MarkedDelivery:
             self._mark()
 
     def _leaves(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
-        if self._part.watch is not None:
-            self._part.watch.gives(taker, portion)
+        if self._part.backlog.watch is not None:
+            self._part.backlog.watch.gives(taker, portion)
         self._push(taker, portion)
 
     def goes_out(self, lot: QueuedEnvelope, runs: Runs) -> None:
@@ -82,7 +82,7 @@ class MarkedDelivery:
     def lease(self, taker: QueueConsumer, counts: tuple[int, int], seconds: float) -> None:
         """Set the leases of the delivery tags in `counts` to end in `seconds`, if the consumer has leases."""
         if taker.lease < inf:
-            taker.holding.extend(*counts, self._desk.now + seconds)
+            taker.holding.extend(*counts, self._desk.clock.now + seconds)
 
     def is_marked(self, lot: QueuedEnvelope) -> bool:
         return not lot.parcel.position or self._rows.is_marked(self._name, lot.priority, lot.key[0])
@@ -96,7 +96,7 @@ class MarkedDelivery:
             elif not self.is_marked(lot):
                 marks[lot.priority] = max(lot.key[0], marks.get(lot.priority, 0))
         for priority, stamp in marks.items():
-            marks[priority] = max(stamp, self._part.stamp_ahead(priority, STEP))
+            marks[priority] = max(stamp, self._part.order.stamp_ahead(priority, STEP))
         self._marking, self._waiting = self._waiting, deque()
         self._rows.mark(self._name, marks, self._marked)
 

@@ -74,28 +74,28 @@ class Overflow:
 
     def _keep_most(self) -> None:
         shared = [queue for queue in self._all_here() if queue.drops_oldest and queue.rows.is_own]
-        held = sum(queue.part.bytes for queue in shared)
+        held = sum(queue.part.backlog.bytes for queue in shared)
         self._most = min(self._most, held)
-        for queue in sorted(shared, key=lambda queue: queue.part.bytes, reverse=True):
+        for queue in sorted(shared, key=lambda queue: queue.part.backlog.bytes, reverse=True):
             if held <= self._most:
                 return
-            before = queue.part.bytes
+            before = queue.part.backlog.bytes
             if dropped := drop_bytes(queue.part, held - int(self._most)):
                 self._dropped(queue, dropped)
                 queue.schedule()
-            held -= before - queue.part.bytes
+            held -= before - queue.part.backlog.bytes
 
     def _dropped(self, queue: QueueSink, messages: int) -> None:
         queue.reading.unpage()
-        queue.dropped += messages
-        self._desk.count(DROPPED, messages)
+        queue.traffic.dropped += messages
+        self._desk.counters.count(DROPPED, messages)
         self._losses.setdefault(queue, Loss()).messages += messages
-        self._desk.wake(self._desk.now + SOON)
+        self._desk.clock.wake(self._desk.clock.now + SOON)
 
     def tidy(self) -> None:
         """Check the disk space, and report lost messages whose event is due; called once a second."""
         self._shrink()
-        now = self._desk.now
+        now = self._desk.clock.now
         for queue, loss in list(self._losses.items()):
             if messages := loss.take_due(now):
                 self._desk.event("durable", self._text(queue, messages), level="warning")
@@ -111,14 +111,14 @@ class Overflow:
         if not is_tight:
             self._most = inf
             return
-        held = sum(queue.part.bytes for queue in self._all_here() if queue.drops_oldest)
+        held = sum(queue.part.backlog.bytes for queue in self._all_here() if queue.drops_oldest)
         self._most = shrunk(self._most, held)
         self._keep_most()
-        self._desk.wake(self._desk.now + SOON)
+        self._desk.clock.wake(self._desk.clock.now + SOON)
 
     def _text(self, queue: QueueSink, messages: int) -> str:
         terms = queue.part.terms
         why = f"is full ({terms.max_count:,} messages or {terms.max_bytes:,} bytes)"
         if self._most < inf:
             why = "has too little disk space"
-        return f"{queue.name!r} {why}: dropped its oldest messages, {messages:,} in all"
+        return f"{queue.name!r} {why}: dropped its oldest messages, {messages:,} in total"

@@ -7,7 +7,6 @@ from math import inf
 
 from mesh.core.context.disk import Committed
 from mesh.core.context.node_context import NodeContext
-from mesh.core.queues.keeping.blocked_puts import BlockedPuts
 from mesh.core.queues.keeping.marked_delivery import MarkedDelivery
 from mesh.core.queues.keeping.reading import PartReading
 from mesh.core.queues.keeping.rows import Rows
@@ -15,10 +14,11 @@ from mesh.errors import MeshError
 from mesh.names import PUTS
 from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
-from mesh.queues.looking.rates import RateMeter
+from mesh.queues.looking.rates import QueueTraffic
 from mesh.queues.lots.counts import Runs, joined
 from mesh.queues.lots.queued_envelope import QueuedEnvelope
-from mesh.queues.part.local_queue import HeldNumbers, LocalQueue
+from mesh.queues.part.local_queue import LocalQueue
+from mesh.queues.part.queue_consumers import HeldNumbers
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import Memory
 from mesh.routing.stored_envelope import StoredEnvelope
@@ -26,7 +26,6 @@ from mesh.snapshots.waiting import Waiting
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 
-PACE = 1.0  # s: time constant for consumers that just started
 AHEAD = 10**9  # ns that a mark covers in advance
 
 
@@ -54,13 +53,8 @@ class QueueSink:
         self.floors: dict[bytes, int] = {}
         self._coming = self._coming_bytes = 0  # messages being written to disk
         self.paces = False  # the log does not pace producers
-        s = desk.settings
-        self._held = BlockedPuts(2 * s.window_bytes, 2 * s.window_count)
         self.part = LocalQueue(name, terms, memory)
-        self.arrives, self.leaves = RateMeter(), RateMeter()
-        self.pace = RateMeter(PACE)  # as `leaves`, with a shorter time constant
-        self.finished = 0  # messages settled by consumers here
-        self.moved_in = self.moved_out = 0  # messages moved from and to other nodes
+        self.traffic = QueueTraffic()
         self._desk = desk
         self.rows = rows
         self._tell = changed  # schedules the queue for the end of the event
@@ -68,7 +62,6 @@ class QueueSink:
         self.reading = PartReading(desk, rows, name, self.part, self._loaded, self.schedule)
         self.is_removed = False
         self.drops_oldest = False  # instead of rejecting messages when full
-        self.dropped = 0  # messages dropped since the start
         self.queries: tuple[Query, ...] = ()  # of a durable subscription
         self.fresh: list[QueuedEnvelope] = []  # new, not yet distributed or delivered
         self.is_behind = False  # undistributed messages may be on disk only
@@ -78,31 +71,31 @@ class QueueSink:
         self._tell(self)
 
     def declared(self, terms: QueueTerms) -> None:
-        self.part.terms = terms
+        self.part.declare(terms)
         self.schedule()
 
     @property
     def oldest(self) -> float | None:
         """The age of the oldest ready message in seconds, or `None` if none is ready."""
-        first = self.part.oldest
-        return max(0.0, (self._desk.believed - first) / 1e9) if first else None
+        first = self.part.order.oldest
+        return max(0.0, (self._desk.clock.believed - first) / 1e9) if first else None
 
     def waiting(self) -> Waiting:
-        part, now = self.part, self._desk.now
+        part, now = self.part, self._desk.clock.now
         return Waiting(
             PUTS + self.name,
-            part.messages,
-            part.bytes,
+            part.backlog.messages,
+            part.backlog.bytes,
             self.oldest,
             len(part.takers),
-            self.arrives.value(now),
-            self.leaves.value(now),
-            part.died,
-            part.redelivered,
+            self.traffic.arrives.value(now),
+            self.traffic.leaves.value(now),
+            part.failures.died,
+            part.failures.redelivered,
             part.ready,
             max(0, sum(taker.room for taker in part.takers.values()) - part.ready),
-            self.moved_in,
-            self.moved_out,
+            self.traffic.moved_in,
+            self.traffic.moved_out,
         )
 
     # --- the sink of the log ----------------------------------------------------------------------------
@@ -113,7 +106,7 @@ class QueueSink:
     @property
     def is_full(self) -> bool:
         """Whether the queue is full, counting the messages that are being written to disk."""
-        return self.part.is_full_with(self._coming, self._coming_bytes)
+        return self.part.backlog.is_full_with(self._coming, self._coming_bytes)
 
     @property
     def refuses(self) -> bool:
@@ -121,36 +114,10 @@ class QueueSink:
         return not self.drops_oldest and self.is_full
 
     @property
-    def _may_wait(self) -> bool:
+    def may_wait(self) -> bool:
         """Whether producers may wait for room: the terms allow it, and a consumer is connected."""
         is_patient = self.part.terms.when_full == "block" and not self.is_removed
         return is_patient and any(taker.away == inf for taker in self.part.takers.values())
-
-    def holds_back(self, envelope: Envelope) -> tuple[bool, list[Envelope]]:
-        """Hold back a message if necessary; return whether it is held, and the messages to publish before it.
-
-        A message is held if the queue is full and producers may wait, or if others are held already. If its
-        stream exceeds the limits, the message is not held, and all held messages of the stream are returned.
-        """
-        if not self._held and not (self.is_full and self._may_wait):
-            return False, []
-        if self._held.add(envelope):
-            return True, []
-        return False, self._held.take_stream(envelope.stream)
-
-    def take_released(self) -> Envelope | None:
-        """Remove and return the oldest held message, or `None` if none is held or may be published yet."""
-        if self._held and (not self.is_full or not self._may_wait):
-            return self._held.pop()
-        return None
-
-    def drop_held(self, stream: bytes) -> bool:
-        """Drop the held messages of a disconnected producer, and return whether any others remain.
-
-        The dropped messages are not answered, so the producer resends them when it returns.
-        """
-        self._held.take_stream(stream)
-        return bool(self._held)
 
     def expect(self, parcel: StoredEnvelope, sign: int) -> None:
         self._coming += sign * parcel.envelope.count
@@ -165,7 +132,7 @@ class QueueSink:
         return self._coming
 
     def offer(self, portion: EnvelopeSlice, now: float) -> None:
-        self.arrives.add(portion.parcel.envelope.count, now)
+        self.traffic.arrives.add(portion.parcel.envelope.count, now)
         lot = self.add_waiting(portion.parcel, now)
         if lot is None:
             self.is_behind = True
@@ -182,8 +149,9 @@ class QueueSink:
         returned.
         """
         row, part = self.rows.take_state(self.name, parcel.position), self.part
-        is_plain = parcel.position and not row and not part.is_recovering and not self.is_removed
-        if is_plain and part.page_plain(parcel):
+        is_recovering = part.consumers.is_recovering
+        is_plain = parcel.position and not row and not is_recovering and not self.is_removed
+        if is_plain and part.backlog.page_plain(parcel):
             self.schedule()
             return None
         lot = QueuedEnvelope(parcel)
@@ -195,16 +163,16 @@ class QueueSink:
             self.rows.write(self.name, lot)
             return lot
         is_old = False
-        if part.is_recovering and parcel.position:
+        if is_recovering and parcel.position:
             is_marked, was_given = self.giving.is_marked(lot), lot.given is not None
             is_old = is_marked or was_given
             if is_marked:
                 lot.given = None  # all of it may have been delivered
         self.schedule()
-        if parcel.position and not is_old and part.may_page(lot):
-            part.page(lot)
+        if parcel.position and not is_old and part.backlog.may_page(lot):
+            part.backlog.page(lot)
             return None
-        part.add(lot, now, self._desk.believed, is_old)
+        part.add(lot, now, self._desk.clock.believed, is_old)
         return lot
 
     def arrive(self, lot: QueuedEnvelope) -> None:
@@ -213,17 +181,17 @@ class QueueSink:
         If the queue was removed meanwhile, the envelope is deleted instead.
         """
         part, desk = self.part, self._desk
-        if part.watch is not None:
-            part.watch.comes(lot)
-        lot.came = desk.now
-        self.arrives.add(lot.left, desk.now)
+        if part.backlog.watch is not None:
+            part.backlog.watch.comes(lot)
+        lot.came = desk.clock.now
+        self.traffic.arrives.add(lot.left, desk.clock.now)
         if self.is_removed:
             lot.mark_done(lot.open())
             self.rows.write(self.name, lot)
-        elif part.may_page_moved(lot):
-            part.page(lot)
+        elif part.backlog.may_page_moved(lot):
+            part.backlog.page(lot)
         else:
-            part.add(lot, desk.now, desk.believed)
+            part.add(lot, desk.clock.now, desk.clock.believed)
         self.schedule()
 
     def store_redelivered(self, envelope: Envelope, then: Committed) -> None:
@@ -251,19 +219,19 @@ class QueueSink:
         The refusal is already on disk.
         """
         if self.is_removed:
-            self.part.gave_up(lot, runs)
+            self.part.moving.gave_up(lot, runs)
             self.rows.write(self.name, lot)
         else:
-            self.part.came_back(lot, runs)
+            self.part.moving.came_back(lot, runs)
         self.schedule()
 
     def expects(self, priority: int) -> None:
-        """Write a mark in advance for a new message of this priority, if it can be delivered at once.
+        """Write a mark in advance for a new message of this priority, if it can be delivered immediately.
 
         Nothing is written while an earlier mark covers the next half of `AHEAD`.
         """
-        soon, part = self._desk.last_stamp + AHEAD, self.part
-        if not part.takers or part.on_disk.has(priority):
+        soon, part = self._desk.clock.last_stamp + AHEAD, self.part
+        if not part.takers or part.order.on_disk.has(priority):
             return
         if not self.rows.is_coming(self.name, priority, soon - AHEAD // 2):
             self.rows.mark(self.name, {priority: soon}, lambda error: None)
@@ -276,9 +244,9 @@ class QueueSink:
     # --- consumers --------------------------------------------------------------------------------------
 
     def open(self, taker: QueueConsumer, held: HeldNumbers) -> Runs:
-        """Register a consumer; see `LocalQueue.open`."""
+        """Register a consumer; see `QueueConsumers.open`."""
         self.giving.withdraw(taker.key)
-        void = joined(self.part.open(taker, held))
+        void = joined(self.part.consumers.open(taker, held))
         if taker.holding.given:
             self.giving.lease(taker, (1, taker.holding.given), taker.lease)
         self.schedule()
@@ -291,15 +259,13 @@ class QueueSink:
         self.schedule()
 
     def close(self, taker: QueueConsumer, begun: float) -> None:
-        """Remove a consumer; see `LocalQueue.close`."""
+        """Remove a consumer; see `QueueConsumers.close`."""
         self.giving.withdraw(taker.key)
-        self.part.close(taker, begun)
+        self.part.consumers.close(taker, begun)
         self.schedule()
 
     def settled(self, n: int) -> None:
-        self.leaves.add(n, self._desk.now)
-        self.pace.add(n, self._desk.now)
-        self.finished += n
+        self.traffic.settled(n, self._desk.clock.now)
         self.schedule()
 
     # --- disk reads -------------------------------------------------------------------------------------
@@ -308,4 +274,4 @@ class QueueSink:
         """Add envelopes read from disk to the undistributed ones, if some may have been on disk only."""
         if self.is_behind:
             self.fresh += [lot for lot in lots if lot.ready]
-            self.is_behind = bool(self.part.on_disk)
+            self.is_behind = bool(self.part.order.on_disk)

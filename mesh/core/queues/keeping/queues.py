@@ -13,6 +13,7 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.context.seams import PutEnvelope
 from mesh.core.queues.keeping.dead_lettering import DeadLettering
 from mesh.core.queues.keeping.overflow import Overflow
+from mesh.core.queues.keeping.queue_puts import QueuePuts
 from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.rows import RowsOf
 from mesh.core.subscribers.facts import SessionAway
@@ -22,7 +23,6 @@ from mesh.printable import count as counted
 from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.part.queue_observer import QueueObserver
-from mesh.queues.part.searching import put_back
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import OWN, Memory
 from mesh.routing.sink import AddressResolver, Targets
@@ -88,13 +88,12 @@ class Queues(Component):
         self._overflow = Overflow(desk, self.__iter__)
         self._around = around
         self._others = others
-        self._publish = publish
         self._memory = memory
         self.watch: Callable[[QueueSink], QueueObserver] | None = None  # makes the observer of each part
         self.is_leaving = False  # all messages move away if possible; see Draining
         self._all: dict[str, QueueSink] = {}
+        self._puts = QueuePuts(desk.settings, self._all, publish)
         self._gone: dict[QueueSink, None] = {}  # removed, possibly still on disk
-        self._holding: dict[QueueSink, None] = {}  # queues that may have held-back messages
         self._timed: dict[QueueSink, None] = {}  # queues with a timer
         self._due: dict[QueueSink, None] = {}
         # Queues with messages or recent events. The other queues cost nothing.
@@ -107,25 +106,25 @@ class Queues(Component):
         return (QUEUES,)
 
     def fact_handlers(self) -> Sequence[Hearing]:
-        return (on_fact(SessionAway, lambda fact: self._put_gone(fact.session.stream)),)
+        return (on_fact(SessionAway, lambda fact: self._puts.drop(fact.session.stream)),)
 
     def address_resolvers(self) -> Mapping[str, AddressResolver]:
         return {QUEUE: self}
 
     def puts(self) -> Mapping[str, PutEnvelope]:
-        return {PUTS: self._put}
+        return {PUTS: self._puts.put}
 
     def figures(self) -> dict[str, int | float]:
         parts = [queue.part for queue in self._awake]
         every = [queue.part for queue in self._all.values()]
         return {
             "queues": len(every),
-            "queue_messages": sum(part.messages for part in parts),
-            "queue_bytes": sum(part.bytes for part in parts),
+            "queue_messages": sum(part.backlog.messages for part in parts),
+            "queue_bytes": sum(part.backlog.bytes for part in parts),
             "queue_out": sum(part.away for part in parts),
             "queue_consumers": sum(len(part.takers) for part in parts),
-            "queue_acked": sum([part.acked for part in every]),
-            "queue_redelivered": sum([part.redelivered for part in every]),
+            "queue_acked": sum([part.deliveries.acked for part in every]),
+            "queue_redelivered": sum([part.failures.redelivered for part in every]),
         }
 
     def holds(self) -> int:
@@ -133,8 +132,8 @@ class Queues(Component):
 
     def waiting(self, names: Collection[str]) -> Iterator[Waiting]:
         """Yield the state of the longest active queues, and of existing queues among `names`."""
-        busy = [queue for queue in self._awake if queue.part.messages or queue.part.takers]
-        longest = nlargest(LONGEST, busy, key=lambda queue: (queue.part.messages, len(queue.part.takers)))
+        busy = [queue for queue in self._awake if queue.part.backlog.messages or queue.part.takers]
+        longest = nlargest(LONGEST, busy, key=_length)
         before = [self._all.get(name.removeprefix(PUTS)) for name in names if name.startswith(PUTS)]
         # To report a queue costs more than to choose it, and there may be thousands.
         for queue in dict.fromkeys([*longest, *(queue for queue in before if queue is not None)]):
@@ -157,9 +156,9 @@ class Queues(Component):
 
     def _restore(self, position: int, envelope: Envelope) -> None:
         queue = self._all.get(envelope.to.removeprefix(PUTS)) or self.taker(envelope.to)
-        self._desk.stamped(envelope.sent)  # new messages get later timestamps
+        self._desk.clock.stamped(envelope.sent)  # new messages get later timestamps
         queue.rows.restored()
-        queue.add_waiting(queue.rows.parcel(envelope, position, self._desk.me.uuid), self._desk.now)
+        queue.add_waiting(queue.rows.parcel(envelope, position, self._desk.me.uuid), self._desk.clock.now)
 
     def on_restored(self) -> None:
         """Remove the queues that are known to be removed, and the rows without a queue.
@@ -168,7 +167,7 @@ class Queues(Component):
         """
         for queue in self:
             if self._desk.settings.accept_rollback:
-                queue.rows.forgets(queue.name, self._desk.last_stamp)
+                queue.rows.forgets(queue.name, self._desk.clock.last_stamp)
             if self._around.was_removed(queue.name):  # some messages are still on disk
                 self._remove(queue)
         for rows in self._rows:
@@ -214,19 +213,19 @@ class Queues(Component):
         rows = self._rows.rows_of(name)
         queue = QueueSink(self._desk, rows, self._memory, name, terms, self._around.push, self.schedule_queue)
         if self.watch is not None:
-            queue.part.watch = self.watch(queue)
+            queue.part.backlog.watch = self.watch(queue)
         self._all[name] = queue
         expected = rows.consumers.get(name)
         if expected:
             credits = {key: credit for key, (_, credit) in expected.items()}
-            queue.part.recover(self._desk.now + RECOVER, credits)
+            queue.part.consumers.recover(self._desk.clock.now + RECOVER, credits)
             self._timed[queue] = None
-            self._desk.wake(self._desk.now + RECOVER)
+            self._desk.clock.wake(self._desk.clock.now + RECOVER)
         return queue
 
     def _remove(self, queue: QueueSink) -> None:
         del self._all[queue.name]
-        if lost := queue.part.messages:
+        if lost := queue.part.backlog.messages:
             what = f"{queue.name!r}: discarded {counted(lost, 'message')}, because the queue was deleted"
             self._desk.event("queue", what, level="warning")
         self._timed.pop(queue, None)
@@ -245,10 +244,8 @@ class Queues(Component):
         name = queue_of(envelope.to)
         queue = self.get(name)
         if queue.is_full:
-            part = queue.part
-            text = (
-                f"The queue {name!r} is full: {counted(part.messages, 'message')} with {part.bytes:,} bytes."
-            )
+            has = queue.part.backlog
+            text = f"The queue {name!r} is full: {counted(has.messages, 'message')} with {has.bytes:,} bytes."
             raise QueueFull(text, hint="Start a consumer, or declare the queue with higher limits.")
         if self.has_no_room(queue, envelope):
             raise no_room(envelope, name, self._desk.me.name)
@@ -264,25 +261,6 @@ class Queues(Component):
             return self._overflow.is_tight and queue.rows.is_own
         return self._memory.is_overfull(len(envelope.body) + OWN)
 
-    def _put(self, envelope: Envelope) -> None:
-        """Accept a client's message, or hold it back if its queue is full and may block.
-
-        Otherwise, held messages of the same stream may be published first.
-        """
-        queue = self._all.get(envelope.to.removeprefix(PUTS))
-        waits, others = queue.holds_back(envelope) if queue is not None else (False, ())
-        if queue is not None and waits:
-            self._holding[queue] = None
-        for each in others:
-            self._publish(each)
-        if not waits:
-            self._publish(envelope)
-
-    def _put_gone(self, stream: bytes) -> None:
-        for queue in list(self._holding):
-            if not queue.drop_held(stream):
-                del self._holding[queue]
-
     def taker(self, name: str) -> QueueSink:
         """Return the queue of a restored message, created if its definition is missing."""
         queue = taken_of(name)
@@ -293,16 +271,16 @@ class Queues(Component):
     def schedule_queue(self, queue: QueueSink) -> None:
         """Schedule a queue for delivery, dead-lettering and writing at the end of the event."""
         self._due[queue] = self._awake[queue] = None
-        self._desk.ending[self._see_to_all] = None
+        self._desk.out.ending[self._see_to_all] = None
 
     def _see_to_all(self) -> None:
         self._overflow.is_tight = self._overflow.look()
         while self._due:
             queue, _ = self._due.popitem()
-            if queue.part.is_recovered:
+            part = queue.part
+            if part.consumers.is_recovered:
                 self._tick_part(queue)
-            while (envelope := queue.take_released()) is not None:
-                self._publish(envelope)
+            self._puts.release(queue)
             if queue.fresh or queue.is_behind:
                 if self._others:
                     self._around.distribute_new(queue)
@@ -312,38 +290,39 @@ class Queues(Component):
             if queue.drops_oldest:
                 self._overflow.enforce_bound(queue)  # after delivery
             queue.reading.load()
-            self._dying.bury(queue)
+            if part.failures.dead:
+                self._dying.bury(queue)
             self.write(queue)
-            if queue.part.redeemed:
+            if part.backlog.pledges.redeemed:
                 self._around.redeemed(queue)
-            put_back(queue.part)
+            part.search.evict_unwanted()
             if self._others:
                 self._around.seen_to(queue)
-            if queue.part.due < inf:
+            if (due := part.due) < inf:
                 self._timed[queue] = None
-                self._desk.wake(queue.part.due)
+                self._desk.clock.wake(due)
 
     def _tick_part(self, queue: QueueSink) -> None:
         part = queue.part
-        was_recovering = part.is_recovering
-        part.tick(self._desk.now, self._desk.believed)
-        if was_recovering and not part.is_recovering:  # other consumers are not expected any more
+        was_recovering = part.consumers.is_recovering
+        part.tick(self._desk.clock.now, self._desk.clock.believed)
+        if was_recovering and not part.consumers.is_recovering:  # other consumers are not expected any more
             self.write(queue)  # store which messages they may have
             for key in queue.rows.consumers.get(queue.name, {}).keys() - part.takers.keys():
                 queue.rows.takes_no_more(queue.name, key)
 
     def write(self, queue: QueueSink) -> None:
         """Write the changed states of messages to disk with the next commit."""
-        changed, queue.part.changed = queue.part.changed, {}
-        for lot in changed:
+        backlog = queue.part.backlog
+        for lot in backlog.take_changed() if backlog.changed else ():
             queue.rows.write(queue.name, lot)
 
     def tick(self) -> None:
-        for queue in [queue for queue in self._timed if queue.part.due <= self._desk.now]:
+        for queue in [queue for queue in self._timed if queue.part.due <= self._desk.clock.now]:
             del self._timed[queue]
             self._tick(queue)
         for queue in self._timed:
-            self._desk.wake(queue.part.due)
+            self._desk.clock.wake(queue.part.due)
 
     def on_second(self) -> None:
         self._dying.try_again()
@@ -353,7 +332,7 @@ class Queues(Component):
                 self._tick(queue)
             is_leaving = queue.reading.unpage()
             queue.reading.load_void()
-            if not (queue.part.messages or queue.part.takers or is_leaving or queue in self._due):
+            if not (queue.part.backlog.messages or queue.part.takers or is_leaving or queue in self._due):
                 del self._awake[queue]
         for queue in [queue for queue in self._gone if not queue.reading.unpage()]:
             del self._gone[queue]
@@ -361,6 +340,10 @@ class Queues(Component):
     def _tick(self, queue: QueueSink) -> None:
         self._tick_part(queue)
         self.schedule_queue(queue)
+
+
+def _length(queue: QueueSink) -> tuple[int, int]:
+    return queue.part.backlog.messages, len(queue.part.takers)
 
 
 def no_room(envelope: Envelope, queue: str, node: str) -> QueueFull | StoreFull:

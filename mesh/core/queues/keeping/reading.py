@@ -11,7 +11,6 @@ from mesh.errors import MeshError
 from mesh.queues.lots.disk_index import Wish
 from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.part.local_queue import LocalQueue
-from mesh.queues.part.searching import searched, to_search
 from mesh.wire.envelope import Envelope
 
 PURGED = 100_000  # envelopes deleted per call
@@ -45,11 +44,11 @@ class PartReading:
         part, desk = self._part, self._desk
         if not part.takers:
             return
-        self._read(part.to_load())
-        search = to_search(part, desk.now) if part.seeks else None
+        self._read(part.order.to_load())
+        search = part.search.next_read(desk.clock.now) if part.search.seeks else None
         if search is not None:
-            found = partial(searched, part, search)
-            self._fetch(search.positions, lambda lots: found(lots, desk.now, desk.believed))
+            found = partial(part.search.finish_read, search)
+            self._fetch(search.positions, lambda lots: found(lots, desk.clock.now, desk.clock.believed))
 
     def load_more(self, then: Callable[[], None]) -> bool:
         """Read the next waiting messages without regard to consumers, and then call `then`.
@@ -57,15 +56,14 @@ class PartReading:
         Returns `False`, and does not call `then`, if no read is due: for example, while another read is in
         progress or enough messages are in memory.
         """
-        for line in self._part.lines.values():
-            line.first()  # drops finished envelopes at the front
-        wish = self._part.to_load()
+        self._part.order.trim()
+        wish = self._part.order.to_load()
         self._read(wish, then)
         return wish is not None
 
     def load_void(self) -> None:
         """Read expired messages in order to dead-letter them."""
-        self._read(self._part.on_disk.void_to_load(self._desk.believed))
+        self._read(self._part.order.on_disk.void_to_load(self._desk.clock.believed))
 
     def _read(self, wish: Wish | None, then: Callable[[], None] = lambda: None) -> None:
         if wish is None:
@@ -74,7 +72,7 @@ class PartReading:
         part, desk = self._part, self._desk
 
         def loaded(lots: list[QueuedEnvelope]) -> None:
-            part.loaded(priority, lots, desk.now, desk.believed)
+            part.backlog.loaded(priority, lots, desk.clock.now, desk.clock.believed)
             self._loaded(lots)
             then()
 
@@ -92,7 +90,7 @@ class PartReading:
 
     def unpage(self) -> bool:
         """Delete at most `PURGED` purged envelopes with the next commit; return whether there were any."""
-        positions = self._part.on_disk.take_purged(PURGED)
-        rows = self._part.on_disk.rows
-        self._rows.drop(self._name, positions, [place for place in positions if rows.pop(place, b"")])
+        on_disk = self._part.order.on_disk
+        positions = on_disk.take_purged(PURGED)
+        self._rows.drop(self._name, positions, [place for place in positions if on_disk.rows.pop(place, b"")])
         return bool(positions)

@@ -217,7 +217,7 @@ class Rows:
     def takes(self, name: str, taker: bytes, session: str, credit: int, then: Committed) -> None:
         """Store a consumer, and call `then` when it is on disk, or with the error.
 
-        If the same row is on disk already, `then` is called at once.
+        If the same row is on disk already, `then` is called immediately.
         """
         now = session, credit
         is_known = self.consumers.get(name, {}).get(taker) == now

@@ -99,7 +99,7 @@ class LastKnown(Component):
         elif self._count >= MOST:
             most = max(self._of, key=lambda each: len(self._of[each]))
             self._drop(most, next(iter(self._of[most])))
-        self._parts.setdefault(row.name, {})[uuid] = part_of(row), self._desk.now
+        self._parts.setdefault(row.name, {})[uuid] = part_of(row), self._desk.clock.now
         self._of.setdefault(uuid, {})[row.name] = None
         self._count += 1
 
@@ -124,7 +124,7 @@ class LastKnown(Component):
         for uuid, (part, at) in self._parts.get(name, {}).items():
             peer = self._peers.get(uuid)
             if peer is not None and self._nodes.is_away(peer):
-                age = max(LEAST, self._desk.now - at)
+                age = max(LEAST, self._desk.clock.now - at)
                 found[peer.node.name] = replace(part, node=peer.node.name, as_of=age)
         return found
 

@@ -15,7 +15,6 @@ from mesh.core.queues.looking.queue_part_calls import QueuePartCalls
 from mesh.core.queues.moves.balancing import QueueBalancing
 from mesh.errors import NoQueue
 from mesh.queues.declared.definition import plain
-from mesh.queues.part.searching import in_vain
 from mesh.reasons.near import near
 from mesh.reasons.reason import reason
 from mesh.reasons.what import QUEUE, What
@@ -51,10 +50,10 @@ class Looking(Component):
                 yield reason("NEAR_QUEUE", near=found)
             return
         part, rows = queue.part, list(self._balancing.reasons(queue))
-        if queue.dropped:
-            yield reason("QUEUE_DROPS", n=queue.dropped, bytes=part.bytes)
+        if queue.traffic.dropped:
+            yield reason("QUEUE_DROPS", n=queue.traffic.dropped, bytes=part.backlog.bytes)
         elif queue.is_full:
-            yield reason("QUEUE_FULL", n=messages(part.messages), bytes=part.bytes)
+            yield reason("QUEUE_FULL", n=messages(part.backlog.messages), bytes=part.backlog.bytes)
         for n, text, is_cause in rows:
             yield reason("NOBODY_TAKES" if is_cause else "QUEUE_WAITS", n=messages(n), why=text)
         if not rows:
@@ -163,7 +162,7 @@ class Looking(Component):
         The pieces have at most `ENVELOPE_BYTES` in total, but there is at least one if a message is ready.
         """
         size = 0
-        for lot in queue.part.next():
+        for lot in queue.part.order.next():
             runs = lot.first(n)
             indices = lot.indices(runs)
             piece = lot.envelope if indices is None else lot.envelope.cut(indices)
@@ -199,24 +198,24 @@ class Looking(Component):
 
 
 def row_of(queue: QueueSink, desk: NodeContext) -> QueueRow:
-    part, now = queue.part, desk.now
-    vain, looks_on = in_vain(part)
+    part, now = queue.part, desk.clock.now
+    vain, looks_on = part.search.in_vain()
     return QueueRow(
         name=queue.name,
         terms=plain(part.terms),
         queries=[(query.kind, query.text, query.domain) for query in queue.queries],
         ready=part.ready,
         out=part.away,
-        delayed=part.later.messages,
-        going=part.going,
-        bytes=part.bytes,
+        delayed=part.backlog.later.messages,
+        going=part.moving.messages,
+        bytes=part.backlog.bytes,
         consumers=len(part.takers),
         oldest=queue.oldest or 0.0,
-        arrives=queue.arrives.value(now),
-        leaves=queue.leaves.value(now),
-        dead=part.died,
-        acked=part.acked,
-        redelivered=part.redelivered,
+        arrives=queue.traffic.arrives.value(now),
+        leaves=queue.traffic.leaves.value(now),
+        dead=part.failures.died,
+        acked=part.deliveries.acked,
+        redelivered=part.failures.redelivered,
         in_vain=vain,
         looks_on=looks_on,
         node=desk.me.name,

@@ -12,7 +12,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from math import inf
 from typing import Protocol
@@ -25,26 +26,21 @@ from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
-from mesh.core.queues.moves.places import Places, room_here, taken_here
-from mesh.core.queues.moves.spread import QueueSpread, by_group, in_line
+from mesh.core.queues.moves.places import Places, taken_here
+from mesh.core.queues.moves.redistribution import EVERY, Redistribution, takers_of
+from mesh.core.queues.moves.spread import TOGETHER, QueueSpread, by_group, in_line
 from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.queues.transfers.moving import PieceMoved
 from mesh.core.routes.nodes import Nodes
 from mesh.names import QUEUE
 from mesh.queues.looking.reasons import WaitReason, reasons
-from mesh.queues.lots.counts import count
 from mesh.queues.lots.queued_envelope import QueuedEnvelope
-from mesh.queues.moves.dealing import DealtPiece, ReadyScan
+from mesh.queues.moves.dealing import DealtPiece
 from mesh.queues.moves.distribution import NodeUuid
-from mesh.queues.moves.policies import Policies
-from mesh.queues.moves.queue_report import Matching, QueueReport, matching
-from mesh.queues.moves.redistribution import Mine
 
-EVERY = 0.25  # s between two scans while other nodes want messages
 SOON = 0.02  # s until a scan after a change
 TURN = 4  # scans per turn; the others run SOON after
 WAITING = 10_000  # envelopes of a queue that wait for transfers
-TOGETHER = 1_000  # envelopes offered to a transfer at once
 IDLE = 20.0  # s until unused state is dropped
 NONE = Counter[str]()
 
@@ -79,7 +75,7 @@ class QueueBalancing(Component):
         self._moving = moving
         moving.on_move(self._on_moved)
         self._spreads: dict[QueueSink, QueueSpread] = {}
-        self._policies = Policies(lambda text: desk.event(QUEUE, text, level="warning"))
+        self._redistribution = Redistribution(desk, self._places)
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -110,7 +106,7 @@ class QueueBalancing(Component):
         if spread is None:
             spread = self._spreads[queue] = QueueSpread(self._desk.me.uuid)
             self._presence.when_known((QUEUE, queue.name), lambda: self._known(queue, spread))
-        spread.used = self._desk.now
+        spread.used = self._desk.clock.now
         return spread
 
     def _known(self, queue: QueueSink, spread: QueueSpread) -> None:
@@ -128,12 +124,12 @@ class QueueBalancing(Component):
 
         `is_new` means that older messages may wait before them.
         """
-        closed = spread.refusals.closed_nodes(self._desk.now)
-        takers = {n: each for n, each in _takers(self._places.others(queue)).items() if n not in closed}
+        closed = spread.refusals.closed_nodes(self._desk.clock.now)
+        takers = {n: each for n, each in takers_of(self._places.others(queue)).items() if n not in closed}
         if here := taken_here(queue):
             takers[self._desk.me.uuid] = here
         homes, mode = self._places.homes(queue, closed), queue.part.terms.distribution
-        is_guest, groups = self._places.is_guest(queue), queue.part.groups
+        is_guest, groups = self._places.is_guest(queue), queue.part.backlog.groups
         # Without this condition, older messages may never move, and new ones would wait behind them for ever.
         is_followed = is_guest or (mode != "strict" and queue.part.terms.redistribution is not None)
         new = by_group(lots) if is_new and is_followed and groups else NONE
@@ -145,48 +141,32 @@ class QueueBalancing(Component):
                 shares = in_line(spread, groups, lot, shares, new)
             for node, runs in shares.items():
                 spread.line(node).append((lot, runs))
-        self._send(queue, spread)
+        spread.send(partial(self._moving.begin, queue))
 
     def _ways_out(self, queue: QueueSink) -> Collection[NodeUuid]:
         """Return the nodes to which messages move while this node drains; empty if they stay."""
         if not self._places.concerns(queue):
             return ()
         spread = self._spreads.get(queue)
-        closed = spread.refusals.closed_nodes(self._desk.now) if spread is not None else ()
+        closed = spread.refusals.closed_nodes(self._desk.clock.now) if spread is not None else ()
         return self._places.homes(queue, closed) or ()
 
     def stays(self, queue: QueueSink) -> bool:
         """Return whether messages stay for consumers here although this node drains."""
         return not self._ways_out(queue)
 
-    def _send(self, queue: QueueSink, spread: QueueSpread) -> None:
-        for node in [node for node in spread.waiting if node not in spread.full]:
-            pieces = spread.waiting[node]
-            while pieces:
-                some = [each for each in map(_still, islice(pieces, TOGETHER)) if each[1]]
-                gone = self._moving.begin(queue, node, some) if some else 0
-                if gone < sum(count(runs) for _, runs in some):
-                    spread.full.add(node)
-                    break
-                for _ in range(min(TOGETHER, len(pieces))):
-                    pieces.popleft()
-            while pieces and not _still(pieces[0])[1]:
-                pieces.popleft()
-            if not pieces:
-                del spread.waiting[node]
-
     # --- redistribution of waiting messages ---------------------------------------------------------------
 
     def schedule_scan(self, queue: QueueSink) -> None:
         """Schedule a scan if ready messages of the queue may have to move."""
-        now = self._desk.now
+        now = self._desk.clock.now
         if not queue.part.ready:
             if queue in self._spreads:
                 spread = self._spreads[queue]
                 spread.since = spread.due = inf
-                spread.nothing_ready(queue.finished)
+                spread.nothing_ready(queue.traffic.finished)
             elif queue.part.takers and self._places.concerns(queue) and not self._places.stays(queue):
-                self._spread(queue)  # the next messages are distributed at once
+                self._spread(queue)  # the next messages are distributed immediately
             return
         if not self._places.concerns(queue):
             return
@@ -211,11 +191,11 @@ class QueueBalancing(Component):
             return
         if delay is not None and spread.looked < spread.since + delay:
             at = min(at, spread.since + delay)
-        spread.due = min(spread.due, max(at, self._desk.now))
-        if spread.due <= self._desk.now:
-            self._desk.ending[self._look_at_due] = None
+        spread.due = min(spread.due, max(at, self._desk.clock.now))
+        if spread.due <= self._desk.clock.now:
+            self._desk.out.ending[self._look_at_due] = None
         else:
-            self._desk.wake(spread.due)
+            self._desk.clock.wake(spread.due)
 
     def _served(self, fact: ServersChanged) -> None:
         """Handle a change of the consumers, or of their demand, at another node."""
@@ -245,89 +225,47 @@ class QueueBalancing(Component):
         if spread is None:
             return
         if refused:
-            spread.refusals.close_node(node, self._desk.now)
+            spread.refusals.close_node(node, self._desk.clock.now)
             spread.give_up(node)
         elif taken:
             spread.refusals.open_node(node)
         spread.full.discard(node)
-        self._send(queue, spread)
+        spread.send(partial(self._moving.begin, queue))
         if queue.part.ready:
             self._is_due(queue, spread, spread.looked + SOON)
 
     def _look_at_due(self) -> None:
-        now = self._desk.now
+        now = self._desk.clock.now
         due = [queue for queue, spread in self._spreads.items() if spread.due <= now]
         for queue in due[:TURN]:
             spread = self._spreads[queue] = self._spreads.pop(queue)  # behind the queues that are due
             self._scan(queue, spread)
         if len(due) > TURN:
-            self._desk.wake(now + SOON)
+            self._desk.clock.wake(now + SOON)
 
     def _scan(self, queue: QueueSink, spread: QueueSpread) -> None:
-        spread.looked, spread.due = self._desk.now, inf
+        spread.looked, spread.due = self._desk.clock.now, inf
         if not queue.part.ready:
             return
         is_guest = self._places.is_guest(queue)
         if queue.is_behind or is_guest:
             queue.reading.load_more(_nothing)
         if not spread.waiting and is_guest:
-            self._distribute(queue, spread, [*islice(queue.part.next(), TOGETHER)])
+            self._distribute(queue, spread, [*islice(queue.part.order.next(), TOGETHER)])
         if not self._queues.is_leaving:
             self._redistribute(queue, spread)
         self.schedule_scan(queue)
 
     def _redistribute(self, queue: QueueSink, spread: QueueSpread) -> None:
-        others, now = self._places.meant(queue), self._desk.now
-        busy = self._busy(queue, spread, others)
-        wants = {n: each.wants for n, each in others.items() if n not in busy and not each.is_leaving}
-        most = sum(wants.values())
-        if not most:
-            return
-        part = queue.part
-        look = ReadyScan(part, taken_here(queue), spread.place, most)
-        if look.stranded:
-            spread.since = min(spread.since, now)
-        elif look.is_whole:
-            spread.since = inf
-        mine = Mine(
-            part.ready,
-            queue.pace.value(now),
-            look.stranded,
-            spread.since,
-            room_here(queue),
-            spread.ready_since,
-            queue.finished - spread.finished,
-        )
-        wanted = self._policies.moves(part.terms, mine, others, busy, now)
-        dealt = look.deal(wanted, _takers(others), now, wants)
-        for node, pieces in dealt.items():
-            if part.watch is not None:
-                part.watch.redistributes(pieces)
+        busy = self._moving.busy(queue.name)
+        for node, pieces in self._redistribution.next_moves(queue, spread, busy):
+            if (watch := queue.part.backlog.watch) is not None:
+                watch.redistributes(pieces)
             self._moving.begin(queue, node, pieces)
-            if others[node].is_volatile:
-                spread.sent[node] = now
-        if wanted:
-            spread.place = {} if dealt else look.place()
-            queue.reading.load_more(_nothing)
-
-    def _busy(
-        self, queue: QueueSink, spread: QueueSpread, others: Mapping[NodeUuid, QueueReport]
-    ) -> Collection[NodeUuid]:
-        """Return the nodes to which no further messages are redistributed now.
-
-        A node with a volatile queue confirms a move only when its messages are settled. Its reports count
-        them earlier, so a move makes such a node busy for `EVERY` only.
-        """
-        now = self._desk.now
-        spread.sent = {node: at for node, at in spread.sent.items() if now - at < EVERY}
-        waits = {
-            node for node in self._moving.busy(queue.name) if node in others and not others[node].is_volatile
-        }
-        return {*waits, *spread.sent, *spread.waiting, *spread.refusals.closed_nodes(now)}
 
     def reasons(self, queue: QueueSink) -> Iterator[WaitReason]:
         """Yield the reasons why messages in the queue are not settled."""
-        now, spread = self._desk.now, self._spreads.get(queue)
+        now, spread = self._desk.clock.now, self._spreads.get(queue)
         name_of = self._name_of
         others = {
             name_of(n): stock for n, stock in self._places.others(queue).items() if not stock.is_leaving
@@ -343,14 +281,14 @@ class QueueBalancing(Component):
         self._look_at_due()
         for spread in self._spreads.values():
             if spread.due < inf:
-                self._desk.wake(spread.due)
+                self._desk.clock.wake(spread.due)
 
     def on_second(self) -> None:
         """Drop the state of unused queues, and keep watching the others."""
         for queue, spread in list(self._spreads.items()):
             if queue.part.ready or spread.count or (queue.part.takers and not self._places.stays(queue)):
                 self._places.others(queue)
-            elif spread.used < self._desk.now - IDLE:
+            elif spread.used < self._desk.clock.now - IDLE:
                 del self._spreads[queue]
 
     def on_queue_removed(self, queue: QueueSink) -> None:
@@ -359,13 +297,3 @@ class QueueBalancing(Component):
 
 def _nothing() -> None:
     pass
-
-
-def _takers(stocks: Mapping[NodeUuid, QueueReport]) -> dict[NodeUuid, Matching]:
-    return {node: matching(stock) for node, stock in stocks.items()}
-
-
-def _still(piece: DealtPiece) -> DealtPiece:
-    """Return a piece without the messages that are no longer ready here."""
-    lot, runs = piece
-    return lot, lot.ready.common_all(runs)

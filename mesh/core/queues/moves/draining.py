@@ -34,7 +34,7 @@ SHOWN = 20  # queues
 
 
 class Draining(Component):
-    """Component that drains the queues of this node on request, also over restarts."""
+    """Component that drains the queues of this node on request, even across restarts."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Draining(Component):
     def on_restored(self) -> None:
         if not self._queues.is_leaving:
             return
-        left = sum(queue.part.messages for queue in self._shared())
+        left = sum(queue.part.backlog.messages for queue in self._shared())
         if left:
             self._report_event(f"drain continues: {counted(left, 'message')} left")
         else:
@@ -93,7 +93,7 @@ class Draining(Component):
 
     def _check(self) -> None:
         """Check that another node can be asked, if there are messages to move. Raises: LocalError."""
-        if any(queue.part.messages for queue in self._shared()) and not self._nodes.askable():
+        if any(queue.part.backlog.messages for queue in self._shared()) and not self._nodes.askable():
             what = f"{self._desk.me.name} knows no other node that can accept its queue messages."
             raise LocalError(what, hint="See `mesh ls`.", code="NO_OTHER_NODE")
 
@@ -117,20 +117,20 @@ class Draining(Component):
         return (queue for queue in self._queues if queue.part.terms.scope == "mesh")
 
     def _how_far(self) -> Drain:
-        busy = [queue for queue in self._queues if queue.part.messages]
+        busy = [queue for queue in self._queues if queue.part.backlog.messages]
         shared = [queue for queue in busy if queue.part.terms.scope == "mesh"]
         own = [queue for queue in busy if queue.part.terms.scope == "node"]
-        longest = nlargest(SHOWN, shared, key=lambda queue: queue.part.messages)
+        longest = nlargest(SHOWN, shared, key=lambda queue: queue.part.backlog.messages)
         return Drain(
             drains=self._queues.is_leaving,
-            left=sum(queue.part.messages for queue in shared),
+            left=sum(queue.part.backlog.messages for queue in shared),
             rows=[
                 QueueReason(queue=queue.name, messages=n, why=why)
                 for queue in longest
                 for n, why, _ in self._balancing.reasons(queue)
             ],
             gone=self._gone,
-            stay=sum(queue.part.messages for queue in own),
+            stay=sum(queue.part.backlog.messages for queue in own),
             own=sorted(queue.name for queue in own)[:NAMES],
         )
 

@@ -81,7 +81,7 @@ class ManualMoves(Component):
         peer = self._target(queue, ask.to)
         if not queue.part.ready:
             raise _nothing_ready(queue, self._desk.me.name)
-        self._jobs[ManualMove(asked, queue, peer, ask.count, self._desk.now, self._later)] = None
+        self._jobs[ManualMove(asked, queue, peer, ask.count, self._desk.clock.now, self._later)] = None
         self._neighbours.review_login(peer)
         self._later()
 
@@ -106,7 +106,7 @@ class ManualMoves(Component):
 
     def _later(self) -> None:
         if self._jobs:
-            self._desk.ending[self._continue_moves] = None
+            self._desk.out.ending[self._continue_moves] = None
 
     def _continue_moves(self) -> None:
         for job in list(self._jobs):
@@ -117,7 +117,7 @@ class ManualMoves(Component):
                 job.asked.fail(error)
 
     def _work(self, job: ManualMove) -> None:
-        now, data = self._desk.now, job.peer.data
+        now, data = self._desk.clock.now, job.peer.data
         if data is not None and data.is_open and not self._moving.can_take(job.peer.node.uuid):
             who = job.peer.node.name
             what = f"{who} runs an earlier release, which accepts no queue messages from other nodes."
@@ -127,10 +127,10 @@ class ManualMoves(Component):
         if is_over or now >= job.begun + WAITS:
             self._answer_move(job)
         else:
-            self._desk.wake(now + LOOKS)
+            self._desk.clock.wake(now + LOOKS)
 
     def _may_begin(self, job: ManualMove) -> bool:
-        is_in_time = self._desk.now < job.begun + BEGINS
+        is_in_time = self._desk.clock.now < job.begun + BEGINS
         return is_in_time and job.left > 0 and not job.refused and not job.queue.is_removed
 
     def _begin(self, job: ManualMove) -> bool:
@@ -139,7 +139,7 @@ class ManualMoves(Component):
         n = self._moving.begin(job.queue, job.peer.node.uuid, next_ones(part, job.left), job.record_outcome)
         job.left -= n
         job.going += n
-        if job.left and not any(part.next()) and part.on_disk:
+        if job.left and not any(part.order.next()) and part.order.on_disk:
             job.queue.reading.load_more(self._later)
             return True
         return False
@@ -169,7 +169,7 @@ class ManualMoves(Component):
         if data is None:
             return bool(job.going or not job.taken)
         ping = settings.pings.get(job.peer.node.name, settings.ping)
-        return job.going > 0 and self._desk.now - data.heard > PINGS * ping
+        return job.going > 0 and self._desk.clock.now - data.heard > PINGS * ping
 
     def _on_peer_lost(self, peer: Peer) -> None:
         """Answer the requests with messages in transit to a disconnected node.
@@ -185,14 +185,15 @@ class ManualMoves(Component):
 
 def _nothing_ready(queue: QueueSink, node: str) -> LocalError:
     part = queue.part
-    where = f"{part.away:,} outstanding, {part.later.messages:,} delayed, {part.going:,} in transit"
+    delayed, moving = part.backlog.later.messages, part.moving.messages
+    where = f"{part.away:,} outstanding, {delayed:,} delayed, {moving:,} in transit"
     what = f"The queue {queue.name!r} has no ready messages at {node}: {where}."
     return LocalError(what, hint="See `mesh queue info`.", code="NOTHING_READY")
 
 
 def next_ones(part: LocalQueue, n: int) -> Iterator[tuple[QueuedEnvelope, Runs]]:
     """Yield at most `n` of the next ready messages in memory."""
-    for lot in part.next():
+    for lot in part.order.next():
         if n <= 0:
             return
         runs = lot.first(n)

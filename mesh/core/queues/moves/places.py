@@ -34,7 +34,7 @@ class Places:
         return terms.distribution == "independent" or taken_here(queue).takes_all
 
     def may_go(self, queue: QueueSink) -> bool:
-        """Return whether messages may move to another node at once."""
+        """Return whether messages may move to another node immediately."""
         is_strict = queue.part.terms.distribution == "strict"
         return is_strict or self.is_guest(queue) or bool(self.others(queue))
 
@@ -75,9 +75,9 @@ class Places:
 
 def taken_here(queue: QueueSink) -> Matching:
     """Return which messages the connected consumers at this node accept."""
-    return matching_here(queue.part.eligible())
+    return matching_here(queue.part.consumers.eligible())
 
 
 def room_here(queue: QueueSink) -> int:
     """Return how many more messages the consumers here without a selector can receive now."""
-    return sum(taker.room for taker in queue.part.eligible() if taker.selector is None)
+    return sum(taker.room for taker in queue.part.consumers.eligible() if taker.selector is None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from math import inf
 
 from mesh.queues.consumers.groups import MessageGroups
@@ -12,6 +13,8 @@ from mesh.queues.lots.queued_envelope import LotKey, QueuedEnvelope
 from mesh.queues.moves.dealing import DealtPiece
 from mesh.queues.moves.distribution import Distributing, NodeUuid
 from mesh.queues.moves.redistribution import RefusingNodes
+
+TOGETHER = 1_000  # envelopes offered to a transfer at once
 
 
 class QueueSpread:
@@ -48,6 +51,32 @@ class QueueSpread:
         """Drop the pieces that wait for a transfer to a node; their messages stay ready here."""
         self.waiting.pop(node, None)
         self.full.discard(node)
+
+    def send(self, begin: Callable[[NodeUuid, list[DealtPiece]], int]) -> None:
+        """Begin transfers of the waiting pieces, as long as the transfer to a node has room.
+
+        `begin(node, pieces)` returns how many messages it has accepted.
+        """
+        for node in [node for node in self.waiting if node not in self.full]:
+            pieces = self.waiting[node]
+            while pieces:
+                some = [each for each in map(_still, islice(pieces, TOGETHER)) if each[1]]
+                gone = begin(node, some) if some else 0
+                if gone < sum(count(runs) for _, runs in some):
+                    self.full.add(node)
+                    break
+                for _ in range(min(TOGETHER, len(pieces))):
+                    pieces.popleft()
+            while pieces and not _still(pieces[0])[1]:
+                pieces.popleft()
+            if not pieces:
+                del self.waiting[node]
+
+
+def _still(piece: DealtPiece) -> DealtPiece:
+    """Return a piece without the messages that are no longer ready here."""
+    lot, runs = piece
+    return lot, lot.ready.common_all(runs)
 
 
 def by_group(lots: Iterable[QueuedEnvelope]) -> Counter[str]:

@@ -1,6 +1,6 @@
 """Reports the state of queues here to the nodes that watch them, and reads the reports of other nodes."""
 
-# Law 1: the first and last consumer, changed selectors, and the end of demand are reported at once. New or
+# Law 1: the first and last consumer, changed selectors, and the end of demand are reported directly. New or
 #   doubled demand is reported after REST at most, other changed figures with the node state.
 # Law 2: a peer's report is validated before it counts. A node without the transfer feature has none.
 # Law 3: a queue without consumers reports nothing, except that the node is leaving. Only requested queues are
@@ -65,36 +65,36 @@ class Stocks(Component):
     def report_change(self, queue: QueueSink) -> None:
         """Report a queue to the nodes that watch it, if its state has changed enough.
 
-        By Law 1 the report is sent at once or later. Nothing is reported while no other node is known.
+        By Law 1 the report is sent immediately or later. Nothing is reported while no other node is known.
         """
         if not self._peers:
             return
         old, at = self._told.get(queue, (None, -inf))
         new = self._stock(queue)
         if is_news(old, new):
-            self._tell_at(queue, at + REST if is_only_wish(old, new) else self._desk.now)
+            self._tell_at(queue, at + REST if is_only_wish(old, new) else self._desk.clock.now)
         elif old is not None and new is not None and is_worth_telling(old, new):
             self._tell_at(queue, at + (REST if is_wanted_more(old, new) else self._desk.settings.state))
 
     def _tell_at(self, queue: QueueSink, at: float) -> None:
         """Report the queue at the time `at`, or at an earlier time that is already scheduled."""
-        if at <= self._desk.now:
+        if at <= self._desk.clock.now:
             self._announce_stock(queue, self._stock(queue))
             return
         self._due[queue] = min(at, self._due.get(queue, inf))
-        self._desk.wake(self._due[queue])
+        self._desk.clock.wake(self._due[queue])
 
     def _stock(self, queue: QueueSink) -> QueueReport | None:
         """Return the state of a queue to report, or `None` if there is nothing to report."""
         part, is_leaving = queue.part, self._queues.is_leaving
-        takers = [taker for taker in part.eligible() if taker.away == inf]
+        takers = [taker for taker in part.consumers.eligible() if taker.away == inf]
         if not (takers or is_leaving) or queue.is_removed or part.terms.scope == "node":
             return None
         return stock_of(
             takers,
             part.ready,
             queue.coming,
-            queue.pace.value(self._desk.now),
+            queue.traffic.pace.value(self._desk.clock.now),
             is_volatile=queue.rows.is_volatile,
             is_leaving=is_leaving,
         )
@@ -109,10 +109,10 @@ class Stocks(Component):
         try:
             self._presence.check(name)
         except LocalError:
-            self._desk.count("queues_untold")
+            self._desk.counters.count("queues_untold")
             return
-        self._told[queue] = stock, self._desk.now
-        self._presence.serve(name, len(queue.part.eligible()) or 1, stock.pack())
+        self._told[queue] = stock, self._desk.clock.now
+        self._presence.serve(name, len(queue.part.consumers.eligible()) or 1, stock.pack())
 
     def on_queue_removed(self, queue: QueueSink) -> None:
         self._announce_stock(queue, None)
@@ -123,14 +123,14 @@ class Stocks(Component):
                 self.report_change(queue)
 
     def tick(self) -> None:
-        for queue in [queue for queue, at in self._due.items() if at <= self._desk.now]:
+        for queue in [queue for queue, at in self._due.items() if at <= self._desk.clock.now]:
             old, new = self._told.get(queue), self._stock(queue)
             if new is None or (old is not None and is_worth_telling(old[0], new)):
                 self._announce_stock(queue, new)
             else:
                 del self._due[queue]
         for at in self._due.values():
-            self._desk.wake(at)
+            self._desk.clock.wake(at)
 
     # --- reports of other nodes ---------------------------------------------------------------------------
 

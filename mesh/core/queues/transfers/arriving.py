@@ -197,7 +197,7 @@ class Arriving(Component):
         `shift` is how many ns the sender's clock is ahead; expiry counts from the corrected timestamp. The
         timestamp is at most AHEAD in the future, in case a clock elsewhere is years ahead.
         """
-        sent = max(1, min(e.sent - shift, self._desk.believed + AHEAD))
+        sent = max(1, min(e.sent - shift, self._desk.clock.believed + AHEAD))
         envelope = e if sent == e.sent else replace(e, sent=sent)
         lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
         lot.moves = max(1, moves)
@@ -247,10 +247,10 @@ class Arriving(Component):
         for one in came:
             lot, number = one.lot, one.number
             self._messages += lot.left
-            queue.moved_in += lot.left
+            queue.traffic.moved_in += lot.left
             is_kept = queue.rows.is_volatile and lot.parcel.position and not one.is_parting
             if is_kept and not queue.is_removed:
-                queue.part.pledged[lot] = uuid, number
+                queue.part.backlog.pledges.add(lot, uuid, number)
             else:
                 source.incoming.written(number)
                 fates[source.asked.pop(number)].taken.append(number)
@@ -258,8 +258,8 @@ class Arriving(Component):
         self._send_outcomes(queue.name, *fates.values())
 
     def _not_stored(self, queue: QueueSink, source: TransferSource, came: list[ArrivedPiece]) -> None:
-        if queue.part.watch is not None:
-            queue.part.watch.has_no_room("where a move comes")
+        if queue.part.backlog.watch is not None:
+            queue.part.backlog.watch.has_no_room("where a move comes")
         queue.rows.not_arrived(one.lot for one in came if one.lot.parcel.position)
         fates = _Together()
         for one in came:
@@ -269,16 +269,13 @@ class Arriving(Component):
 
     def _part(self, queue: QueueSink, uuid: bytes, numbers: Collection[int]) -> None:
         """Answer the unsettled pieces `numbers`, which their source no longer keeps."""
-        pledged, redeemed = queue.part.pledged, queue.part.redeemed
-        for lot in [lot for lot, (node, number) in pledged.items() if node == uuid and number in numbers]:
-            redeemed.append(pledged.pop(lot))
+        queue.part.backlog.pledges.redeem_moves(uuid, numbers)
         self.redeemed(queue)
 
     def redeemed(self, queue: QueueSink) -> None:
         """Answer the settled pieces that their source has kept until now."""
-        done, queue.part.redeemed = queue.part.redeemed, []
         fates = _Together()
-        for uuid, number in done:
+        for uuid, number in queue.part.backlog.pledges.take_redeemed():
             source = self._sources.find(queue.name, uuid)
             if source is not None:
                 source.incoming.written(number)
@@ -292,7 +289,7 @@ class Arriving(Component):
         for it in fates:
             if it.taken or it.refused or it.unsure:
                 said = [_ranges(numbers) for numbers in (it.taken, it.refused, it.unsure)]
-                self._desk.send(it.conn, Transferred(name, *said))
+                self._desk.out.send(it.conn, Transferred(name, *said))
 
     def _refuse(self, messages: list[TransferMessage]) -> None:
         for conn, command, _ in messages:

@@ -70,7 +70,7 @@ class Moving(Component):
 
     def figures(self) -> dict[str, int | float]:
         return {
-            "queue_moving": sum(queue.part.going for queue in self._leaving()),
+            "queue_moving": sum(queue.part.moving.messages for queue in self._leaving()),
             "queue_moved_out": self._taken,
             "queue_moves_refused": self._refused,
         }
@@ -85,7 +85,7 @@ class Moving(Component):
 
     def on_restored(self) -> None:
         for queue in self._queues:
-            for lot in queue.part.leaving:
+            for lot in queue.part.moving.leaving:
                 for runs, target, number in lot.going:
                     self._transfer_to(queue, target).restored(number, LeavingPiece(lot, runs))
 
@@ -126,7 +126,7 @@ class Moving(Component):
             if here:
                 numbers.append(way.begin(LeavingPiece(lot, here, told)))
                 queue.giving.goes_out(lot, here)
-                messages += queue.part.start_transfer(lot, here, target, numbers[-1])
+                messages += queue.part.moving.start_transfer(lot, here, target, numbers[-1])
         if numbers:
             self._queues.write(queue)
             queue.rows.commit_if_any(partial(self._begun, way, numbers))
@@ -156,7 +156,7 @@ class Moving(Component):
             return
         way.unwritten.difference_update(numbers)
         if error is not None:
-            if (watch := way.queue.part.watch) is not None:
+            if (watch := way.queue.part.backlog.watch) is not None:
                 watch.has_no_room("where a move begins")
             self._record_outcomes(way, dict.fromkeys(numbers, TransferOutcome.REFUSED))
         elif (peer := self._peers.get(way.target)) is not None:
@@ -180,7 +180,7 @@ class Moving(Component):
                 envelopes = [envelope for envelope, _ in batch]
                 frames = tuple(map(body_frames, envelopes))
                 command = Transfer(way.queue.name, way.out.low, frames, entries, is_parting)
-                self._desk.send(peer.data, command, envelopes)
+                self._desk.out.send(peer.data, command, envelopes)
 
     def _is_parting(self, way: QueueTransfer, number: int) -> bool:
         """Return whether the target becomes the only holder of a piece, because this node drains.
@@ -189,7 +189,7 @@ class Moving(Component):
         """
         queue = way.queue
         is_alone = self._queues.is_leaving and queue.rows.is_volatile
-        return is_alone and way.out.going[number].lot not in queue.part.pledged
+        return is_alone and way.out.going[number].lot not in queue.part.backlog.pledges.open
 
     def part(self) -> None:
         """Resend the open pieces of volatile queues: a drain decides whether this node still keeps them."""
@@ -213,19 +213,18 @@ class Moving(Component):
 
     def _record_outcomes(self, way: QueueTransfer, fates: Mapping[int, TransferOutcome]) -> None:
         """Record the outcomes of pieces, and finish them when the outcomes are on disk."""
-        part, ended = way.queue.part, list[tuple[int, LeavingPiece, Runs]]()
+        moving, ended = way.queue.part.moving, list[tuple[int, LeavingPiece, Runs]]()
         for number, fate in fates.items():
             piece = way.take_answered(number)
             if piece is None:
                 continue
             if fate is TransferOutcome.TAKEN:
-                part.finish_moved(piece.lot, way.target, number)
+                moving.finish_moved(piece.lot, way.target, number)
                 ended.append((number, piece, []))
             else:
                 is_sure = fate is TransferOutcome.REFUSED
-                ended.append(
-                    (number, piece, part.record_refused_transfer(piece.lot, way.target, number, is_sure))
-                )
+                runs = moving.record_refused_transfer(piece.lot, way.target, number, is_sure)
+                ended.append((number, piece, runs))
         if ended:
             self._queues.write(way.queue)
             self._finish(way, ended)
@@ -257,7 +256,7 @@ class Moving(Component):
         if len(self.transfers_to) > MOST:
             del self.transfers_to[next(iter(self.transfers_to))]
         self._refused += refused
-        way.queue.moved_out += taken
+        way.queue.traffic.moved_out += taken
         way.queue.schedule()
         for then in self._hearers:
             then(way.queue, way.target, taken, refused)

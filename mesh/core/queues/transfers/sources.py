@@ -66,7 +66,7 @@ class TransferSources:
                 try:
                     source = TransferSource(IncomingPieces.unpack(row, is_sure))
                 except MeshError as error:
-                    self._desk.note(
+                    self._desk.out.note(
                         "warning", f"the record of messages that moved into {name!r} is damaged: {error}"
                     )
                     rows.source(name, uuid, b"")

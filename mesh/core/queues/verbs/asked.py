@@ -92,7 +92,7 @@ class ChangingVerbs(Component):
         self._everywhere.ask_all_nodes(AskQueueInfo(name=name), QueueRows, came)
 
     def _remove_now(self, asked: IncomingCall[AskQueueRemove], queue: QueueSink) -> None:
-        count = queue.part.messages
+        count = queue.part.backlog.messages
         self._declaring.remove(queue.name, asked.doer)
         self._queues.declared(queue.name, self._declaring.get(queue.name))
         self.when_written(asked, lambda: Removed(removed=count), queue.rows)
@@ -118,7 +118,7 @@ class ChangingVerbs(Component):
         then: Callable[[Purged], None] | None = None,
     ) -> None:
         """Discard the ready and delayed messages here, and pass their count to `then`, or answer with it."""
-        count, who = queue.part.purge(), asked.who
+        count, who = queue.part.backlog.purge(), asked.who
         by = who.node.name if isinstance(who, Peer) else asked.doer
         if count or not isinstance(who, Peer):  # clients also get an event for 0 messages
             self._desk.event("queue", f"{queue.name!r}: {by} purged {counted(count, 'message')}")

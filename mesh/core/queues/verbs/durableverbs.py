@@ -71,7 +71,7 @@ class DurableVerbs(Component):
 
     def _takers_here(self, name: str) -> Takers:
         queue = self._queues.find(name)
-        return Takers() if queue is None else Takers(len(queue.part.takers), queue.part.messages)
+        return Takers() if queue is None else Takers(len(queue.part.takers), queue.part.backlog.messages)
 
     def _declare(self, asked: IncomingCall[AskDurable]) -> None:
         name, durable = asked.ask.name, durable_of(Query(*query) for query in asked.ask.queries)

@@ -55,7 +55,7 @@ class Side:
                 self.door.turn_away(self.conn, said)
 
     def said(self) -> list[c.Command]:
-        effects, self.desk.effects = self.desk.effects, []
+        effects, self.desk.out.effects = self.desk.out.effects, []
         return [read(effect.frames)[0] for effect in effects if isinstance(effect, Send)]
 
 
@@ -84,7 +84,9 @@ def test_without_the_cookie_nobody_comes_in() -> None:
     meet(dialler, listener)
     assert dialler.news == ["BAD_COOKIE False"], "the refusal proves nothing to one with another cookie"
     assert listener.news == [] and listener.conn.closed and not listener.conn.is_open
-    assert listener.desk.counters["wrong_cookie"] == listener.desk.counters["hello_refused"] == 1
+    assert (
+        listener.desk.counters.values["wrong_cookie"] == listener.desk.counters.values["hello_refused"] == 1
+    )
 
 
 def test_a_listener_that_does_not_know_the_cookie_is_left() -> None:
@@ -131,7 +133,7 @@ def test_a_proof_that_nobody_asked_for_is_asked_for_anew() -> None:
 
     meet(dialler, listener, forgotten)
     assert not again and (dialler.news, listener.news) == (["entered"], ["admitted"])
-    assert "hello_refused" not in listener.desk.counters
+    assert "hello_refused" not in listener.desk.counters.values
 
 
 def test_a_proof_of_another_kind_is_that_of_another_release() -> None:
@@ -141,7 +143,7 @@ def test_a_proof_of_another_kind_is_that_of_another_release() -> None:
     refusal = listener.said()[-1]
     assert isinstance(refusal, c.Refuse)
     assert (refusal.code, refusal.final) == ("VERSION", True) and "48 bytes" in refusal.reason
-    assert "wrong_cookie" not in listener.desk.counters
+    assert "wrong_cookie" not in listener.desk.counters.values
 
 
 @pytest.mark.parametrize(
@@ -176,8 +178,8 @@ def test_a_refused_stranger_is_reported_once_and_always_hung_up_on() -> None:
     for number in range(3):
         listener.conn = Conn(number, False, False, PLACE, 0.0, 0.0)
         listener.take(replace(CLIENT, cluster="another"))
-    assert sum(isinstance(effect, HangUp) for effect in listener.desk.effects) == 3
-    assert len(listener.desk.facts) == 1
+    assert sum(isinstance(effect, HangUp) for effect in listener.desk.out.effects) == 3
+    assert len(listener.desk.facts.queue) == 1
 
 
 def test_who_is_not_in_yet_may_say_little() -> None:

@@ -287,10 +287,10 @@ def test_trial_18_6_how_far_logs_have_come_is_kept_and_goes_back_with_who_brough
     monkeypatch.setattr(core.parts.neighbours.rounds, "_needs_login", lambda peer: False)
     peers[heron].reach.state = ReachState.AWAY
     core.parts.neighbours.rounds._sweep()
-    core._dispatch_facts()
+    core._flush()
     assert heron not in peers and links.received()[heron] == 1
     assert links.received()[egret] == found[egret]
     peers[egret].reach.state = ReachState.AWAY
     core.parts.neighbours.rounds._sweep()
-    core._dispatch_facts()
+    core._flush()
     assert not links.received()

@@ -44,13 +44,13 @@ class Heard:
 def emitted(node: SimNode) -> list[Effect]:
     """All that its core wants from now on."""
     found: list[Effect] = []
-    emit: Callable[[Effect], None] = node.core.parts.desk.emit
+    emit: Callable[[Effect], None] = node.core.parts.desk.out.emit
 
     def noted(effect: Effect) -> None:
         found.append(effect)
         emit(effect)
 
-    node.core.parts.desk.emit = noted  # type: ignore[method-assign]
+    node.core.parts.desk.out.emit = noted  # type: ignore[method-assign]
     return found
 
 

@@ -38,7 +38,9 @@ def lines(speaks: bool, said: str) -> tuple[list[str], int]:
     for _ in range(KNOCKS):
         knock(Stranger(a), speaks)
     net.run(2 * SAY_AGAIN)
-    return [note for note in a.notes[before:] if said in note], a.core.parts.desk.counters.get("malformed", 0)
+    return [note for note in a.notes[before:] if said in note], a.core.parts.desk.counters.values.get(
+        "malformed", 0
+    )
 
 
 def test_trial_3_a_stranger_who_is_refused_again_and_again_gets_two_lines_a_minute() -> None:

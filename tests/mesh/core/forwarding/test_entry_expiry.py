@@ -32,7 +32,7 @@ class Stage:
         self.refused: list[tuple[int, int, str]] = []
         self.expiry = EntryExpiry(self.desk, self.onward, self._refuse)
         self.wakes: list[float] = []
-        self.desk.wake.side_effect = self.wakes.append
+        self.desk.clock.wake.side_effect = self.wakes.append
 
     def _refuse(self, entry: PendingForward, hop: str, answer: Answer) -> None:
         self.refused.append((answer.first, answer.last, answer.state))
@@ -46,7 +46,7 @@ class Stage:
 
     def after(self, seconds: float) -> list[tuple[int, int, str]]:
         """What expires in so many seconds from the start."""
-        self.desk.believed, self.refused = NOW + int(seconds * S), []
+        self.desk.clock.believed, self.refused = NOW + int(seconds * S), []
         self.expiry.tick()
         return self.refused
 

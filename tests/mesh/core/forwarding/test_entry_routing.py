@@ -27,7 +27,7 @@ class Stage:
     def __init__(self, origin: Any = CLIENT, sender: str = "") -> None:
         self.desk: Any = Mock()
         self.desk.settings.window_bytes = self.desk.settings.window_count = 1000
-        self.desk.now = 0.0
+        self.desk.clock.now = 0.0
         self.nodes: Any = Mock()
         self.neighbours: Any = Mock()
         parts: list[Any] = [Mock() for _ in range(5)]

@@ -71,13 +71,13 @@ def test_each_answer_counts_as_the_table_says(
 ) -> None:
     stage = Stage(**fields)
     assert stage.answered(hop, state) == expected
-    assert not stage.desk.count.called
+    assert not stage.desk.counters.count.called
 
 
 def test_an_answer_that_no_entry_waits_for_is_counted() -> None:
     stage = Stage(is_known=False)
     assert stage.answered("frodo", "OK") == ""
-    stage.desk.count.assert_called_once_with("unasked")
+    stage.desk.counters.count.assert_called_once_with("unasked")
 
 
 def test_an_answer_of_a_site_opens_its_window() -> None:
@@ -90,4 +90,4 @@ def test_an_answer_of_a_site_opens_its_window() -> None:
 def test_progress_of_the_queue_is_noted() -> None:
     stage = Stage()
     stage.answered("frodo", "OK")
-    assert stage.routing.onward.line_of.return_value.progress is stage.desk.now
+    assert stage.routing.onward.line_of.return_value.progress is stage.desk.clock.now

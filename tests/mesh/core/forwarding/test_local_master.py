@@ -22,7 +22,7 @@ class Stage:
 
     def __init__(self, has_backups: bool = False) -> None:
         self.desk, self.router, self.refused = Mock(), Mock(), Mock()
-        self.desk.wall, self.desk.me.name = WALL, "heron"
+        self.desk.clock.wall, self.desk.me.name = WALL, "heron"
         self.here = LocalMaster(self.desk, self.router, Mock(has_backups=has_backups), self.refused)
 
     @property

@@ -30,10 +30,12 @@ def test_who_is_asked_to_dial_while_it_waits_for_the_other_to_dial_does() -> Non
     one, peer = asking(net)
     core = one.core
     core.parts.dialler.apply(peer, peer.link.wanted(net.now))
-    assert not [effect for effect in core.parts.desk.effects if isinstance(effect, Dial)], "it asks the other"
+    assert not [effect for effect in core.parts.desk.out.effects if isinstance(effect, Dial)], (
+        "it asks the other"
+    )
     core.parts.dialler.on_data_requested(peer)
     core.parts.dialler.on_data_requested(peer)
-    (dial,) = (effect for effect in core.parts.desk.effects if isinstance(effect, Dial))
+    (dial,) = (effect for effect in core.parts.desk.out.effects if isinstance(effect, Dial))
     assert dial.address == peer.node.address
 
 
@@ -57,10 +59,10 @@ def test_who_waits_for_the_next_dial_waits_no_more_when_the_other_is_reached_ane
     dialler.apply(peer, peer.link.wanted(net.now))
     dialler.apply(peer, peer.link.disconnected(net.now))
     assert (peer.link.next_try or 0.0) > net.now
-    desk.effects.clear()
+    desk.out.effects.clear()
     dialler.reached(peer)
     assert peer.link.is_dialling
-    assert desk.effects, "it is asked to dial"
+    assert desk.out.effects, "it is asked to dial"
 
 
 def test_nothing_is_asked_on_a_new_control_connection_by_who_has_asked_for_nothing_or_dials_itself() -> None:
@@ -68,12 +70,12 @@ def test_nothing_is_asked_on_a_new_control_connection_by_who_has_asked_for_nothi
     one, peer = asking(net)
     dialler, desk = one.core.parts.dialler, one.core.parts.desk
     dialler.reached(peer)
-    assert not desk.effects, "not needed"
+    assert not desk.out.effects, "not needed"
     dialler.apply(peer, peer.link.wanted(net.now))
     dialler.on_data_requested(peer)  # the other wants it too
-    desk.effects.clear()
+    desk.out.effects.clear()
     dialler.reached(peer)
-    assert not desk.effects, "it dials itself"
+    assert not desk.out.effects, "it dials itself"
 
 
 def dialled(node: SimNode) -> int:
@@ -138,7 +140,7 @@ def test_a_data_connection_that_is_replaced_has_ended_for_all_who_use_it() -> No
     assert before is not None
 
     def ends() -> int:
-        return sum(isinstance(fact, LoggedOut) for fact in desk.facts)
+        return sum(isinstance(fact, LoggedOut) for fact in desk.facts.queue)
 
     dialler.use_connection(peer, before)  # it is the same one
     assert ends() == 0

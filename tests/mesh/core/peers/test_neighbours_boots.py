@@ -21,7 +21,7 @@ def test_row_53_words_of_a_boot_that_is_over_are_old_news() -> None:
     net.until(lambda: heron.alive == {"stork", "egret"})
     news = heron.metric("old_news")
     rumours = tuple(c.Rumour(old, 99, state, egret.uuid) for state in ("dead", "suspect", "left", "alive"))
-    egret.core.parts.desk.send(link(egret, heron, c.NODE_CONTROL), c.Rumours(rumours))
+    egret.core.parts.desk.out.send(link(egret, heron, c.NODE_CONTROL), c.Rumours(rumours))
     egret._carry_out_all()
     heron.core.advertised(msgspec.structs.replace(old, address="tcp://127.0.0.1:9"), net.now, net.wall)
     heron._carry_out_all()

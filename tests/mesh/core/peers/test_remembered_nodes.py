@@ -46,7 +46,7 @@ class Stage:
 
     def meet(self, *numbers: int) -> None:
         for n in numbers:
-            self.desk.wall += DAY
+            self.desk.clock.wall += DAY
             self.nodes.met(node(n))
 
 
@@ -78,7 +78,7 @@ def test_those_with_an_address_are_dialled_for_some_time() -> None:
     stage.nodes.met(node(3, address=""))
     stage.meet(4)
     assert [each.name for each in stage.nodes.latest(3)] == ["node2", "node4"]
-    stage.desk.wall += FORGOTTEN - DAY
+    stage.desk.clock.wall += FORGOTTEN - DAY
     assert [each.name for each in stage.nodes.latest(9)] == ["node4"]
 
 
@@ -98,7 +98,7 @@ def test_a_node_is_written_when_something_of_it_is_new_or_once_a_day() -> None:
     stage = Stage()
     stage.nodes.met(node(1))
     for _ in range(9):
-        stage.desk.wall += DAY // 10
+        stage.desk.clock.wall += DAY // 10
         stage.nodes.met(node(1))
     assert stage.writes == 1
     stage.nodes.met(node(1, address="tcp://h:2"))

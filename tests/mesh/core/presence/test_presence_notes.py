@@ -41,13 +41,13 @@ def watching(node: SimNode, *, name: tuple[str, str] = JOBS) -> SimNode:
 def facts(node: SimNode, monkeypatch: pytest.MonkeyPatch) -> list[Fact]:
     """What is said at that node from now on."""
     said: list[Fact] = []
-    say = node.core.parts.desk.publish_fact
+    say = node.core.parts.desk.facts.publish
 
     def heard(fact: Fact) -> None:
         said.append(fact)
         say(fact)
 
-    monkeypatch.setattr(node.core.parts.desk, "publish_fact", heard)
+    monkeypatch.setattr(node.core.parts.desk.facts, "publish", heard)
     return said
 
 

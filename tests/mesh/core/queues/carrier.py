@@ -47,7 +47,7 @@ class Carrier:
                 break
             assert all(lot.ready.covers(*run) for run in runs)
             self._number += 1
-            queue.part.start_transfer(lot, runs, target, self._number)
+            queue.part.moving.start_transfer(lot, runs, target, self._number)
             self._going[key] += count(runs)
             gone += count(runs)
             self._later(queue, lot, target, self._number)
@@ -63,7 +63,7 @@ class Carrier:
         self._going[queue.name, target] -= count(runs)
         there = other.core.parts[QueueParts].queues.find(queue.name)
         if there is None or other.name in self.refuses:
-            queue.came_back(lot, queue.part.record_refused_transfer(lot, target, number, True))
+            queue.came_back(lot, queue.part.moving.record_refused_transfer(lot, target, number, True))
             self._ended(queue, target, 0, count(runs))
         else:
             indices = lot.indices(runs)
@@ -74,7 +74,7 @@ class Carrier:
             there.part.add(moved, self._net.now, other.wall)
             there.schedule()
             other._carry_out_all()
-            queue.part.finish_moved(lot, target, number)
+            queue.part.moving.finish_moved(lot, target, number)
             self._ended(queue, target, count(runs), 0)
         queue.schedule()
         self._node._carry_out_all()

@@ -56,7 +56,7 @@ class Pair:
     def figures(self, node: SimNode) -> tuple[int, int]:
         """(ready, on their way) at a node."""
         part = node.core.parts[QueueParts].queues.get("jobs").part
-        return part.ready, part.going
+        return part.ready, part.moving.messages
 
     def rested(self, at_a: int, at_b: int) -> bool:
         """Is nothing on its way any more, and so many are ready at each?"""
@@ -65,9 +65,9 @@ class Pair:
     def take_all(self, worker: Worker) -> list[tuple[bytes, int]]:
         """What is in the queue there, with how often each was given out before; it is acked."""
         part = worker.node.core.parts[QueueParts].queues.get("jobs").part
-        if not part.messages:
+        if not part.backlog.messages:
             return []
-        self.net.until(lambda: not part.is_recovering)
+        self.net.until(lambda: not part.consumers.is_recovering)
         n = part.ready
         worker.take("jobs", credit=1000)
         self.net.until(lambda: len(worker.got[1]) >= n)

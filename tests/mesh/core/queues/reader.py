@@ -57,7 +57,11 @@ def waiting(*nodes: SimNode, name: str = "audit") -> dict[str, int]:
     queues = {
         node.name: node.core.parts[QueueParts].queues.find(f"sub/{name}") for node in nodes if node.is_up
     }
-    return {node: queue.part.messages for node, queue in queues.items() if queue and queue.part.messages}
+    return {
+        node: queue.part.backlog.messages
+        for node, queue in queues.items()
+        if queue and queue.part.backlog.messages
+    }
 
 
 def knows(node: SimNode, name: str = "audit") -> bool:

@@ -100,7 +100,7 @@ def test_what_is_put_is_persistent_or_not_and_nothing_else(stage: Stage, flags: 
     stage.liar.put("bad", b"1", flags=flags)
     stage.net.run(0.5)
     stage.works()
-    assert stage.a.core.parts[QueueParts].queues.get("bad").part.messages == 0
+    assert stage.a.core.parts[QueueParts].queues.get("bad").part.backlog.messages == 0
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_own_choices_count_until_the_node_can_have_said_so(
     for _ in range(10):
         balancing.choose(("a", "b"), None)
     assert [round(c.sent) for c in strategy.shown] == [0, 9]
-    desk.now += 60.0
+    desk.clock.now += 60.0
     balancing.choose(("a", "b"), None)
     assert [round(c.sent) for c in strategy.shown] == [0, 0]
 
@@ -126,7 +126,7 @@ def test_messages_to_an_address_are_dealt_out_to_those_who_serve_it(
     here, there = strategy.shown
     assert (here.consumers, here.is_here, here.uuid) == (2, True, ME.uuid)
     assert (there.consumers, there.is_here, there.metadata) == (3, False, {"rack": "r1"})
-    assert desk.tally.counters_of("a").chosen == 4
+    assert desk.counters.tally.counters_of("a").chosen == 4
 
 
 def test_where_there_is_no_choice_no_strategy_is_asked_and_it_counts_all_the_same(
@@ -135,7 +135,7 @@ def test_where_there_is_no_choice_no_strategy_is_asked_and_it_counts_all_the_sam
     balancing = among(desk, strategy, a=Peer())
     assert balancing.assign("x", {"a": 3}, 4, unasked) == {"a": 4}
     assert balancing.assign("x", {"bilbo": 1}, 2, unasked) == {"bilbo": 2}
-    assert not strategy.shown and desk.tally.counters_of("a").chosen == 4
+    assert not strategy.shown and desk.counters.tally.counters_of("a").chosen == 4
     balancing.choose(("b", "a"), None)
     assert strategy.shown[1].sent == pytest.approx(4, abs=0.1)
 
@@ -179,7 +179,7 @@ def test_another_process_of_a_node_owes_nothing_and_one_that_is_gone_is_forgotte
     balancing.sent_to("a", 1)
     balancing.sent_to("bilbo", 1)
     peer.alive = False
-    desk.now += 61.0
+    desk.clock.now += 61.0
     balancing.assign("x", {"b": 1}, 1)
     assert (balancing.outstanding("a"), balancing.outstanding("bilbo")) == (0, 1)
 

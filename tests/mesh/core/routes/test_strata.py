@@ -22,7 +22,7 @@ def says(sender: SimNode, receiver: SimNode, *commands: c.Command) -> str:
     before = len(receiver.notes)
     peer = sender.core.parts.neighbours.peers[receiver.uuid]
     for command in commands:
-        sender.core.parts.desk.send(peer.control, command)
+        sender.core.parts.desk.out.send(peer.control, command)
     sender.core.tick(sender.net.now, sender.wall)
     sender._carry_out_all()
     sender.net.run(0.2)

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.asking.lookup import LastValue, LookupResult
-from mesh.core.context.node_context import AHEAD
+from mesh.core.context.node_clock import AHEAD
 from mesh.core.rules.inheriting import ASKED, Inheriting, query_of
 from mesh.core.rules.ruling import ENDS, SWITCH
 from mesh.mapping.rules import ANY, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRule, Rule
@@ -125,7 +125,7 @@ def test_a_liar_brings_nothing_that_is_not_asked_for_and_no_time_to_come() -> No
         inheriting._inherit_values(found)
         return last(avalon)
 
-    late = avalon.core.parts.desk.believed + AHEAD + 1_000_000_000
+    late = avalon.core.parts.desk.clock.believed + AHEAD + 1_000_000_000
     assert told(sent=late, stream=b"z" * 16, body=b"9") == b"1"
     assert told(sent=true.envelope.sent + 1, stream=b"z" * 16, domain="ELSE") == b"1"
     assert avalon.core.parts.router.log.retained.get("k", "ELSE") is None

@@ -90,7 +90,7 @@ def test_a_node_is_asked_for_newer_rows_or_for_all_once_ours_are_settled(
     stamp: int, digest: bytes, since: float, asked: int | None
 ) -> None:
     stage = Stage()
-    stage.exchange.changed[KIND] = stage.desk.now - since
+    stage.exchange.changed[KIND] = stage.desk.clock.now - since
     assert stage.announces(stamp, digest) == asked
 
 

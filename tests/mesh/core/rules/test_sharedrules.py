@@ -286,7 +286,9 @@ def test_who_is_denied_and_dials_is_refused_and_may_still_be_heard_of() -> None:
     meeting, desk = heron.core.parts.meeting, heron.core.parts.desk
     meeting.deny(frozenset({"bilbo"}))
     for role, is_refused in ((c.NODE_DATA, True), (c.NODE_CONTROL, False)):
-        conn = Conn("key", dialled=False, trusted=True, endpoint="", opened=desk.now, heard=desk.now)
+        conn = Conn(
+            "key", dialled=False, trusted=True, endpoint="", opened=desk.clock.now, heard=desk.clock.now
+        )
         hello = c.Hello((1, 2), role, desk.settings.cluster, b"", node=bilbo.core.parts.desk.me)
         said = meeting.admit(conn, hello)
         assert (isinstance(said, c.Refuse) and said.code == "DENIED") is is_refused

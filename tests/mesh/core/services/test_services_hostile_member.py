@@ -48,7 +48,7 @@ class Stage:
         before = len(node.notes)
         for command in commands:
             peer = self.c.core.parts.neighbours.peers[node.uuid]
-            self.c.core.parts.desk.send(peer.data, command, list(envelopes))
+            self.c.core.parts.desk.out.send(peer.data, command, list(envelopes))
         self.c.core.tick(self.net.now, self.c.wall)
         self.c._carry_out_all()
         self.net.run(1)
@@ -94,7 +94,7 @@ def test_of_more_names_than_one_may_watch_the_rest_ends_it(
     for part in range(3 * most // 2_000):
         names = tuple(("address", f"{part}/{n}") for n in range(1000))
         peer = stage.c.core.parts.neighbours.peers[stage.b.uuid]
-        stage.c.core.parts.desk.send(peer.data, c.Watch(5, False, True, names))
+        stage.c.core.parts.desk.out.send(peer.data, c.Watch(5, False, True, names))
     stage.says("b", c.Watch(5, False, True, (), (("address", "never"),)))
     assert sum(len(follower.keys) for follower in followers.values()) <= most + 1
     assert any("TOO_MANY_NAMES" in note for note in stage.b.notes)

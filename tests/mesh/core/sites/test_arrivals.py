@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.context.node_context import AHEAD
+from mesh.core.context.node_clock import AHEAD
 from mesh.core.sites.arrivals import NeighbourSite, unfit, unfit_to_pass
 from mesh.core.sites.passing import leaving, passing
 from mesh.patterns import SYSTEM

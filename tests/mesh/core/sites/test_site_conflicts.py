@@ -111,7 +111,7 @@ def test_of_two_that_are_as_new_that_of_the_later_name_stays_at_both() -> None:
     two = Two()
     two.hold()
     for node in (two.gull, two.heron):
-        node.core.parts.desk._stamp = two.net.wall + 10**9
+        node.core.parts.desk.clock._stamp = two.net.wall + 10**9
     two.says(two.joe, b"of LON")
     two.says(two.eve, b"of NYC")
     two.net.run(0.5)

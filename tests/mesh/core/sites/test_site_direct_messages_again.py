@@ -85,7 +85,7 @@ def test_when_the_letter_that_is_tried_is_void_the_next_one_goes_in_the_end() ->
     _, b, c, d = two_sites(net)
     inbox, joe = client(d, "ann").inbox(), client(b, "joe")
     with full(c):
-        expires = b.core.parts.desk.wall + 5 * 10**9
+        expires = b.core.parts.desk.clock.wall + 5 * 10**9
         joe.send(name_at("NYC", d, "ann"), b"1", persistent=True, expires=expires)
         joe.send(name_at("NYC", d, "ann"), b"2", persistent=True)
         net.run(20)

@@ -26,7 +26,9 @@ ROUTE = (Hop("site:HF/hf0", 0, 1),)
 
 def from_hf(sites: Middle, first: int = 1, content: bytes = b"x", **fields: Any) -> Envelope:
     it = envelope("quote", [content], first=first, domain=STOCK)
-    return replace(it, **{"sender": MALLORY, "route": ROUTE, "sent": sites.hf.core.parts.desk.wall, **fields})
+    return replace(
+        it, **{"sender": MALLORY, "route": ROUTE, "sent": sites.hf.core.parts.desk.clock.wall, **fields}
+    )
 
 
 def says(sites: Middle, *envelopes: Envelope) -> None:

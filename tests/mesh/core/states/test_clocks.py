@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.states.clocks import APART, LOOK, apart
+from mesh.core.states.clocks import APART, LOOK, TOGETHER, apart
 from mesh.mapping.rules import Rule
 from mesh.wire.commands import Hello
 from tests.simulated_client import client_of
@@ -54,7 +54,7 @@ def test_a_clock_that_is_wrong_is_reported_once_and_once_when_it_is_right(second
     b.restart()
     net.until(lambda: "b" in a.alive)
     net.run(SOON + 10)
-    assert clocks(a)[1:] == [f"clock of b within {APART:.0f} s of ours again"]
+    assert clocks(a)[1:] == [f"the clock of b is within {TOGETHER:g} s of ours again"]
     assert apart_by(a) < 1
 
 
@@ -83,7 +83,7 @@ def test_after_a_pause_in_which_pings_waited_nothing_is_reported() -> None:
 
 def test_of_many_clocks_one_event_says_which_machine_to_look_at() -> None:
     text = apart("heron", {f"n{n}": -HOUR - n for n in range(10)})
-    assert text.startswith("clocks of n0, n1, n2 and 7 more up to 3,609 s behind the clock of heron; ")
+    assert text.startswith("the clocks of n0, n1, n2 and 7 more are up to 3,609 s behind the clock of heron")
     assert "at heron, which may be the wrong one" in text
 
 

@@ -27,7 +27,7 @@ class Stage:
         self.own.start(Beginning(Mock(spec=Image), None, lambda: StoreReach(7, 8)))
 
     def state(self, after: float = 10.0) -> Any:
-        self.desk.now += after
+        self.desk.clock.now += after
         return self.own.measure(Sample((50.0,), 1, 2))
 
 

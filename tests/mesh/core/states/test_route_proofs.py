@@ -225,7 +225,7 @@ def test_trial_A4_a_state_that_another_made_up_proves_nothing_for_a_node_that_is
     line = _line(b"T" * 16, name, ("mallory",))
     node = c.Introduction(b"T" * 16, name, 1, "", key=_key("twin"))
     say = c.Ways((), (node,), _message(mallory, line))
-    vouching.on_proofs = lambda peer, command: mallory.core.parts.desk.send(heron_s.data, say)  # type: ignore[method-assign,union-attr]
+    vouching.on_proofs = lambda peer, command: mallory.core.parts.desk.out.send(heron_s.data, say)  # type: ignore[method-assign,union-attr]
     sender = f"/node/{name}/client/joe/session/1"
     forward(mallory, heron, said(name, "mallory", sender=sender))
     heron.net.run(5)
@@ -255,7 +255,7 @@ def test_trial_A4_what_follows_what_waits_of_one_publisher_stays_behind_it() -> 
     )
     heron.net.run(1.0)
     assert heard.contents == [b"other"]
-    bilbo.core.parts.desk.publish_fact(RouteLearned("mallory"))
+    bilbo.core.parts.desk.facts.publish(RouteLearned("mallory"))
     heron.net.until(lambda: len(heard.contents) == 3)
     assert heard.contents == [b"other", b"1", b"2"]
 
@@ -337,7 +337,7 @@ def test_trial_A4_a_way_that_was_found_is_told_at_once_and_not_taken_back() -> N
     ((_, found),) = ways.fact_handlers()
     found(RouteLearned("frodo"))
     found(RouteLearned("frodo"))
-    assert (ways.names, list(desk.facts)) == (("frodo", "heron"), [OurWaysChanged()])
+    assert (ways.names, list(desk.facts.queue)) == (("frodo", "heron"), [OurWaysChanged()])
     for n in range(40):
         found(RouteLearned(f"n{n}"))
     assert len(ways.names) == 16 and ways.names[0] == "n39"
@@ -346,10 +346,10 @@ def test_trial_A4_a_way_that_was_found_is_told_at_once_and_not_taken_back() -> N
 def test_trial_A4_more_ways_than_can_be_named_are_told_to_people() -> None:
     ways, desk = ways_of(*(Rule(f"n{i}", 1, ("a",)) for i in range(16)))
     ways.start(NOTHING)
-    assert not desk.effects
+    assert not desk.out.effects
     ways, desk = ways_of(*(Rule(f"n{i}", 1, ("a",)) for i in range(18)))
     ways.start(NOTHING)
-    (told,) = [effect.text for effect in desk.effects if isinstance(effect, LogLine)]
+    (told,) = [effect.text for effect in desk.out.effects if isinstance(effect, LogLine)]
     assert len(ways.names) == 16 and "n16, n17" in told
 
 

@@ -24,7 +24,7 @@ class Stage:
         self.desk: Any = Mock(now=100.0)
         self.desk.settings.slow_consumer, self.desk.settings.credit = 10.0, Credit(100, 1000, 10)
         self.desk.face.has_work.return_value = False
-        self.desk.outlets = {}
+        self.desk.out.outlets = {}
         self.session: Any = Mock(stream=STREAM, text="joe")
         self.session.conn.speaks = (GAPS,)
         self.feeds = ClientFeeds(self.desk, Mock(), Mock())
@@ -53,7 +53,7 @@ def test_system_messages_are_shown_as_the_client_may_see_them(
     monkeypatch.setattr(client_feeds, "as_seen_by", lambda session, e: replace(e, body=b"hidden"))
     feed = stage.feed(text=text)
     feed._send(feed, EnvelopeSlice(StoredEnvelope(envelope("k")), None))
-    session_outlet, sent, portion = stage.desk.push.call_args.args
+    session_outlet, sent, portion = stage.desk.out.push.call_args.args
     assert (session_outlet, sent) == (stage.session.outlet, feed)
     assert (portion.parcel.envelope.body == b"hidden") is is_shown
 
@@ -96,4 +96,4 @@ def test_a_gap_at_the_end_is_told_to_clients_that_understand_it(
     feed = stage.feed()
     feed._ends_in_gap(feed)
     assert stage.session.outlet.tell_gap.called is is_told
-    assert (stage.session.outlet in stage.desk.outlets) is is_told
+    assert (stage.session.outlet in stage.desk.out.outlets) is is_told

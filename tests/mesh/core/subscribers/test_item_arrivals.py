@@ -92,7 +92,7 @@ def test_an_item_of_the_master_itself_is_in_no_loop() -> None:
 def test_an_item_that_has_passed_too_many_nodes_is_dropped() -> None:
     stage = Stage()
     assert stage.comes("a", 7, route=(Hop("m", HOPS - 1, 1),)) == ""
-    stage.desk.count.assert_called_once_with("too_many_hops")
+    stage.desk.counters.count.assert_called_once_with("too_many_hops")
     assert not stage.arrivals.received()
 
 

@@ -9,7 +9,7 @@ from tests.mesh.queues.making import given, lot, queue, taker
 
 def test_room_is_credit_less_what_is_held_and_none_while_paused_or_away() -> None:
     joe, it = taker(credit=3), queue(lot(1, 2))
-    it.open(joe)
+    it.consumers.open(joe)
     assert given(it) == [("joe", [(1, 2)])] and (joe.busy, joe.room) == (2, 1)
     joe.credit = 1
     assert joe.room == 0
@@ -34,7 +34,7 @@ def test_a_taker_looks_again_at_places_that_it_has_passed_and_only_there() -> No
 
 def test_what_lapsed_may_be_settled_once_and_the_oldest_is_forgotten() -> None:
     joe, it = taker(credit=2 * LAPSED), queue(lot(1, LAPSED + 2))
-    it.open(joe)
+    it.consumers.open(joe)
     assert given(it)
     for run in joe.holding.settle(1, LAPSED + 2):
         joe.lapse(run)

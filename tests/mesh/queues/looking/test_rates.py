@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.queues.looking.rates import OVER, RateMeter
+from mesh.queues.looking.rates import OVER, QueueTraffic, RateMeter
 
 
 def test_a_steady_rate_is_told_as_it_is() -> None:
@@ -31,3 +31,12 @@ def test_a_clock_that_goes_back_makes_no_more_of_it() -> None:
     assert rate.value(50.0) == 1.0
     rate.add(10, 50.0)
     assert rate.value(100.0) == 2.0
+
+
+def test_settled_messages_count_in_both_rates_of_which_the_pace_follows_sooner() -> None:
+    it = QueueTraffic()
+    for second in range(1, 4):
+        it.settled(10, float(second))
+    assert it.finished == 30
+    assert 5 < it.pace.value(3.0) <= 20 and it.leaves.value(3.0) < it.pace.value(3.0)
+    assert it.arrives.value(3.0) == 0.0

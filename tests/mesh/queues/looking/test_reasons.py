@@ -30,8 +30,8 @@ def why(
     [
         ({}, {}, (), "no other node has a consumer"),
         ({"scope": "node"}, {}, (), "the queue exists only at this node"),
-        ({"redistribution": None}, A_WANTS, (), "they do not move, although consumers are at a"),
-        ({"distribution": "strict"}, A_WANTS, (), "do not move"),
+        ({"redistribution": None}, A_WANTS, (), "keep the messages here, although consumers are at a"),
+        ({"distribution": "strict"}, A_WANTS, (), "keep the messages here"),
         ({}, {"b": QueueReport(), "a": QueueReport()}, (), "consumers at a, b have no credit"),
         ({}, A_WANTS, ("a",), "a refused messages a moment ago"),
         ({}, {**A_WANTS, "b": QueueReport()}, (), "they move to a after 1 s"),
@@ -68,10 +68,10 @@ def test_where_it_goes_when_the_node_is_drained(
 
 def test_each_message_has_one_reason_but_what_is_gone() -> None:
     it = queue(lot(1, 4, kinds="abcc"), lot(5, put=(5, 60_000, "")))
-    it.open(taker("joe", 1, "kind == 'c'"))
+    it.consumers.open(taker("joe", 1, "kind == 'c'"))
     making.given(it)
     found = why(it)
-    assert sum(found.values()) == it.messages == 5
+    assert sum(found.values()) == it.backlog.messages == 5
     assert [n for text, n in found.items() if "selects them: kind == 'c'" in text] == [2]
     assert [
         n for text, n in found.items() if text.startswith("no consumer here is free: 1 consumer with")
@@ -83,7 +83,7 @@ def test_each_message_has_one_reason_but_what_is_gone() -> None:
 
 def test_who_is_away_takes_nothing() -> None:
     it, joe = queue(lot(1)), taker("joe")
-    it.open(joe)
+    it.consumers.open(joe)
     assert "about to be delivered" in next(iter(why(it)))
     joe.away = 1.0
     assert next(iter(why(it))).startswith("no consumer is here")

@@ -104,7 +104,7 @@ def test_what_is_of_a_group_goes_to_its_home_alone_and_not_while_somebody_has_so
     elsewhere = dealt(it, *(stranded(node, 9) for node in others))
     assert not {1, 4, 7} & {n for some in elsewhere.values() for n in some}
     joe = taker("joe", credit=1)
-    it.open(joe)
+    it.consumers.open(joe)
     making.given(it)
     gone = {n for some in dealt(it, *(stranded(node, 9) for node in (A, B, C))).values() for n in some}
     assert gone == {2, 5, 8, 3, 6, 9}
@@ -150,8 +150,8 @@ def test_how_much_is_stranded() -> None:
         4,
         1,
     ]
-    it.open(taker("joe", 10, "kind == 'b'"))
-    assert ReadyScan(it, matching_here(it.eligible()), {}).stranded == 3
+    it.consumers.open(taker("joe", 10, "kind == 'b'"))
+    assert ReadyScan(it, matching_here(it.consumers.eligible()), {}).stranded == 3
     assert ReadyScan(it, NONE, {}).is_whole
 
 

@@ -8,32 +8,40 @@ from mesh.queues.part.dropping import drop_bytes, drop_excess
 from mesh.queues.part.local_queue import LocalQueue
 from mesh.routing.memory import Memory
 from tests.mesh.queues.making import WALL, lot, numbers, queue, taker
-from tests.mesh.queues.part.test_local_queue_paging import put, read
+from tests.mesh.queues.part.test_queue_backlog import put, read
 
 
 def test_the_oldest_are_dropped_until_it_keeps_to_its_terms() -> None:
     it = queue(*(lot(n) for n in range(1, 8)), max_count=4)
     assert drop_excess(it) == 3 and drop_excess(it) == 0
-    assert (it.messages, it.bytes, it.ready) == (4, 4 * lot(1).size, 4)
-    it.open(taker())
+    assert (it.backlog.messages, it.backlog.bytes, it.ready) == (4, 4 * lot(1).size, 4)
+    it.consumers.open(taker())
     assert numbers(it) == [4, 5, 6, 7]
 
 
 def test_by_bytes_an_envelope_is_dropped_as_a_whole() -> None:
     it = queue(lot(1, 3), lot(4, 3), lot(7), max_bytes=2 * lot(1, 3).size)
-    assert drop_excess(it) == 3 and (it.messages, it.bytes) == (4, lot(4, 3).size + lot(7).size)
+    assert drop_excess(it) == 3 and (it.backlog.messages, it.backlog.bytes) == (
+        4,
+        lot(4, 3).size + lot(7).size,
+    )
     assert drop_bytes(it, 1) == 3 and drop_bytes(it, 10**9) == 1 and drop_bytes(it, 10**9) == 0
-    assert (it.messages, it.bytes) == (0, 0)
+    assert (it.backlog.messages, it.backlog.bytes) == (0, 0)
 
 
 def test_what_a_consumer_has_is_kept_and_so_is_what_is_delayed() -> None:
     it, joe = queue(*(lot(n) for n in range(1, 4)), max_count=2), taker(credit=1)
-    it.open(joe)
+    it.consumers.open(joe)
     assert numbers(it) == [1]
-    it.nack(joe, 1, 1, 5.0, 0.0, WALL)
+    it.deliveries.nack(joe, 1, 1, 5.0, 0.0, WALL)
     assert numbers(it) == [2]
-    assert drop_excess(it) == 1 and (it.messages, it.ready, it.out, it.later.messages) == (2, 0, 1, 1)
-    it.terms = QueueTerms(max_count=1)
+    assert drop_excess(it) == 1 and (
+        it.backlog.messages,
+        it.ready,
+        it.deliveries.out,
+        it.backlog.later.messages,
+    ) == (2, 0, 1, 1)
+    it.declare(QueueTerms(max_count=1))
     assert drop_excess(it) == 0, "nothing is left that may go"
 
 
@@ -41,7 +49,7 @@ def test_of_several_priorities_the_oldest_goes_whatever_its_priority() -> None:
     high = (9, 0, "")
     it = queue(lot(1, put=high), lot(2), lot(3, put=high), lot(4), max_count=2)
     assert drop_excess(it) == 2
-    it.open(taker())
+    it.consumers.open(taker())
     assert numbers(it) == [3, 4]
 
 
@@ -52,16 +60,16 @@ def test_what_waits_on_the_disk_alone_is_dropped_in_its_turn_and_leaves_the_disk
     memory = Memory(3 * lot(1).cost)
     it = LocalQueue("jobs", QueueTerms(max_count=5), memory)
     disk = put(it, *(lot(n) for n in range(1, 11)))
-    assert it.on_disk.first(5) == WALL + 4
+    assert it.order.on_disk.first(5) == WALL + 4
     assert drop_excess(it) == 5
-    assert (it.messages, it.bytes, memory.used) == (5, 5 * lot(1).size, 0)
-    assert it.on_disk.take_purged(100) == (4, 5) and it.on_disk.take_purged(100) == ()
-    it.open(taker())
-    wish = it.to_load()
+    assert (it.backlog.messages, it.backlog.bytes, memory.used) == (5, 5 * lot(1).size, 0)
+    assert it.order.on_disk.take_purged(100) == (4, 5) and it.order.on_disk.take_purged(100) == ()
+    it.consumers.open(taker())
+    wish = it.order.to_load()
     assert wish == (5, (6, 7))
-    it.terms = QueueTerms(max_count=2)
+    it.declare(QueueTerms(max_count=2))
     assert drop_excess(it) == 0, "those that are being read come first"
     read(it, disk, wish)
-    assert drop_excess(it) == 3 and it.on_disk.take_purged(100) == (8,)
-    read(it, disk, it.to_load())
-    assert numbers(it) == [9, 10] and not it.on_disk
+    assert drop_excess(it) == 3 and it.order.on_disk.take_purged(100) == (8,)
+    read(it, disk, it.order.to_load())
+    assert numbers(it) == [9, 10] and not it.order.on_disk

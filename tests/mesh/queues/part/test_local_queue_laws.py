@@ -12,10 +12,11 @@ from mesh.queues.lots import disk_index
 from mesh.queues.lots.counts import numbers_of
 from mesh.queues.lots.disk_index import Wish
 from mesh.queues.lots.queued_envelope import QueuedEnvelope
-from mesh.queues.part import local_queue, searching
+from mesh.queues.part import delivery_order, searching
+from mesh.queues.part.failed_deliveries import DeadMessages
 from mesh.queues.part.giving import deliver
 from mesh.queues.part.local_queue import LocalQueue
-from mesh.queues.part.searching import Search, put_back, searched, to_search
+from mesh.queues.part.searching import Search
 from mesh.routing.memory import Memory
 from mesh.routing.stored_envelope import StoredEnvelope
 from tests.mesh.queues.making import WALL, lot, taker
@@ -26,7 +27,7 @@ STEPS = 120
 REST = 60  # rounds in which nobody had anything: some 30 s, longer than anything waits
 
 
-def places(dead: local_queue.DeadMessages) -> set[Place]:
+def places(dead: DeadMessages) -> set[Place]:
     return {(dead.lot.parcel.position, n) for n in numbers_of(dead.runs)}
 
 
@@ -69,8 +70,8 @@ class Story:
         self.kinds.update({(self.at, self.next + i): kind for i, kind in enumerate(kinds)})
         self.next += n * step
         self.disk[self.at] = new
-        if self.it.may_page(new):
-            self.it.page(new)
+        if self.it.backlog.may_page(new):
+            self.it.backlog.page(new)
         else:
             self.it.add(new, self.now, self.wall)
 
@@ -79,16 +80,16 @@ class Story:
         while self.reading:
             priority, positions = self.reading.pop()
             lots = [QueuedEnvelope(self.disk[position].parcel) for position in positions]
-            self.it.loaded(priority, lots, self.now, self.wall)
-        self.reading += filter(None, (self.it.to_load(), self.it.on_disk.void_to_load(self.wall)))
+            self.it.backlog.loaded(priority, lots, self.now, self.wall)
+        self.reading += filter(None, (self.it.order.to_load(), self.it.order.on_disk.void_to_load(self.wall)))
 
     def search(self) -> None:
         """Some of what is on the disk has been read for selectors."""
         while self.searching:
             it = self.searching.pop()
             lots = [QueuedEnvelope(self.disk[position].parcel) for position in it.positions]
-            searched(self.it, it, lots, self.now, self.wall)
-        self.searching += filter(None, [to_search(self.it, self.now)])
+            self.it.search.finish_read(it, lots, self.now, self.wall)
+        self.searching += filter(None, [self.it.search.next_read(self.now)])
 
     def come(self) -> None:
         """Somebody takes, perhaps for the second time, with some of what he had, and some that he had not."""
@@ -102,7 +103,7 @@ class Story:
         mine = [place for place, (who, _) in self.has.items() if who is old]
         kept = self.dice.sample(mine, self.dice.randint(0, min(credit, len(mine))))
         asked = [(b"p" * 16, (n, n)) for _, n in kept] + [(b"p" * 16, (10**6, 10**6))]
-        assert self.it.open(new, asked) == [len(kept) + 1]
+        assert self.it.consumers.open(new, asked) == [len(kept) + 1]
         for place in mine:
             del self.has[place]
         for count, place in enumerate(kept, 1):
@@ -112,7 +113,7 @@ class Story:
         """Somebody takes no more."""
         if self.it.takers:
             who = self.dice.choice(list(self.it.takers.values()))
-            self.it.close(who, self.dice.choice((inf, 0, who.holding.given // 2)))
+            self.it.consumers.close(who, self.dice.choice((inf, 0, who.holding.given // 2)))
             self.has = {place: held for place, held in self.has.items() if held[0] is not who}
 
     def settle(self) -> None:
@@ -120,12 +121,12 @@ class Story:
         if not self.has:
             return
         place, (who, count) = self.dice.choice(list(self.has.items()))
-        what = self.dice.randrange(4)
+        what, its = self.dice.randrange(4), self.it.deliveries
         others = {
-            0: lambda: self.it.ack(who, count, count),
-            1: lambda: self.it.nack(who, count, count, self.dice.choice((0.0, 2.0)), self.now, self.wall),
-            2: lambda: self.it.reject(who, count, count, ""),
-            3: lambda: self.it.extend(who, count, count, self.now + 5.0),
+            0: lambda: its.ack(who, count, count),
+            1: lambda: its.nack(who, count, count, self.dice.choice((0.0, 2.0)), self.now, self.wall),
+            2: lambda: its.reject(who, count, count, ""),
+            3: lambda: its.extend(who, count, count, self.now + 5.0),
         }[what]()
         assert others == []
         if what == 0:
@@ -147,11 +148,11 @@ class Story:
 
     def go_elsewhere(self) -> None:
         """Something that is ready moves to another node."""
-        if (first := next(self.it.next(), None)) is not None:
+        if (first := next(self.it.order.next(), None)) is not None:
             runs = first.first(self.dice.choice((1, 2, 10)))
             number = len(self.going) + self.at * 1000 + self.dice.randrange(1000)
             if number not in self.going:
-                self.it.start_transfer(first, runs, b"n", number)
+                self.it.moving.start_transfer(first, runs, b"n", number)
                 places = [(first.parcel.position, n) for a, b in runs for n in range(a, b + 1)]
                 self.going[number] = first, places
 
@@ -161,32 +162,35 @@ class Story:
             number = self.dice.choice(list(self.going))
             its, places = self.going.pop(number)
             if self.dice.random() < 0.5:
-                self.it.finish_moved(its, b"n", number)
+                self.it.moving.finish_moved(its, b"n", number)
                 self.done |= set(places)
             else:
-                self.it.came_back(its, self.it.record_refused_transfer(its, b"n", number, is_sure=True))
+                self.it.moving.came_back(
+                    its, self.it.moving.record_refused_transfer(its, b"n", number, is_sure=True)
+                )
                 self.were_away |= set(places)
 
     def bury(self) -> None:
         """What is dead leaves."""
-        dead, self.it.dead = self.it.dead, []
+        dead, self.it.failures.dead = self.it.failures.dead, []
         for each in dead:
-            self.it.buried(each)
-            self.done |= {
-                (each.lot.parcel.position, n) for first, last in each.runs for n in range(first, last + 1)
-            }
+            self.it.failures.buried(each)
+            self.done |= places(each)
 
     def purge(self) -> None:
         if self.dice.random() < 0.1:
             moving = {place for _, places in self.going.values() for place in places}
             waits = {place for place in self.all if place not in self.done and place not in self.has} - moving
             dead = {
-                (d.lot.parcel.position, n) for d in self.it.dead for a, b in d.runs for n in range(a, b + 1)
+                (d.lot.parcel.position, n)
+                for d in self.it.failures.dead
+                for a, b in d.runs
+                for n in range(a, b + 1)
             }
             read = {position for _, positions in self.reading for position in positions}
-            self.it.purge()
+            self.it.backlog.purge()
             self.done |= {place for place in waits - dead if place[0] not in read}
-            assert self.it.messages == len(self.all) - len(self.done)
+            assert self.it.backlog.messages == len(self.all) - len(self.done)
             self.read()  # what was being read is not wanted any more
             self.done |= waits - dead
 
@@ -207,24 +211,29 @@ class Story:
                 self.all[place] += 1
                 self.has[place] = who, who.holding.given - len(numbers) + 1 + i
 
-        self.it.changed.clear()  # it is written
-        put_back(self.it)
+        self.it.backlog.changed.clear()  # it is written
+        self.it.search.evict_unwanted()
 
     def check(self) -> None:
         it, waits = self.it, [place for place in self.all if place not in self.done]
-        assert it.messages == len(waits)
-        assert it.out == len(self.has) == sum(who.busy for who in it.takers.values())
+        assert it.backlog.messages == len(waits)
+        assert it.deliveries.out == len(self.has) == sum(who.busy for who in it.takers.values())
         assert all(who.busy <= who.credit for who in it.takers.values())
-        assert it.bytes == sum(self.disk[position].size for position in {position for position, _ in waits})
-        assert it.going == sum(len(places) for _, places in self.going.values())
-        assert it.ready + it.out + it.later.messages + it.dying + it.going == len(waits)
-        if not it.on_disk.has(5) and not it.on_disk.has(7):
-            assert bool(it.groups) == any(self.disk[position].group for position, _ in waits)
+        assert it.backlog.bytes == sum(
+            self.disk[position].size for position in {position for position, _ in waits}
+        )
+        assert it.moving.messages == sum(len(places) for _, places in self.going.values())
+        assert (
+            it.ready + it.deliveries.out + it.backlog.later.messages + it.failures.dying + it.moving.messages
+            == len(waits)
+        )
+        if not it.order.on_disk.has(5) and not it.order.on_disk.has(7):
+            assert bool(it.backlog.groups) == any(self.disk[position].group for position, _ in waits)
 
 
 @pytest.mark.parametrize("seed", stories(range(200), 16))
 def test_nothing_is_lost_or_with_two_whatever_happens(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_queue, "AHEAD", 2)
+    monkeypatch.setattr(delivery_order, "AHEAD", 2)
     monkeypatch.setattr(disk_index, "LOTS", 3)
     monkeypatch.setattr(searching, "MESSAGES", 6)
     monkeypatch.setattr(searching, "VAIN", 12)
@@ -253,23 +262,23 @@ def test_nothing_is_lost_or_with_two_whatever_happens(seed: int, monkeypatch: py
 def _at_the_end_all_comes(story: Story) -> None:
     """Who takes what a selector wants has it all in the end, and then who takes whatever there is."""
     for who in list(story.it.takers.values()):
-        story.it.close(who)
+        story.it.consumers.close(who)
     story.has.clear()
     while story.going:
         story.hear()
     _takes(story, taker("joe", 10_000, "kind == 'b'"))
     assert all(story.kinds[place] == "a" for place in story.all if place not in story.done)
-    assert not any(lot.is_whole for lot in story.it.picked)
+    assert not any(lot.is_whole for lot in story.it.backlog.picked)
     _takes(story, taker("ann", 10_000))
-    assert (story.it.messages, story.it.bytes) == (0, 0)
+    assert (story.it.backlog.messages, story.it.backlog.bytes) == (0, 0)
     assert set(story.all) == story.done
-    assert story.it._memory.used == 0
+    assert story.it.backlog._memory.used == 0
 
 
 def _takes(story: Story, joe: QueueConsumer) -> None:
-    story.it.open(joe)
+    story.it.consumers.open(joe)
     rest = REST
-    while rest and story.it.messages:
+    while rest and story.it.backlog.messages:
         rest -= 1
         story.wait()
         story.bury()
@@ -279,8 +288,8 @@ def _takes(story: Story, joe: QueueConsumer) -> None:
         if joe.holding.given and joe.busy:
             rest = REST
             for place, (_, count) in list(story.has.items()):
-                assert story.it.ack(joe, count, count) == []
+                assert story.it.deliveries.ack(joe, count, count) == []
                 story.done.add(place)
             story.has.clear()
-    story.it.close(joe)
+    story.it.consumers.close(joe)
     story.give()

@@ -25,7 +25,7 @@ class Ear:
 
 def watched(memory: float = inf) -> tuple[LocalQueue, Ear]:
     it, ear = LocalQueue("jobs", QueueTerms(), Memory(memory)), Ear()
-    it.watch = ear
+    it.backlog.watch = ear
     return it, ear
 
 
@@ -35,27 +35,27 @@ def test_what_comes_moves_and_is_thrown_away_is_heard() -> None:
     it.add(a, 0.0, WALL)
     assert ear.take() == ["adds", "keeps"]
     for number, run in enumerate([(1, 1), (2, 2), (3, 3)]):
-        it.start_transfer(a, [run], b"heron", number)
-    it.finish_moved(a, b"heron", 0)
-    it.came_back(a, it.record_refused_transfer(a, b"heron", 1, is_sure=True))
-    it.gave_up(a, it.record_refused_transfer(a, b"heron", 2, is_sure=True))
+        it.moving.start_transfer(a, [run], b"heron", number)
+    it.moving.finish_moved(a, b"heron", 0)
+    it.moving.came_back(a, it.moving.record_refused_transfer(a, b"heron", 1, is_sure=True))
+    it.moving.gave_up(a, it.moving.record_refused_transfer(a, b"heron", 2, is_sure=True))
     refused = ["transfer_refused", "came_back", "transfer_refused", "gave_up"]
     assert ear.take() == ["goes"] * 3 + ["went", *refused]
-    assert (it.purge(), ear.take()) == (4, ["purges", "purged"])
+    assert (it.backlog.purge(), ear.take()) == (4, ["purges", "purged"])
 
 
 def test_what_waits_on_the_disk_alone_is_heard_when_it_goes_there_and_comes_back() -> None:
     it, ear = watched(memory=0)
     a, b, c = lot(1), lot(2), lot(3)
-    it.page(a)
-    it.page_plain(b.parcel)
-    it.page(c)
+    it.backlog.page(a)
+    it.backlog.page_plain(b.parcel)
+    it.backlog.page(c)
     assert ear.take() == ["pages", "pages_plain", "pages"]
-    assert it.pick(lot(3), 0.0, WALL) and ear.take() == ["keeps"]
-    it.put_back(next(iter(it.picked)))
+    assert it.backlog.pick(lot(3), 0.0, WALL) and ear.take() == ["keeps"]
+    it.backlog.put_back(next(iter(it.backlog.picked)))
     assert ear.take() == ["puts_back"]
-    assert it.to_load() is not None
-    it.purge()
+    assert it.order.to_load() is not None
+    it.backlog.purge()
     ear.take()
-    it.loaded(a.priority, [lot(1)], 0.0, WALL)
+    it.backlog.loaded(a.priority, [lot(1)], 0.0, WALL)
     assert ear.take() == ["keeps", "voids"]

@@ -10,7 +10,7 @@ from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.part import searching
 from mesh.queues.part.giving import deliver
 from mesh.queues.part.local_queue import LocalQueue
-from mesh.queues.part.searching import REST, in_vain, put_back, searched, to_search
+from mesh.queues.part.searching import REST
 from mesh.routing.memory import Memory
 from tests.mesh.queues.making import WALL, lot, numbers, taker
 
@@ -35,21 +35,21 @@ class Disk:
             first = len(self.lots) * self.size + 1
             each = lot(first, self.size, first, kinds=kinds[i : i + self.size], put=(5, 0, self.group))
             self.lots[first] = each
-            if self.it.may_page(each):
-                self.it.page(each)
+            if self.it.backlog.may_page(each):
+                self.it.backlog.page(each)
             else:
                 self.it.add(each, 0.0, WALL)
 
     def turn(self) -> list[int]:
         """What is given in an event, and what is read behind it."""
         came = numbers(self.it, self.now)
-        search = to_search(self.it, self.now) if self.it.seeks else None
-        self.it.changed.clear()
-        put_back(self.it)
+        search = self.it.search.next_read(self.now) if self.it.search.seeks else None
+        self.it.backlog.changed.clear()
+        self.it.search.evict_unwanted()
         if search is not None:
             lots = [QueuedEnvelope(self.lots[position].parcel) for position in search.positions]
             self.reads.append(sum(each.left for each in lots))
-            searched(self.it, search, lots, self.now, WALL)
+            self.it.search.finish_read(search, lots, self.now, WALL)
         return came
 
     def all_turns(self) -> list[int]:
@@ -58,8 +58,8 @@ class Disk:
         for _ in range(10_000):
             reads = len(self.reads)
             came += (more := self.turn())
-            if self.it.looks_at < inf:
-                self.now = max(self.now, self.it.looks_at)
+            if self.it.search.looks_at < inf:
+                self.now = max(self.now, self.it.search.looks_at)
             elif not more and len(self.reads) == reads:
                 return came
         raise AssertionError("it does not end")
@@ -67,18 +67,18 @@ class Disk:
 
 def test_what_is_wanted_is_found_behind_all_that_nobody_takes_and_in_order() -> None:
     disk, joe = Disk("a" * 300 + "bab" + "a" * 300 + "b"), taker(selector="kind == 'b'")
-    disk.it.open(joe)
+    disk.it.consumers.open(joe)
     assert disk.all_turns() == [301, 303, 604]
     assert disk.memory.used < MEMORY + 4 * lot().cost
-    disk.it.ack(joe, 1, 3)
-    assert (disk.it.messages, disk.it.picked) == (601, {})
+    disk.it.deliveries.ack(joe, 1, 3)
+    assert (disk.it.backlog.messages, disk.it.backlog.picked) == (601, {})
 
 
 def test_nothing_is_read_twice_and_what_is_new_once() -> None:
     disk, joe = Disk("a" * 3_000), taker(selector="kind == 'b'")
-    disk.it.open(joe)
+    disk.it.consumers.open(joe)
     assert disk.all_turns() == []
-    assert sum(disk.reads) == disk.it.messages - sum(map(len, disk.it.lines.values()))
+    assert sum(disk.reads) == disk.it.backlog.messages - sum(map(len, disk.it.order.lines.values()))
     before = len(disk.reads)
     assert disk.all_turns() == [] and len(disk.reads) == before
     disk.put("aab")
@@ -89,28 +89,28 @@ def test_a_turn_is_short_and_after_many_in_vain_there_is_a_rest(monkeypatch: pyt
     vain = 4 * searching.MESSAGES
     monkeypatch.setattr(searching, "VAIN", vain)
     disk, joe = Disk("a" * (vain + 600)), taker(selector="kind == 'b'")
-    disk.it.open(joe)
+    disk.it.consumers.open(joe)
     while joe.vain < vain:
         assert disk.turn() == []
         assert max(disk.reads, default=0) <= searching.MESSAGES
-    assert disk.now == 0.0 and in_vain(disk.it)[0] == joe.vain
+    assert disk.now == 0.0 and disk.it.search.in_vain()[0] == joe.vain
     assert disk.turn() == [] and joe.rests == REST
     reads = len(disk.reads)
     for _ in range(9):  # whatever happens meanwhile
         assert disk.turn() == [] and len(disk.reads) == reads
-    assert disk.it.due == disk.it.looks_at == REST and in_vain(disk.it) == (joe.vain, True)
+    assert disk.it.due == disk.it.search.looks_at == REST and disk.it.search.in_vain() == (joe.vain, True)
     disk.now = REST
     assert disk.turn() == [] and len(disk.reads) == reads + 1
-    assert disk.all_turns() == [] and in_vain(disk.it) == (vain + 600, False)
+    assert disk.all_turns() == [] and disk.it.search.in_vain() == (vain + 600, False)
     assert disk.it.due == inf
 
 
 def test_a_turn_is_short_in_memory_too_and_nobody_waits_behind_it() -> None:
     disk = Disk("a" * (3 * searching.MESSAGES) + "c", memory=inf)
     joe, ann = taker(selector="kind == 'b'"), taker("ann", selector="kind == 'a'", credit=5)
-    disk.it.open(joe)
+    disk.it.consumers.open(joe)
     assert disk.turn() == [] and joe.vain == searching.MESSAGES and disk.it.due == 0.0
-    disk.it.open(ann)
+    disk.it.consumers.open(ann)
     joe.rests = 1.0
     assert disk.turn() == [1, 2, 3, 4, 5]
     disk.now = 1.0
@@ -120,51 +120,56 @@ def test_a_turn_is_short_in_memory_too_and_nobody_waits_behind_it() -> None:
 def test_of_a_lot_the_rest_goes_back_to_its_place_and_has_not_forgotten_what_is_done() -> None:
     disk = Disk("a" * 40 + "aabb" + "a" * 40, size=4)
     joe, ann = taker(selector="kind == 'b'"), taker("ann", credit=100)
-    disk.it.open(joe)
+    disk.it.consumers.open(joe)
     assert disk.all_turns() == [43, 44]
-    disk.it.ack(joe, 1, 1)
+    disk.it.deliveries.ack(joe, 1, 1)
     disk.turn()
-    assert len(disk.it.picked) == 1
-    disk.it.ack(joe, 2, 2)
+    assert len(disk.it.backlog.picked) == 1
+    disk.it.deliveries.ack(joe, 2, 2)
     used = disk.memory.used
     disk.turn()
-    assert not disk.it.picked and disk.memory.used == used - disk.lots[41].cost
-    assert len(disk.it.on_disk.rows) == 1
-    disk.it.open(ann)
+    assert not disk.it.backlog.picked and disk.memory.used == used - disk.lots[41].cost
+    assert len(disk.it.order.on_disk.rows) == 1
+    disk.it.consumers.open(ann)
     came: list[int] = []
     for _ in range(9):
         came += disk.turn()
-        wish = disk.it.to_load()
+        wish = disk.it.order.to_load()
         if wish is not None:
-            disk.it.loaded(wish[0], [QueuedEnvelope(disk.lots[p].parcel) for p in wish[1]], 0.0, WALL)
+            disk.it.backlog.loaded(wish[0], [QueuedEnvelope(disk.lots[p].parcel) for p in wish[1]], 0.0, WALL)
     assert came == [n for n in range(1, 85) if n not in (43, 44)]
-    disk.it.ack(ann, 1, 82)
-    assert (disk.it.messages, disk.it.bytes, disk.memory.used, disk.it.on_disk.rows) == (0, 0, 0, {})
+    disk.it.deliveries.ack(ann, 1, 82)
+    assert (
+        disk.it.backlog.messages,
+        disk.it.backlog.bytes,
+        disk.memory.used,
+        disk.it.order.on_disk.rows,
+    ) == (0, 0, 0, {})
 
 
 def test_what_was_found_for_somebody_who_goes_is_on_the_disk_alone_again() -> None:
     disk, joe = Disk("a" * 100 + "b" * 50), taker(selector="kind == 'b'", credit=2)
-    disk.it.open(joe)
+    disk.it.consumers.open(joe)
     assert disk.all_turns() == [101, 102]
-    assert len(disk.it.picked) == 50
+    assert len(disk.it.backlog.picked) == 50
     used = disk.memory.used
-    disk.it.close(joe)
+    disk.it.consumers.close(joe)
     disk.turn()
-    assert not disk.it.picked and disk.memory.used < used - 40 * lot().cost
+    assert not disk.it.backlog.picked and disk.memory.used < used - 40 * lot().cost
     ann = taker("ann", selector="kind == 'b'", credit=100)
-    disk.it.open(ann)
+    disk.it.consumers.open(ann)
     assert disk.all_turns() == list(range(101, 151))
 
 
 def test_who_takes_all_is_given_nothing_before_what_stands_before_it_on_the_disk() -> None:
     disk, joe = Disk("a" * 100 + "b" * 50), taker(selector="kind == 'b'", credit=2)
-    disk.it.open(joe)
+    disk.it.consumers.open(joe)
     assert disk.all_turns() == [101, 102]
-    disk.it.nack(joe, 1, 1, 0.0, 0.0, WALL)
-    disk.it.open(taker("ann", credit=100))
+    disk.it.deliveries.nack(joe, 1, 1, 0.0, 0.0, WALL)
+    disk.it.consumers.open(taker("ann", credit=100))
     bob = taker("bob", selector="kind == 'b' or kind == 'a'", credit=9)
-    disk.it.open(bob)
-    here = len(disk.it.line(5)) - len(disk.it.picked)
+    disk.it.consumers.open(bob)
+    here = len(disk.it.order.line(5)) - len(disk.it.backlog.picked)
     assert [n for who, _, runs in deliver(disk.it, 0.0, WALL) if who is not joe for n, _ in runs] == list(
         range(1, here + 1)
     )
@@ -172,25 +177,25 @@ def test_who_takes_all_is_given_nothing_before_what_stands_before_it_on_the_disk
 
 def test_who_takes_all_is_given_nothing_before_its_turn_though_who_wanted_it_has_just_gone() -> None:
     disk, joe = Disk("a" * 100 + "b" * 50), taker(selector="kind == 'b'", credit=2)
-    disk.it.open(joe)
+    disk.it.consumers.open(joe)
     assert disk.all_turns() == [101, 102]
-    here = len(disk.it.line(5)) - len(disk.it.picked)
-    disk.it.close(joe)
-    disk.it.open(taker("ann", credit=100))
+    here = len(disk.it.order.line(5)) - len(disk.it.backlog.picked)
+    disk.it.consumers.close(joe)
+    disk.it.consumers.open(taker("ann", credit=100))
     assert numbers(disk.it) == list(range(1, here + 1))
 
 
 def test_what_was_found_for_one_who_goes_stays_for_another_who_has_seen_it() -> None:
     disk = Disk("a" * 100 + "b" * 50)
     joe, ann = (taker(name, selector="kind == 'b'", credit=1) for name in ("joe", "ann"))
-    disk.it.open(joe)
-    disk.it.open(ann)
+    disk.it.consumers.open(joe)
+    disk.it.consumers.open(ann)
     assert disk.all_turns() == [101, 102]
-    disk.it.close(joe, 0)
+    disk.it.consumers.close(joe, 0)
     disk.turn()
     came = []
     for n in range(1, 50):
-        disk.it.ack(ann, n, n)
+        disk.it.deliveries.ack(ann, n, n)
         came += disk.all_turns()
     assert sorted(came) == [n for n in range(101, 151) if n != 102]
 
@@ -200,23 +205,23 @@ def test_there_is_a_bound_to_what_was_found_and_cannot_be_given(monkeypatch: pyt
     monkeypatch.setattr(searching, "MESSAGES", 10)
     disk = Disk("b" * 500, group="g")
     joe, ann = taker(selector="kind == 'b'", credit=1), taker("ann", selector="kind == 'b'", credit=1)
-    disk.it.open(joe)
-    disk.it.open(ann)
+    disk.it.consumers.open(joe)
+    disk.it.consumers.open(ann)
     disk.all_turns()
     assert disk.memory.used <= MEMORY + 20_000 + 11 * lot().cost
 
 
 def test_what_is_done_is_not_kept_until_it_would_be_void() -> None:
     it, joe = LocalQueue("jobs", QueueTerms(expiry=3600.0)), taker(credit=1_000)
-    it.open(joe)
+    it.consumers.open(joe)
     for n in range(1, 2_500):
         it.add(lot(n), 0.0, WALL)
         assert numbers(it) == [n]
-        it.ack(joe, n, n)
-    assert len(it._expiring._heap) <= 2 * SPARE
+        it.deliveries.ack(joe, n, n)
+    assert len(it.backlog.expiring._heap) <= 2 * SPARE
 
 
 def test_who_has_no_room_is_read_nothing_for() -> None:
     disk, joe = Disk("a" * 100 + "b" * 50), taker(selector="kind == 'a'", credit=2)
-    disk.it.open(joe)
+    disk.it.consumers.open(joe)
     assert disk.all_turns() == [1, 2] and disk.reads == []

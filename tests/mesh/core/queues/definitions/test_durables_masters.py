@@ -40,7 +40,7 @@ def there(c: Cluster) -> dict[str, int]:
 def sure(c: Cluster) -> int:
     """Messages that do not say that they may be in another part, too."""
     found = [node.core.parts[QueueParts].queues.find("sub/audit") for node in c.nodes.values() if node.is_up]
-    lots = [lot for queue in found if queue for lot in queue.part.next()]
+    lots = [lot for queue in found if queue for lot in queue.part.order.next()]
     return sum(lot.left - len(lot.tries) for lot in lots)
 
 

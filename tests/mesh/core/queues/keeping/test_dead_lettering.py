@@ -20,7 +20,7 @@ def test_what_is_given_back_comes_again_and_after_eight_times_it_is_a_dead_lette
     net.until(lambda: boss.info("jobs")["bytes"] == 0)
     info = boss.info("jobs")
     assert (info["dead"], info["ready"], info["out"]) == (1, 0, 0)
-    assert a.core.parts.desk.counters["dead"] == 1
+    assert a.core.parts.desk.counters.values["dead"] == 1
     net.until(lambda: a.core.parts.router.shelf.live == 0)
     assert dead_letters(a) == 1
 
@@ -40,7 +40,7 @@ def test_a_dead_letter_goes_to_the_queue_that_is_for_that_or_to_all_if_there_is_
     net.until(lambda: len(joe.contents()) == 2)
     joe.settle(entries=((2, 2, 2, 0, "no such order"),))
     net.until(lambda: boss.info("failed")["ready"] == 1)
-    (lot,) = a.core.parts[QueueParts].queues.get("failed").part.next()
+    (lot,) = a.core.parts[QueueParts].queues.get("failed").part.order.next()
     assert lot.envelope.put == (8, 0, "g")
     assert boss.info("jobs")["bytes"] == 0
     assert dead_letters(a) == 1

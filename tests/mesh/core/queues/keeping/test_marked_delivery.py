@@ -58,7 +58,7 @@ def test_what_is_given_out_again_does_not_overtake_what_waits_for_the_mark(
     joe.settle(entries=((1, 1, 1, 0, ""),), wait=False)
     net.until(lambda: len(joe.contents()) == 4)
     assert joe.contents() == [b"1", b"2", b"3", b"1"]
-    assert a.core.parts[QueueParts].queues.get("jobs").part.out == 3
+    assert a.core.parts[QueueParts].queues.get("jobs").part.deliveries.out == 3
 
 
 def test_a_mark_that_finds_no_room_is_written_later_and_what_waits_for_it_comes_then() -> None:

@@ -7,7 +7,7 @@ import pytest
 from mesh.core.queues.keeping.reading import PartReading
 from mesh.core.queues.room import QueueParts
 from mesh.queues.lots import disk_index
-from mesh.queues.part import local_queue
+from mesh.queues.part import delivery_order
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
 
@@ -18,7 +18,7 @@ AHEAD = 40  # lots that are read at once, and below which more are read
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_queue, "AHEAD", AHEAD)
+    monkeypatch.setattr(delivery_order, "AHEAD", AHEAD)
     monkeypatch.setattr(disk_index, "LOTS", AHEAD)
 
 
@@ -44,7 +44,7 @@ def take_all(net: SimNetwork, joe: Worker, n: int, most: float = inf) -> list[by
     while done < n:
         net.until(lambda done=done: len(joe.contents()) > done)  # type: ignore[misc]
         count = len(joe.contents())
-        assert part._memory.used <= most
+        assert part.backlog._memory.used <= most
         assert joe.settle(done + 1, count) == []
         done = count
     return joe.contents()
@@ -56,10 +56,10 @@ def test_what_waits_on_the_disk_comes_in_order_and_memory_has_its_bound() -> Non
     put_many(net, boss)
     here = a.core.parts[QueueParts].queues.get("jobs")
     assert here.part.ready == MANY
-    assert here.part._memory.used <= MEMORY
+    assert here.part.backlog._memory.used <= MEMORY
     most = MEMORY + 2 * AHEAD * 1_200
     assert take_all(net, Worker(a, "joe"), MANY, most) == [b"%d" % n for n in range(MANY)]
-    assert (here.part.messages, here.part.bytes, here.part._memory.used) == (0, 0, 0)
+    assert (here.part.backlog.messages, here.part.backlog.bytes, here.part.backlog._memory.used) == (0, 0, 0)
     net.until(lambda: a.core.parts.router.shelf.live == 0)
     net.run(2)
     assert not list(a.disk.store.load().envelopes)
@@ -70,12 +70,12 @@ def test_so_it_does_after_a_crash() -> None:
     put_many(net, Worker(a, "boss"))
     joe = Worker(a, "joe")
     assert take_all(net, joe, 200)[:200] == [b"%d" % n for n in range(200)]
-    acked = a.core.parts[QueueParts].queues.get("jobs").part.acked
+    acked = a.core.parts[QueueParts].queues.get("jobs").part.deliveries.acked
     a.kill()
     a.restart()
     here = a.core.parts[QueueParts].queues.get("jobs")
-    assert here.part.messages == MANY - acked
-    assert here.part._memory.used <= MEMORY + 2 * 4096 * 1_200  # and what is in doubt
+    assert here.part.backlog.messages == MANY - acked
+    assert here.part.backlog._memory.used <= MEMORY + 2 * 4096 * 1_200  # and what is in doubt
     rest = take_all(net, Worker(a, "ann"), MANY - acked)
     assert sorted(map(int, rest)) == list(range(acked, MANY))
 
@@ -144,7 +144,7 @@ def test_what_is_done_of_an_envelope_far_back_stays_done_after_a_crash() -> None
     net.run(3)
     a.kill()
     a.restart()
-    assert a.core.parts[QueueParts].queues.get("jobs").part.messages == MANY + 1
+    assert a.core.parts[QueueParts].queues.get("jobs").part.backlog.messages == MANY + 1
     ann = Worker(a, "ann")
     ann.take("jobs", selector="kind == 'b'")
     net.until(lambda: ann.contents())

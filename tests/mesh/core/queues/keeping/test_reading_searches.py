@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from mesh.core.queues.keeping import marked_delivery
 from mesh.core.queues.room import QueueParts
 from mesh.queues.lots import disk_index
-from mesh.queues.part import local_queue, searching
+from mesh.queues.part import delivery_order, searching
 from mesh.wire import commands as c
 from mesh.wire.frames import body_frames
 from tests.mesh.core.queues.worker import Worker
@@ -18,7 +18,7 @@ MEMORY = 20_000
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_queue, "AHEAD", 20)
+    monkeypatch.setattr(delivery_order, "AHEAD", 20)
     monkeypatch.setattr(disk_index, "LOTS", 20)
     monkeypatch.setattr(searching, "MESSAGES", 30)
     monkeypatch.setattr(searching, "VAIN", 120)
@@ -43,7 +43,7 @@ def test_it_is_found_and_no_more_is_in_memory_for_that() -> None:
     joe, part = Worker(a, "joe"), a.core.parts[QueueParts].queues.get("jobs").part
     joe.take("jobs", selector="kind == 'b'")
     net.until(lambda: joe.contents() == [b"x", b"y", b"z"])
-    assert part._memory.used < MEMORY + 30 * 1_200
+    assert part.backlog._memory.used < MEMORY + 30 * 1_200
     assert boss.info("jobs")["in_vain"] == 0
     assert joe.settle(1, 3) == []
     ann = Worker(a, "ann")
@@ -68,8 +68,8 @@ def test_after_a_crash_only_what_was_given_is_said_to_have_been() -> None:
     a.kill()
     a.restart()
     part = a.core.parts[QueueParts].queues.get("jobs").part
-    assert part.messages == MANY + 2
-    assert part._memory.used < MEMORY + 3 * 1_200
+    assert part.backlog.messages == MANY + 2
+    assert part.backlog._memory.used < MEMORY + 3 * 1_200
     ann = Worker(a, "ann")
     ann.take("jobs", selector="kind == 'b'")
     net.run(1)
@@ -95,7 +95,7 @@ def test_who_comes_back_after_a_crash_keeps_what_was_found_for_him() -> None:
     reply = again.take("jobs", selector="kind == 'b'", held=((held[0][0], ends),))
     assert again.ok(reply)["void"] == []
     assert again.settle(1, 3) == []
-    assert a.core.parts[QueueParts].queues.get("jobs").part.messages == MANY
+    assert a.core.parts[QueueParts].queues.get("jobs").part.backlog.messages == MANY
 
 
 def test_what_was_given_back_unseen_is_not_in_doubt_after_a_crash() -> None:
@@ -126,7 +126,7 @@ def test_a_mark_is_not_raised_above_what_waits_on_the_disk(monkeypatch: pytest.M
     a.kill()
     a.restart()
     part = a.core.parts[QueueParts].queues.get("jobs").part
-    assert part.messages == MANY + 4
+    assert part.backlog.messages == MANY + 4
     assert 0 < part.away < 200
 
 
@@ -146,7 +146,7 @@ def test_a_purge_leaves_no_row_of_what_was_found() -> None:
     net.until(lambda: joe.contents() == [b"y"])
     joe.settle(1, 1)
     part = a.core.parts[QueueParts].queues.get("jobs").part
-    net.until(lambda: len(part.on_disk.rows) == 1)
+    net.until(lambda: len(part.order.on_disk.rows) == 1)
     boss.ask("queue_purge", name="jobs")
     net.run(3)
     assert not [key for key in a.disk.store._tables["part"] if key > b"jobs\0"]

@@ -250,7 +250,7 @@ def why(it: Several, i: int = 0) -> list[tuple[str, int, str]]:
 
 def test_why_says_for_each_part_what_it_waits_for() -> None:
     it = filled()
-    off = "by the queue's declaration they do not move, although consumers are at c"
+    off = "the queue's terms keep the messages here, although consumers are at c"
     assert why(it) == [("a", 2, f"no consumer is here; {off}"), ("b", 3, f"no consumer is here; {off}")]
     assert why(it, 2) == [("a", 2, f"no consumer is here; {off}"), ("b", 3, f"no consumer is here; {off}")]
     assert it.bosses[0].ask("queue_why", name="nothing").code == "NO_QUEUE"

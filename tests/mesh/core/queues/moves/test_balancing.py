@@ -59,7 +59,7 @@ def test_C3_strict_is_in_turn_whoever_takes(is_there: bool) -> None:
     if is_there:
         it.take(0)
     it.put(0, TEN)
-    it.net.until(lambda: it.sent(0) == 5 and it.queue(1).part.messages == 5)
+    it.net.until(lambda: it.sent(0) == 5 and it.queue(1).part.backlog.messages == 5)
     it.take(1) if is_there else it.take(0, 1)
     it.net.until(lambda: len(it.had(0)) == len(it.had(1)) == 5)
     assert sorted([it.had(0), it.had(1)]) == [TEN[::2], TEN[1::2]]

@@ -11,7 +11,7 @@ from mesh.core.queues.moves import balancing
 from mesh.core.queues.room import QueueParts
 from mesh.core.queues.transfers import leaving
 from mesh.queues.lots import disk_index
-from mesh.queues.part import local_queue
+from mesh.queues.part import delivery_order
 from tests.mesh.core.queues.spread import Several
 from tests.seeds import stories
 
@@ -55,7 +55,7 @@ def test_what_is_longer_than_memory_goes_part_by_part() -> None:
         it.bosses[0].put("jobs", b"%d" % n)
     while len(it.had(1)) <= 3_000:
         it.net.run(0.02)
-        most = max(most, sum(map(len, part.lines.values())))
+        most = max(most, sum(map(len, part.order.lines.values())))
         if one.given[1]:
             one.settle(1, one.given[1], wait=False)
     assert sorted(it.had(1)) == list(range(3_001)) and it.sent(0) == 3_001 and most <= 2_100
@@ -70,18 +70,18 @@ def test_strict_deals_out_what_is_on_the_disk_too() -> None:
 
 
 def test_what_waits_on_the_disk_of_a_node_where_nobody_takes_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_queue, "AHEAD", 100)
+    monkeypatch.setattr(delivery_order, "AHEAD", 100)
     monkeypatch.setattr(disk_index, "LOTS", 100)
     it = Several(2, {"memory_bytes": 50_000})
     for n in range(600):
         it.bosses[0].put("jobs", b"%d" % n)
     it.net.until(lambda: it.queue(0).part.ready == 600)
-    assert it.queue(0).part.on_disk
+    assert it.queue(0).part.order.on_disk
     (one,) = it.take(1, credit=1000)
     most = 0
     while len(it.had(1)) < 600:
         it.net.run(0.02)
-        most = max(most, sum(map(len, it.queue(0).part.lines.values())))
+        most = max(most, sum(map(len, it.queue(0).part.order.lines.values())))
         if one.given[1]:
             one.settle(1, one.given[1], wait=False)
     assert sorted(it.had(1)) == list(range(600)) and most <= 250
@@ -104,7 +104,7 @@ def test_where_it_is_in_memory_little_more_goes_than_is_wanted() -> None:
     it.take(1, credit=10)
     it.put(0, range(100))
     it.net.run(5)
-    assert 10 <= it.queue(1).part.messages <= 20
+    assert 10 <= it.queue(1).part.backlog.messages <= 20
 
 
 def test_what_is_of_a_group_and_waits_moves_to_one_node() -> None:

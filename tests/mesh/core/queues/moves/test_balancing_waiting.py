@@ -86,10 +86,10 @@ def test_who_looks_on_at_both_ends_hears_what_moves_and_why() -> None:
     it = Several(2, distribution="independent", redistribution=0.0)
     ears = [Ear(), Ear()]
     for i, ear in enumerate(ears):
-        it.queue(i).part.watch = ear
+        it.queue(i).part.backlog.watch = ear
     it.take(0)
     it.put(1, [1])
-    it.net.until(lambda: it.had(0) == [1] and it.queue(1).part.messages == 0)
+    it.net.until(lambda: it.had(0) == [1] and it.queue(1).part.backlog.messages == 0)
     there, here = [ear.take() for ear in ears]
     assert here == ["adds", "keeps", "redistributes", "goes", "went"]
     assert there == ["comes", "adds", "keeps", "gives"]

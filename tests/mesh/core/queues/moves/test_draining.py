@@ -26,7 +26,7 @@ class Nodes(Several):
         return boss.ok(boss.ask("queue_drain", do=do))
 
     def is_empty(self, i: int) -> bool:
-        return self.queue(i).part.messages == 0
+        return self.queue(i).part.backlog.messages == 0
 
     def home(self, *places: int) -> int:
         """The node of these to which all goes."""
@@ -103,7 +103,7 @@ def test_what_somebody_has_is_waited_for_and_he_is_given_no_more() -> None:
     joe.leave("jobs", begun=3)
     it.net.until(lambda: it.is_empty(0))
     assert it.had(0) == TEN[:4] and it.queue(1).part.ready == 8
-    assert it.queue(1).part.messages == 8
+    assert it.queue(1).part.backlog.messages == 8
 
 
 def test_what_is_of_one_group_waits_for_what_somebody_has_of_it() -> None:
@@ -149,7 +149,7 @@ def test_where_no_other_node_takes_it_who_takes_here_goes_on_until_one_does() ->
     assert "no other node can accept messages now" in it.drain(0, "look")["rows"][0]["why"]
     it.take(0, credit=4)
     it.net.until(lambda: it.had(0) == TEN[:4])
-    assert it.queue(0).part.messages == 10
+    assert it.queue(0).part.backlog.messages == 10
 
 
 def test_who_is_full_has_what_it_can_and_the_next_one_has_the_rest() -> None:
@@ -221,7 +221,7 @@ def test_a_start_in_the_middle_goes_on_and_one_with_nothing_left_ends_it(is_kill
     it.drain(0)
     it.nodes[0].kill() if is_killed else it.nodes[0].close()
     it.nodes[0].start()
-    assert it.queue(0).part.messages == 10
+    assert it.queue(0).part.backlog.messages == 10
     it.nodes[1].start()
     it.net.until(lambda: it.ready() == [0, 10] and it.is_empty(0), limit=60)
     it.net.run(1)
@@ -285,7 +285,7 @@ def test_what_is_longer_than_memory_goes_whole() -> None:
     for n in range(60):
         boss.put("jobs", *(b"%d" % n + bytes(200) for _ in range(20)))
     it.net.until(lambda: it.queue(0).part.ready == 1200)
-    assert it.queue(0).part.on_disk
+    assert it.queue(0).part.order.on_disk
     it.nodes[0].restart()
     it.bosses[0] = Worker(it.nodes[0], "later")
     it.drain(0)
@@ -299,10 +299,10 @@ def test_between_nodes_that_have_it_in_memory_only_nothing_is_waited_for() -> No
     it = Nodes(2, VOLATILE)
     it.put(0, TEN)
     it.bosses[0].ask("queue_move", name="jobs", to="b", count=4)
-    assert it.queue(0).part.going == 4 and len(it.queue(1).part.pledged) == 4
+    assert it.queue(0).part.moving.messages == 4 and len(it.queue(1).part.backlog.pledges.open) == 4
     it.drain(0)
     it.net.until(lambda: it.is_empty(0))
-    assert it.ready() == [0, 10] and not it.queue(1).part.pledged
+    assert it.ready() == [0, 10] and not it.queue(1).part.backlog.pledges.open
     it.nodes[0].kill()
     (joe,) = it.take(1)
     it.net.until(lambda: it.had(1) == TEN)
@@ -337,11 +337,11 @@ def test_what_another_node_keeps_on_its_disk_it_keeps_until_it_is_done_though_it
     at_b.ok(at_b.ask("queue_drain", do="begin"))
     net.until(lambda: parts[2].get("jobs").part.ready == 10)
     net.run(2)
-    assert parts[0].get("jobs").part.going == 10, "c may die, and it was on a disk"
+    assert parts[0].get("jobs").part.moving.messages == 10, "c may die, and it was on a disk"
     joe.take("jobs")
     net.until(lambda: len(joe.contents()) == 10)
     joe.settle(1, 10)
-    net.until(lambda: not any(queues.get("jobs").part.messages for queues in parts))
+    net.until(lambda: not any(queues.get("jobs").part.backlog.messages for queues in parts))
 
 
 def test_only_who_may_run_the_node_drains_it() -> None:

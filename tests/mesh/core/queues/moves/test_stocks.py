@@ -73,7 +73,7 @@ def test_a_node_that_lies_about_its_wishes_moves_no_more_than_there_is() -> None
         presence.serve(("queue", "jobs"), 1, note)
         it.nodes[1]._carry_out_all()
         it.net.run(3)
-    assert sum(it.queue(i).part.messages for i in range(2)) == 10
+    assert sum(it.queue(i).part.backlog.messages for i in range(2)) == 10
 
 
 def test_that_nothing_is_wanted_is_told_at_once() -> None:

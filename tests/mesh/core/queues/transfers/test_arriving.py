@@ -199,13 +199,13 @@ def test_each_move_is_counted_and_what_was_tried_in_vain_stays_known() -> None:
     p.at_a.leave("jobs", begun=1)
     p.move()
     p.at_b.ok(p.at_b.ask("queue_move", name="jobs", to="a"))
-    (lot,) = p.a.core.parts[QueueParts].queues.get("jobs").part.next()
+    (lot,) = p.a.core.parts[QueueParts].queues.get("jobs").part.order.next()
     failed = lot.failures(1)
     assert lot.moves == 2 and failed >= 1
     p.net.run(2)
     p.a.restart()
     p.net.until(lambda: p.figures(p.a) == (1, 0))
-    (lot,) = p.a.core.parts[QueueParts].queues.get("jobs").part.next()
+    (lot,) = p.a.core.parts[QueueParts].queues.get("jobs").part.order.next()
     assert (lot.moves, lot.failures(1)) == (2, failed)
 
 

@@ -11,7 +11,7 @@ from mesh.core.queues.transfers import leaving
 from mesh.core.queues.transfers.moving import Moving
 from mesh.printable import count as counted
 from mesh.queues.lots import disk_index
-from mesh.queues.part import local_queue
+from mesh.queues.part import delivery_order
 from mesh.wire import commands as c
 from mesh.wire.limits import TRANSFERS
 from tests.mesh.core.queues.pair import MEMORY, Pair, contents, moved_rows
@@ -315,7 +315,7 @@ def test_more_than_memory_holds_moves_in_turns_and_memory_keeps_its_bound(
     at_b: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ahead, many, memory = 50, 400, 25_000
-    monkeypatch.setattr(local_queue, "AHEAD", ahead)
+    monkeypatch.setattr(delivery_order, "AHEAD", ahead)
     monkeypatch.setattr(disk_index, "LOTS", ahead)
     net = SimNetwork()
     a, b = net.node("a", memory_bytes=memory), net.node("b", "a", memory_bytes=at_b)
@@ -330,9 +330,9 @@ def test_more_than_memory_holds_moves_in_turns_and_memory_keeps_its_bound(
     taken = 0
     while here.ready:
         taken += boss.ok(boss.ask("queue_move", name="jobs", to="b"))["taken"]
-        assert here._memory.used <= memory + 2 * ahead * 1_200
+        assert here.backlog._memory.used <= memory + 2 * ahead * 1_200
     assert taken == there.ready == many
-    assert there._memory.used <= at_b + ahead * 1_200
+    assert there.backlog._memory.used <= at_b + ahead * 1_200
     b.restart()
     found: list[int] = []
     ann = Worker(b, "ann")

@@ -31,7 +31,7 @@ def test_what_is_back_before_its_first_way_has_ended_is_twice_in_a_part_and_each
     p.net.until(lambda: p.rested(3, 0))
     p.a.restart()
     p.net.until(lambda: p.rested(3, 0))
-    assert [lot.moves for lot in p.a.core.parts[QueueParts].queues.get("jobs").part.next()] == [2, 2, 2]
+    assert [lot.moves for lot in p.a.core.parts[QueueParts].queues.get("jobs").part.order.next()] == [2, 2, 2]
     assert sorted(content for content, _ in p.take_all(Worker(p.a, "ann"))) == contents(3)
 
 
@@ -49,7 +49,7 @@ def test_C4_1_who_is_named_for_what_is_kept_and_says_nothing_is_waited_for_and_n
     ann = Reader(c, "ann")
     ann.take("sub/audit")
     net.run(90)  # far beyond all that is waited for elsewhere
-    assert (queue.part.ready, queue.part.going) == (0, 2) and ann.contents() == []
+    assert (queue.part.ready, queue.part.moving.messages) == (0, 2) and ann.contents() == []
     b.start()
     net.until(lambda: ann.contents() == [b"1", b"2"])
     assert ann.tries[1] == [0, 0]

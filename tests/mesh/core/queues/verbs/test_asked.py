@@ -31,7 +31,7 @@ def refusal(it: Several, i: int = 1, **how: Any) -> str:
 
 def waits_at(it: Several, i: int) -> int:
     found = it.find(it.nodes[i])
-    return found.part.messages if found is not None else 0
+    return found.part.backlog.messages if found is not None else 0
 
 
 def told(node: SimNode) -> str:

@@ -1,6 +1,12 @@
 """A full queue refuses what is put, or holds it back while a consumer is connected."""
 
+from types import SimpleNamespace
+from typing import Any, cast
+
+from mesh.core.queues.keeping.queue_puts import QueuePuts
+from mesh.wire.envelope import Envelope
 from tests.mesh.core.queues.worker import Worker, a_node
+from tests.mesh.queues.making import envelope
 
 
 def test_a_full_queue_refuses_what_is_put() -> None:
@@ -78,3 +84,62 @@ def test_who_puts_far_more_than_he_may_is_refused_and_others_wait_on() -> None:
     assert boss.state_of("jobs", 2) == ""
     joe.settle(1, 1)
     net.until(lambda: boss.state_of("jobs", 2) == "OK")
+
+
+class Full:
+    """A queue of which a test says whether it is full, and whether producers may wait."""
+
+    is_full = may_wait = True
+
+
+def puts() -> tuple[QueuePuts, Full, list[tuple[bytes, int]]]:
+    """Puts into a full queue of two messages a stream at most, and what is published."""
+    queue, published = Full(), list[tuple[bytes, int]]()
+    settings = SimpleNamespace(window_bytes=10**6, window_count=1)
+    made = QueuePuts(
+        cast(Any, settings), cast(Any, {"jobs": queue}), lambda e: published.append((e.stream, e.first))
+    )
+    return made, queue, published
+
+
+def message(n: int, stream: bytes = b"p" * 16) -> Envelope:
+    return envelope(n, stream=stream)
+
+
+def test_held_messages_are_published_in_order_when_there_is_room_or_nobody_may_wait() -> None:
+    it, queue, published = puts()
+    it.put(message(1))
+    it.put(message(1, b"q" * 16))
+    queue.is_full = False
+    it.put(message(2))
+    assert published == [], "no message overtakes a held one"
+    it.release(cast(Any, queue))
+    assert published == [(b"p" * 16, 1), (b"q" * 16, 1), (b"p" * 16, 2)] and not it._blocked
+    queue.is_full = True
+    it.put(message(3))
+    it.release(cast(Any, queue))
+    assert len(published) == 3
+    queue.may_wait = False
+    it.release(cast(Any, queue))
+    assert published[3:] == [(b"p" * 16, 3)] and not it._blocked
+
+
+def test_beyond_the_limit_all_of_a_stream_is_published_and_others_are_held_on() -> None:
+    it, _, published = puts()
+    for n in (1, 2):
+        it.put(message(n))
+    it.put(message(1, b"q" * 16))
+    it.put(message(3))
+    assert published == [(b"p" * 16, n) for n in (1, 2, 3)] and it._blocked
+
+
+def test_a_producer_that_disconnects_leaves_nothing() -> None:
+    it, queue, published = puts()
+    it.put(message(1))
+    it.put(message(1, b"q" * 16))
+    it.drop(b"p" * 16)
+    queue.is_full = False
+    it.release(cast(Any, queue))
+    assert published == [(b"q" * 16, 1)]
+    it.put(envelope(9).part(9, 9))
+    assert published[1:] == [(b"p" * 16, 9)]

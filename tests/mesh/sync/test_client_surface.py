@@ -9,6 +9,7 @@ import pytest
 import mesh
 from mesh import sync
 from mesh.client.client import Client
+from tools.sync_parts.method import WORDS
 
 
 def verbs(kind: type) -> dict[str, Any]:
@@ -28,7 +29,9 @@ def arguments(function: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
 
 def words(verb: Any) -> str:
     text = inspect.getdoc(verb) or ""
-    return text.replace("async with", "with").replace("async for", "for").replace("await ", "")
+    for asynchronous, blocking in WORDS:
+        text = text.replace(asynchronous, blocking)
+    return text
 
 
 def test_a_client_without_a_loop_has_the_verbs_of_one_with_a_loop() -> None:

@@ -1,0 +1,109 @@
+"""The client's side of a handshake: who it says it is, what it proves, and whether it believes the node."""
+
+# Law 1: a proof and a signature answer one challenge; each connection has a new nonce.
+# Law 2: a WELCOME counts only from the node that asked for the proof, and only if that proves its keys.
+# Law 3: the session number and token of the last WELCOME are presented again, until the client moves.
+
+from __future__ import annotations
+
+from mesh.client.access import Access
+from mesh.client.core.framing import SPEAKS
+from mesh.client.operating import marks
+from mesh.errors import BadName, RemoteError
+from mesh.names import SessionName
+from mesh.proof import stream_text
+from mesh.security.streamkey import StreamKey
+from mesh.wire import commands as c
+from mesh.wire.limits import VERSION_MAX, VERSION_MIN
+from mesh.wire.spoken import agreed
+
+
+class ClientHandshake:
+    """The identity of a client over its connections, and the state of the current handshake.
+
+    `name` has the client, the requested session number, and whether the user named the client.
+    """
+
+    def __init__(self, name: tuple[str, int, bool], stream: StreamKey) -> None:
+        self.access = Access("")
+        self.boot: int = 0  # of the node
+        self._client, self._wanted, self._named = name
+        self._number = self._wanted  # of the session: requested or assigned
+        self._stream = stream
+        self._token = b""
+        self._nonces = (b"", b"")
+        self._asked_by = b""  # uuid of the node that wants proof
+
+    def begin(self, access: Access, nonce: bytes) -> None:
+        """Begin the handshake of a new connection."""
+        self.access, self._nonces = access, (nonce, b"")
+
+    def forget_session(self) -> None:
+        """Request a new session with the next HELLO."""
+        self._token, self._number = b"", self._wanted
+
+    def hello(self, have: int, proof: bytes = b"", signature: bytes = b"") -> c.Hello:
+        """Return HELLO; `have` is the number of the last command received over the link."""
+        return c.Hello(
+            (VERSION_MIN, VERSION_MAX),
+            c.CLIENT,
+            "",
+            self._nonces[0],
+            proof,
+            client=self._client,
+            session=self._number,
+            stream=self._stream.id,
+            token=self._token,
+            boot_seen=self.boot,
+            have=have,
+            passwd=self.access.passwd,
+            key=self._stream.public,
+            signature=signature,
+            speaks=(*SPEAKS, *marks()),
+            named=self._named,
+        )
+
+    def prove(self, challenge: c.Challenge, have: int) -> c.Hello:
+        """Return HELLO with the proofs that a challenge asks for.
+
+        Raises: RemoteError if another listener asks.
+        """
+        it = self.access
+        if it.curve is None and challenge.endpoint != it.address:
+            what = f"{it.address} identifies itself as {challenge.endpoint}, which is not the dialed address"
+            raise RemoteError(what)
+        self._nonces, self._asked_by = (self._nonces[0], challenge.nonce), challenge.uuid
+        signature = self._stream.sign(stream_text(*self._nonces, it.where, challenge.uuid))
+        return self.hello(have, it.proof(*self._nonces), signature)
+
+    def doubt(self, w: c.Welcome) -> c.Refuse | None:
+        """Return a refusal if the node is not the expected one or has no common wire version, else None."""
+        is_other = bool(self._nonces[1]) and w.node.uuid != self._asked_by  # a man in the middle
+        if is_other or not self.access.is_proven(w.proof, *self._nonces):
+            return c.Refuse(*self.access.impostor, final=True)
+        code, reason, hint = self.access.doubt(w.node, w.signature, *self._nonces)
+        if code:
+            return c.Refuse(code, reason, hint, final=True)
+        if not agreed(w.version, w.version):
+            text = f"{w.node.name} uses wire version {w.version}, which this client does not support"
+            return c.Refuse("VERSION", text, "Upgrade both to the same release.", final=True)
+        return None
+
+    def accept(self, w: c.Welcome) -> bool:
+        """Take over the session that WELCOME assigns, and return whether the node has another boot.
+
+        Raises: RemoteError for an invalid session name.
+        """
+        # A node that was killed may have forgotten the number, for which the token is valid.
+        self._number = _number_in(w.session)
+        is_new = w.node.boot != self.boot
+        self._token, self.boot = w.token, w.node.boot
+        return is_new
+
+
+def _number_in(session: str) -> int:
+    """Return the number in a session name; 0 if there is none. Raises: RemoteError."""
+    try:
+        return SessionName.parse(session).session or 0
+    except BadName as error:
+        raise RemoteError(f"a node assigned an invalid session name: {error.what}") from None

@@ -1,0 +1,135 @@
+"""The calls of a client that read and erase retained values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, repeat
+from typing import Any
+
+from mesh.client.arguments import yes_or_no
+from mesh.client.core.calls import ReplyPart
+from mesh.client.core.subscriptions import query
+from mesh.client.message import Batch, FoundMessage, Message, T
+from mesh.client.posting import Posting
+from mesh.client.reading import WHATEVER, ContentReader, reader_of
+from mesh.client.ruling import check_everywhere, withdraw_rules
+from mesh.errors import BadQuery
+from mesh.reserved import ruled_node
+from mesh.values import check_domain, check_key
+from mesh.wire import commands as c
+
+
+class RetainedValues(Posting):
+    """The calls that read and erase retained values."""
+
+    async def get(
+        self,
+        key: str | None = None,
+        *,
+        xpath: str | None = None,
+        domain: str | None = None,
+        pattern: str | None = None,
+        fresh: bool = False,
+        type: type[T] | None = None,
+        timeout: float | None = None,
+    ) -> list[Message[T]]:
+        """Return the retained value of each topic that matches.
+
+        Unless `fresh` is set, a node that subscribes to a topic may answer in place of the topic's master.
+
+        Args:
+            key: The topic's key. Alternatives are `xpath` and `pattern`.
+            xpath: An XPath on the XML of keys.
+            domain: Only topics of this domain. Default: topics of any domain.
+            pattern: A topic pattern, such as `sensors/#`.
+            fresh: Whether to ask the master even if this node has the value.
+            type: The type of `.value`, as for `subscribe`.
+            timeout: Seconds to wait. Default: the client's patience.
+
+        Returns:
+            The messages. `source` names the node that had the value, and `stale` the seconds for which that
+            node has been without the master.
+
+        Raises:
+            BadKey, BadQuery, BadArgument: The query is invalid.
+            MasterAway: The master is unreachable, and no reachable node has the value.
+            MeshTimeout: No reply in time.
+
+        Example:
+            for message in await m.get(pattern="sensors/#", type=float):
+                print(message.key, message.value)
+        """
+        reader = reader_of(self._codec, type) or WHATEVER
+        q = query(key, pattern, xpath, domain)
+        arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": yes_or_no("fresh", fresh)}
+        parts = await self._within(
+            timeout, self._call_node, lambda request: c.Call(request, "get", arguments)
+        )
+        return [message for part in parts for message in found(part, reader)]
+
+    async def erase(
+        self,
+        key: str | None = None,
+        *,
+        xpath: str | None = None,
+        domain: str | None = None,
+        timeout: float | None = None,
+    ) -> list[str]:
+        """Delete a topic and its retained value.
+
+        The deletion takes effect after every message that this client has posted so far. Each subscriber is
+        notified by one message with the state ERASED.
+
+        Args:
+            key: The topic's key. `__sys__cluster.node.master[NAME]` withdraws the mesh's rules for that node.
+            xpath: Deletes each topic that `get` finds with it, one after the other.
+            domain: Erases the topic only in this domain. Default: in every domain where the node knows it.
+            timeout: Seconds to wait. Default: the client's patience.
+
+        Returns:
+            The keys that existed.
+
+        Raises:
+            BadKey, BadQuery: The query is invalid.
+            MasterAway: The master is unreachable.
+            MeshTimeout: No reply in time.
+
+        Example:
+            await m.erase("sensors/kitchen/temp")
+        """
+        if xpath is not None:
+            q = query(key, None, xpath, domain)
+            return await self._within(timeout, self._erase_found, q)
+        if key is None:
+            raise BadQuery("No topic to erase was given.", hint="Pass a key or xpath=.")
+        checked = check_domain("" if domain is None else domain)
+        if node := ruled_node(key):
+            check_everywhere(checked)
+            return [key] if await self._within(timeout, withdraw_rules, self, node) else []
+        return await self._within(timeout, self._erase, check_key(key), checked)
+
+    async def _erase_found(self, q: c.Query) -> list[str]:
+        await self._flushed()
+        arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": True}
+        parts = await self._call_node(lambda request: c.Call(request, "get", arguments))
+        topics = dict.fromkeys((m.key, m.domain) for part in parts for m in found(part))
+        return [each for key, domain in topics for each in await self._erase(key, domain)]
+
+    async def _erase(self, key: str, domain: str) -> list[str]:
+        arguments = {"key": key, "domain": domain}
+        publisher = self._now().publisher
+        publisher.seal()
+        marks = publisher.outbox.marks()
+        while not publisher.outbox.is_answered_below(marks):
+            await self._change()
+        value = await self._call_value(lambda request: c.Call(request, "erase", arguments))
+        return [str(key) for key in value["erased"]]
+
+
+def found(part: ReplyPart, reader: ContentReader = WHATEVER) -> Iterator[FoundMessage[Any]]:
+    """Yield the messages in a part of a reply to `get`. Older nodes send no sources."""
+    value, envelopes = part
+    sources = chain(value.get("sources") or (), repeat(("", None)))
+    for envelope, (source, stale) in zip(envelopes, sources, strict=False):
+        for message in Batch(envelope):
+            yield FoundMessage.of(message, source, stale, reader)

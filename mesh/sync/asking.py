@@ -1,0 +1,84 @@
+"""The calls of a client that query the mesh.
+
+Generated from mesh/client/asking.py: change that, and type `tools/generate_sync`.
+"""
+
+from __future__ import annotations
+
+from mesh.client.views import Views
+from mesh.sync.connected import Connected
+from mesh.wire.replies import Info, NodeRow, Reason
+
+
+class Asking(Connected):
+    """The calls that query the mesh."""
+
+    def route(
+        self, key: str = "", *, domain: str | None = None, to: str = "", node: str = ""
+    ) -> list[dict[str, str]]:
+        """Return the route that a message would take if it were published now. Nothing is sent.
+
+        Args:
+            key: The topic's key.
+            domain: The topic's domain.
+            to: A client or session as for `send`, or an address of another site, instead of a key.
+            node: The node at which the message would be published. Default: the client's node.
+
+        Returns:
+            A step for each node on the route: "node", "decision" ("here", "forward", "wait" or "refuse"),
+                "next" (a node, "site/NAME", or "") and "why".
+
+        Example:
+            for step in m.route("orders/new"):
+                print(step["node"], step["decision"], step["next"])
+        """
+        return self._run(None, lambda: self._aio.route(key, domain=domain, to=to, node=node))
+
+    def why(self, kind: str, text: str, *, domain: str | None = None) -> list[Reason]:
+        """Return the reasons why an object is, or is not, where it should be. Nothing is sent or changed.
+
+        All reachable nodes are queried; nodes that do not answer within 2 s are named.
+
+        Args:
+            kind: "node", "topic", "message", "address", "queue", "client" or "site".
+            text: The name or key of the object, or the id of the message.
+            domain: The topic's domain.
+
+        Returns:
+            The reasons, causes first. A cause has `is_cause`, and its `hint` says what to do next.
+
+        Example:
+            for reason in m.why("topic", "orders/new"):
+                print(reason.is_cause, reason.hint)
+        """
+        return self._run(None, lambda: self._aio.why(kind, text, domain=domain))
+
+    def nodes(self, *, all: bool = False) -> list[NodeRow]:
+        """Return the nodes of the mesh as the client's node knows them, itself first. Times are in seconds.
+
+        Args:
+            all: Whether to include nodes that left on purpose, or are only known by rumor. Without it they
+                are listed only while messages wait for them.
+
+        Raises:
+            RemoteError: The node runs an earlier release, whose reply lacks required fields.
+
+        Example:
+            names = [node.name for node in m.nodes()]
+        """
+        return self._run(None, lambda: self._aio.nodes(all=all))
+
+    def views(self) -> Views:
+        """Return the nodes that are alive now, in this mesh and in each other site.
+
+        At most 1,000 names are listed per other site; `count` of the site's row is their full number.
+        """
+        return self._run(None, lambda: self._aio.views())
+
+    def info(self) -> Info:
+        """Return the identity of the client's node and its counters since its start, in seconds and bytes."""
+        return self._run(None, lambda: self._aio.info())
+
+    def ping(self) -> float:
+        """Return the round-trip time to the node, in seconds."""
+        return self._run(None, lambda: self._aio.ping())

@@ -1,0 +1,84 @@
+"""The call of a client that sends to sessions, clients and addresses.
+
+Generated from mesh/client/sending.py: change that, and type `tools/generate_sync`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Unpack, overload
+
+from mesh.client import sending
+from mesh.client.content import Content
+from mesh.client.like import shows_options
+from mesh.client.options import SendOptions
+from mesh.client.sending import Sent
+from mesh.sync.connected import Connected
+from mesh.values import Published
+
+
+class SendingVerbs(Connected):
+    """The call that sends."""
+
+    @overload
+    def send(
+        self,
+        destination: str,
+        content: Content,
+        *,
+        timeout: float | None = None,
+        **options: Unpack[SendOptions],
+    ) -> Published: ...
+
+    @overload
+    def send(
+        self,
+        destination: list[str] | tuple[str, ...],
+        content: Content,
+        *,
+        timeout: float | None = None,
+        **options: Unpack[SendOptions],
+    ) -> list[Sent]: ...
+
+    @shows_options(sending.SendingVerbs.send)
+    def send(
+        self,
+        destination: str | list[str] | tuple[str, ...],
+        content: Content,
+        *,
+        timeout: float | None = None,
+        **options: Unpack[SendOptions],
+    ) -> Published | list[Sent]:
+        """Send a message to a session, to each session of a client, or to a service of an address.
+
+        To an address, the message goes to one of its services, or with `delivery="all"` to each of them. A
+        client without a node (`client/joe`) is found by the domain's rules. `/site/NYC` in front names
+        another site.
+
+        Args:
+            destination: A session (`/node/heron/client/joe/session/1`), a client, an address (`calc/add`), or
+                a list of them.
+            content: The content. This and the arguments not named here are as for `publish`.
+            force_queuing: Whether the message waits in the inbox if the receiver is not connected.
+            domain: For a client: the domain whose rules name its node.
+            key: A key for the receiver. Default: none.
+            expiry: Seconds until the message expires; to an address, until a service begins with it.
+            delivery: For an address: "one" (default) or "all".
+            local_only: For an address: whether to use only services at this client's node.
+
+        Returns:
+            The answer; `matched` counts the sessions that received the message, and 0 means that it waits.
+            For several destinations: one `Sent` each, in order.
+
+        Raises:
+            NotConnected, UnknownNode: The receiver is not connected, or its node is unknown.
+            SiteUnreachable: No route leads to the site.
+            NoHandlers: The address has no service.
+            BadName, BadArgument, PublishRefused, MessageTooLarge, MeshTimeout: As for `publish`.
+
+        Example:
+            m.send("/node/heron/client/joe", b"hello", force_queuing=True)
+        """
+        left = self._left(timeout)
+        send: Callable[..., Coroutine[Any, Any, Published | list[Sent]]] = self._aio.send
+        return self._run(left(), lambda: send(destination, content, timeout=left(), **options))

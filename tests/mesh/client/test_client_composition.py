@@ -1,0 +1,27 @@
+"""Are the calls of a client composed in one flat list?"""
+
+import inspect
+
+import mesh
+from mesh.client.connected import Connected
+from mesh.client.later import Later
+from mesh.client.posting import Posting
+
+FEATURES = [base for base in mesh.Client.__bases__ if base is not Later]
+
+
+def public(kind: type) -> set[str]:
+    return {name for name in vars(kind) if not name.startswith("_")}
+
+
+def test_each_feature_derives_from_posting_alone() -> None:
+    assert len(FEATURES) > 5
+    assert {feature.__bases__ for feature in FEATURES} == {(Posting,)}
+    assert Posting.__bases__ == (Connected,) and not public(Posting)
+
+
+def test_each_call_is_in_one_feature() -> None:
+    classes = [*FEATURES, Later, Connected]
+    names = [name for kind in classes for name in public(kind)]
+    assert len(names) == len(set(names))
+    assert set(names) == {name for name, _ in inspect.getmembers(mesh.Client) if not name.startswith("_")}

@@ -1,0 +1,1 @@
+"""Parts of tools.generate_sync: what is generated, the sources, and the text of methods and modules."""
