@@ -171,11 +171,16 @@ def test_one_number_for_several_things(stage: Stage) -> None:
 
 def test_more_names_than_one_may_watch(stage: Stage) -> None:
     names = tuple(("address", f"n/{n}") for n in range(1001))
+    stage.server.watch(1, "n/700")
+    stage.net.run(0.1)
     assert (
         stage.refusal(c.Watch(1, True, False, names[:500]), c.Watch(2, False, False, names[500:]))
         == "TOO_MANY_NAMES"
     )
-    assert len(stage.a.core.parts.presence._clients) == 0
+    presence = stage.a.core.parts.presence
+    assert len(presence._clients) == 1
+    held = {name: watched.held for name, watched in presence._watching.names.items() if watched.held}
+    assert held == {names[700]: 1}, "by the other client"
 
 
 def test_a_watch_that_never_ends_and_what_was_never_added(stage: Stage) -> None:

@@ -133,6 +133,41 @@ def test_who_leaves_gives_back_what_he_has_not_begun() -> None:
     assert [answer.state for answer in asker.answers if answer.state != "OK"] == []
 
 
+def test_who_leaves_gives_back_a_part_of_what_came_together() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    first, second, asker = User(a, "first"), User(a, "second"), User(b, "asker")
+    first.serve("x")
+    n = asker.request("x", *(b"%d" % i for i in range(6)), ttl=60_000)
+    net.until(lambda: len(first.contents()) == 6)
+    second.serve("x")
+    first.reply((2, b"done"))
+    first.unserve("x", begun=3)
+    net.until(lambda: second.contents() == [b"3", b"4", b"5"])
+    second.reply((1, b"three"), (3, b"five"), (2, b"four"))
+    net.until(lambda: len(asker.replies) == 6)
+    lost = {(n + i, "HANDLER_LOST") for i in (0, 2)}
+    assert {(number, code) for number, _, code, _ in asker.replies if code} == lost
+    assert [(number - n, content) for number, content, code, _ in sorted(asker.replies) if not code] == [
+        (1, b"done"), (3, b"three"), (4, b"four"), (5, b"five"),
+    ]  # fmt: skip
+
+
+def test_what_is_for_all_is_not_given_back() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    first, second, asker = User(a, "first"), User(a, "second"), User(b, "asker")
+    for server in (first, second):
+        server.serve("x")
+    n = asker.request("x", b"0", b"1", ttl=60_000, flags=EVERY)
+    net.until(lambda: len(first.contents()) == len(second.contents()) == 2)
+    first.unserve("x", begun=0)
+    net.until(lambda: len(asker.replies) == 2)
+    assert asker.codes() == {n: "HANDLER_LOST", n + 1: "HANDLER_LOST"}
+    net.run(1)
+    assert second.contents() == [b"0", b"1"]
+
+
 def test_E2_what_comes_from_elsewhere_is_for_nobody_who_serves_only_this_node() -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")
