@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class Transit(Enum):
-    """How far an entry was sent."""
+    """The progress of an entry on its route."""
 
     UNSENT = "no node has it"
     SENT = "a node may have it"
@@ -19,7 +19,7 @@ class Transit(Enum):
 
 
 class Keeping(Enum):
-    """Which node keeps an entry until it is answered, and whether the publisher was warned that it waits."""
+    """The keeper of an entry until its final answer, and whether its publisher was warned."""
 
     PASSING = ("another node keeps it", False, False)
     PASSING_WARNED = ("another node keeps it, and was warned", False, True)

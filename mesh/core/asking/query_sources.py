@@ -1,4 +1,4 @@
-"""Which nodes must be asked for a query, by the rules in force and by those that also apply for a while?"""
+"""The nodes to ask for a query, by the rules in force and by others that apply for a while."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ YOUNG = 30.0  # s: a node this young gives way when its name or its identity is 
 
 
 class RefusalMeaning(NamedTuple):
-    """What the refusal of a HELLO means to the refused node."""
+    """The meaning of a refused HELLO to the refused node."""
 
     is_reported: bool = True
     is_for_the_younger: bool = False  # a young node stops, if the refusal is final
