@@ -59,16 +59,15 @@ class Router(Component):
         receivers = self.receivers = Receivers(desk, merging)
         self.clients, self.peers, self.groups = receivers.clients, receivers.peers, receivers.groups
         self.bindings, self.goes_abroad = receivers.bindings, receivers.sites_for
-        self.had = merging.had
-        self.log, self.shelf = log, log.shelf
+        self.log, self.shelf, self.had = log, log.shelf, merging.had
         self._disk, self._disks = disks.own, disks
         deliveries = Deliveries(desk, log, disks, merging)
         self.pacing, self.joining = deliveries.pacing, deliveries.joining
         self._deliver, self._offer = deliveries.deliver, deliveries.offer
         self._on_committed = deliveries.on_committed
         self.items = ItemRelay(desk, self.clients, deliveries, boot_of, keeps_cache)
-        self.relays, self.cache = self.items.peers, self.items.cache
-        self.relay, self.ruled = self.items.relay, self.items.ruled
+        self.relays, self.cache, self.ruled = self.items.peers, self.items.cache, self.items.ruled
+        self.relay = self.items.relay
         self.busy = BusyTopics()
         self._desk = desk
         self._check = EnvelopeCheck(desk.me.name).check

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 import msgspec
 
@@ -57,6 +58,7 @@ class ClientFeeds:
                 portion = EnvelopeSlice(parcel, portion.indices, gap=portion.take_gap())
             send(feed, portion)
 
+<<<<<<< ours
         def overran(feed: Feed) -> None:
             if feed.overflow is Overflow.ERROR:
                 end(session, feed)
@@ -69,6 +71,21 @@ class ClientFeeds:
                 session.outlet.tell_gap(feed)
                 self._desk.out.outlets[session.outlet] = None
 
+||||||| base
+        def overran(feed: Feed) -> None:
+            if feed.overflow is Overflow.ERROR:
+                end(session, feed)
+            else:
+                self.overran[feed] = session
+                self._desk.wake(self._desk.now + self._desk.settings.slow_consumer)
+
+        def ends_in_gap(feed: Feed) -> None:
+            if session.conn is not None and GAPS in session.conn.speaks:
+                session.outlet.tell_gap(feed)
+                self._desk.outlets[session.outlet] = None
+
+=======
+>>>>>>> theirs
         return Feed(
             feed_key(session.stream, number),
             replace(self._desk.settings.credit, messages=max_queue),
@@ -76,11 +93,23 @@ class ClientFeeds:
             self._released,
             policy,
             lambda: self._desk.clock.believed,
-            overran,
+            partial(self._on_overrun, session, end),
             self._paging,
             self._desk.counters.loss_counter(session.text),
-            ends_in_gap,
+            partial(self._tell_gap, session),
         )
+
+    def _on_overrun(self, session: Session, end: Callable[[Session, Feed], None], feed: Feed) -> None:
+        if feed.overflow is Overflow.ERROR:
+            end(session, feed)
+        else:
+            self.overran[feed] = session
+            self._desk.wake(self._desk.now + self._desk.settings.slow_consumer)
+
+    def _tell_gap(self, session: Session, feed: Feed) -> None:
+        if session.conn is not None and GAPS in session.conn.speaks:
+            session.outlet.tell_gap(feed)
+            self._desk.outlets[session.outlet] = None
 
     def take_stopped(self) -> list[tuple[Session, Feed, float]]:
         """Remove and return overrun subscriptions that read nothing for too long, each with the time in s.

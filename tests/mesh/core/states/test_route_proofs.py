@@ -182,7 +182,7 @@ def test_trial_A4_what_a_node_that_nobody_names_brings_of_another_is_refused() -
     spread(heron, "bilbo")
     logged_in(mallory, heron)
     told: list[c.Outcome] = []
-    mallory.core.parts.forwarder.outcomes = lambda peer, command: told.extend(command.outcomes)  # type: ignore[method-assign]
+    mallory.core.parts.forwarder.outcomes = lambda peer, command: told.extend(command.outcomes)
     start = heron.net.now
     forward(mallory, heron, said("bilbo", "mallory"))
     heron.net.until(lambda: told)
