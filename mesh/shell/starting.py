@@ -95,14 +95,14 @@ async def start(
         undo.callback(file.remove, state)
         file.write(state)
         node = NodeRuntime(held, driver, finding, undo.pop_all(), began, url, environ)
-        it, figures = {**node.described(), "cluster": config.node.cluster}, node.core.parts.desk.figures()
-        log.info(
-            "%s",
-            begins(
-                SOFTWARE, it, tuple(filter(None, (*it["tcp"], it["ipc"], url))), config.node.store, figures
-            ),
-        )
+        _log_start(config, node, url)
         return node
+
+
+def _log_start(config: Config, node: NodeRuntime, url: str) -> None:
+    it, figures = {**node.described(), "cluster": config.node.cluster}, node.core.parts.desk.figures()
+    addresses = tuple(filter(None, (*it["tcp"], it["ipc"], url)))
+    log.info("%s", begins(SOFTWARE, it, addresses, config.node.store, figures))
 
 
 def _world(
