@@ -48,6 +48,15 @@ def pub(
         published, receivers = publish_for_others(m, plan, "pub")
         took = time.monotonic() - start
         waiting, note = m.waiting()
+    _tell(plan, published, took, receivers, waiting, as_json)
+    if waiting:
+        print_message(f"{waiting:,} of them wait: {note}")
+    elif not receivers:
+        where = f" {options.in_domain(domain)}".rstrip()
+        print_message(f"no subscriber.  To count messages, first run:  mesh bench sub{where}")
+
+
+def _tell(plan: Plan, published: int, took: float, receivers: int, waiting: int, as_json: bool) -> None:
     if as_json:
         tell_json(
             {
@@ -62,8 +71,3 @@ def pub(
         whom = options.count(receivers, "subscriber")
         click.echo(f"pub: {plan.describe(published)}")
         click.echo(f"  published {published / took:>9,.0f}/s   in {plainly(took)}   to {whom}")
-    if waiting:
-        print_message(f"{waiting:,} of them wait: {note}")
-    elif not receivers:
-        where = f" {options.in_domain(domain)}".rstrip()
-        print_message(f"no subscriber.  To count messages, first run:  mesh bench sub{where}")

@@ -74,18 +74,22 @@ def command(
         if tree:
             return tell_tree(m, what, as_json)
         found = m.call("ls")
+    _tell_nodes(found, everyone, as_json)
+    return 0
+
+
+def _tell_nodes(found: dict[str, Any], everyone: bool, as_json: bool) -> None:
     absent = [node for node in found["nodes"] if not everyone and not figures.is_listed(node)]
     found["nodes"] = [node for node in found["nodes"] if node not in absent]
     if as_json:
         tell_json(found)
-        return 0
+        return
     nodes = found["nodes"]
     waits = any(figures.tailback(node)["messages"] for node in nodes)
     queued = any(node.get("queued") for node in nodes)
     header = (*HEADER, *([TAIL_BACK] if waits else []), *([QUEUED] if queued else []))
     tell_table(header, [_row(node, waits, queued) for node in nodes], folded="LINK", dropped=DROPPED)
     print_data(["", *remarks(found, running_nodes(state_dir(os.environ))), *_not_listed(absent)])
-    return 0
 
 
 def remarks(found: dict[str, Any], here: Sequence[dict[str, Any]] = ()) -> list[str]:

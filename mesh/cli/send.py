@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
@@ -62,23 +62,29 @@ def command(  # noqa: PLR0913
     contents = [content.encode(errors="surrogateescape")] if content is not None else _typed(file)
     with sync.connect(url, client=client, session=session, **options.limits(timeout)) as m:
         options.tell_of_connection(m)
+        how: dict[str, Any] = {
+            "domain": domain,
+            "headers": headers,
+            "persistent": persistent,
+            "expiry": expiry,
+        }
+        answers = _sent(m, destination, contents, content is not None, force_queuing, how)
+        print_message(summary(destination, answers, is_one=content is not None))
 
-        def answers() -> Iterator[Published]:
-            for number, each in enumerate(contents, 1):
-                try:
-                    yield m.send(
-                        destination,
-                        each,
-                        force_queuing=force_queuing,
-                        domain=domain,
-                        headers=headers,
-                        persistent=persistent,
-                        expiry=expiry,
-                    )
-                except PublishRefused as error:
-                    raise explained(error, number if content is None else 0, force_queuing) from None
 
-        print_message(summary(destination, answers(), is_one=content is not None))
+def _sent(
+    m: sync.Client,
+    destination: str,
+    contents: Iterable[bytes],
+    is_one: bool,
+    force_queuing: bool,
+    how: dict[str, Any],
+) -> Iterator[Published]:
+    for number, each in enumerate(contents, 1):
+        try:
+            yield m.send(destination, each, force_queuing=force_queuing, **how)
+        except PublishRefused as error:
+            raise explained(error, 0 if is_one else number, force_queuing) from None
 
 
 def _typed(file: BinaryIO | None) -> Iterator[bytes]:

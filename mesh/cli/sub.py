@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -82,18 +83,23 @@ def command(  # noqa: PLR0913
             raise click.UsageError("--group, --no-initial and --overflow exclude --durable.")
         _durable(key, domain, durable, most, wait, max_queue or jobs.ahead(most), selector, raw, as_json, url)
         return
-    end = None if wait is None else time.monotonic() + wait
     lines = raw_lines if raw else lines_of(show.json_line if as_json else show.line_of_subscriber)
+    how = {"domain": domain, "overflow": overflow, "max_queue": max_queue, "group": group}
+    _subscribed(key, {**how, "initial": not no_initial}, most, wait, lines, url)
+
+
+def _subscribed(
+    key: str,
+    how: dict[str, Any],
+    most: int | None,
+    wait: float | None,
+    lines: Callable[[Batch, int], bytes],
+    url: str | None,
+) -> None:
+    end = None if wait is None else time.monotonic() + wait
     with sync.connect(url) as m:
         options.tell_of_connection(m)
-        with m.subscribe(
-            **options.query(key),
-            domain=domain,
-            initial=not no_initial,
-            overflow=overflow,
-            max_queue=max_queue,
-            group=group,
-        ) as subscription:
+        with m.subscribe(**options.query(key), **how) as subscription:
             print_message(f"subscribed to {key}")
             try:
                 _print(subscription, lines, most, end)

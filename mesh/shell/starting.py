@@ -22,6 +22,7 @@ from mesh.core.feature import Feature
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.discovery.adverts import Adverts
+from mesh.discovery.state import Sample
 from mesh.local.localnodes import NodeFile
 from mesh.local.private import cookie, state_dir
 from mesh.security.signing import verify
@@ -37,7 +38,7 @@ from mesh.shell.holdings import Holdings, in_time, keys_of, take
 from mesh.shell.http.place import bound
 from mesh.shell.node import NodeRuntime, process
 from mesh.shell.poison import Poison
-from mesh.shell.preparing import prepared, seeds
+from mesh.shell.preparing import Preparation, prepared, seeds
 from mesh.shell.reloading import Reloading
 from mesh.shell.settings import allowance_of, settings_of
 from mesh.shell.world import World
@@ -79,30 +80,26 @@ async def start(
         )
         undo.callback(driver.close)
         undo.enter_context(teller.to(driver.report_event))
-        driver.begin(
-            images,
-            partial(process, held, driver, began),
-            lambda: ready.probe.sample(driver.lag.p99(time.monotonic())),
-            lambda: held.store.reach,
-            no_file if again is None else _reloading(config, again, held, driver.world, state),
-            lambda: held.store.is_tight,
-        )
-        finding = _finding(loop, config, held, secret, driver)
-        undo.callback(finding.stop)
-        finding.start()
+        reload = no_file if again is None else _reloading(config, again, held, driver.world, state)
+        sample = partial(_sample, ready, driver)
+        described = partial(process, held, driver, began)
+        driver.begin(images, described, sample, lambda: held.store.reach, reload, lambda: held.store.is_tight)
+        finding = _finding(loop, config, held, secret, driver, undo)
         url = _answer_http(config, ready.token, driver, undo)
-        file = _file(config, held, driver.world)
-        undo.callback(file.remove, state)
-        file.write(state)
+        _write_file(config, held, driver.world, state, undo)
         node = NodeRuntime(held, driver, finding, undo.pop_all(), began, url, environ)
-        it, figures = {**node.described(), "cluster": config.node.cluster}, node.core.parts.desk.figures()
-        log.info(
-            "%s",
-            begins(
-                SOFTWARE, it, tuple(filter(None, (*it["tcp"], it["ipc"], url))), config.node.store, figures
-            ),
-        )
+        _log_start(config, node, url)
         return node
+
+
+def _sample(ready: Preparation, driver: Driver) -> Sample:
+    return ready.probe.sample(driver.lag.p99(time.monotonic()))
+
+
+def _log_start(config: Config, node: NodeRuntime, url: str) -> None:
+    it, figures = {**node.described(), "cluster": config.node.cluster}, node.core.parts.desk.figures()
+    addresses = tuple(filter(None, (*it["tcp"], it["ipc"], url)))
+    log.info("%s", begins(SOFTWARE, it, addresses, config.node.store, figures))
 
 
 def _world(
@@ -190,13 +187,21 @@ def _reloading(
 
 
 def _finding(
-    loop: asyncio.AbstractEventLoop, config: Config, held: Holdings, secret: bytes, driver: Driver
+    loop: asyncio.AbstractEventLoop,
+    config: Config,
+    held: Holdings,
+    secret: bytes,
+    driver: Driver,
+    undo: ExitStack,
 ) -> Finding:
     keys = held.keys
     sign, secret = (keys.ring.sign, keys.advert) if keys else (None, secret)
     adverts = Adverts(config.node.cluster, secret, sign, _verify)
     bound = driver.world.bound.tcp
-    return Finding(loop, config.discovery, bound, adverts, lambda: driver.core.parts.desk.me, driver)
+    finding = Finding(loop, config.discovery, bound, adverts, lambda: driver.core.parts.desk.me, driver)
+    undo.callback(finding.stop)
+    finding.start()
+    return finding
 
 
 def _answer_http(config: Config, token: str, driver: Driver, undo: ExitStack) -> str:
@@ -211,8 +216,8 @@ def _answer_http(config: Config, token: str, driver: Driver, undo: ExitStack) ->
     return thread.url
 
 
-def _file(config: Config, held: Holdings, world: World) -> NodeFile:
-    return NodeFile(
+def _write_file(config: Config, held: Holdings, world: World, state: Path, undo: ExitStack) -> None:
+    file = NodeFile(
         name=held.name,
         uuid=held.data.uuid.hex(),
         boot=held.data.boot,
@@ -224,6 +229,8 @@ def _file(config: Config, held: Holdings, world: World) -> NodeFile:
         keyed=held.keys is not None,
         snapshots=str(held.snapshots_dir) if held.snapshots is not None else "",
     )
+    undo.callback(file.remove, state)
+    file.write(state)
 
 
 def _verify(key: bytes, text: bytes, signature: bytes) -> bool:

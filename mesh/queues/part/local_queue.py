@@ -82,8 +82,9 @@ class LocalQueue:
     @property
     def due(self) -> float:
         """The time of the next event that `tick` handles, or infinity; expiry is not included."""
-        recovers, leases = self.consumers.due, self.deliveries.due
-        return min(self.backlog.later.due, recovers, leases, self.search.looks_at)
+        unclaimed = self.consumers.unclaimed
+        until = unclaimed.until if unclaimed is not None else inf
+        return min(self.backlog.later.due, until, self.deliveries.due, self.search.looks_at)
 
     def tick(self, now: float, wall: int) -> None:
         """Requeue messages whose delay or lease is over, end recovery when due, and expire messages."""

@@ -9,8 +9,10 @@ from msgspec import Struct
 
 from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.queues.lots.counts import Runs
-from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.queues.lots.queued_envelope import MOST_MOVES, QueuedEnvelope
 from mesh.queues.moves.transfer import Outgoing
+from mesh.queues.wire import Transferred
+from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import RESENT, Envelope
 from mesh.wire.limits import TRANSFERS_BYTES, TRANSFERS_OPEN
 
@@ -78,6 +80,27 @@ class QueueTransfer:
     def answerable(self) -> list[int]:
         """Return the numbers of the unanswered pieces that may have been sent, in order."""
         return sorted(number for number in self.out.going if number not in self.unwritten)
+
+    def entry(self, number: int) -> tuple[int, bool, int, bytes]:
+        """Record that a piece is sent, and return its number, whether it is resent, its moves and counts."""
+        piece = self.out.going[number]
+        lot = piece.lot
+        return number, self.out.leaves(number), min(MOST_MOVES, lot.moves + 1), lot.exact(piece.runs)
+
+    def outcomes_of(self, answer: Transferred) -> dict[int, TransferOutcome]:
+        """Return the outcomes of open pieces in an answer; other numbers are ignored."""
+        found: dict[int, TransferOutcome] = {}
+        open_ones = self.answerable()
+        for numbers, outcome in (
+            (answer.unsure, TransferOutcome.UNSURE),
+            (answer.refused, TransferOutcome.REFUSED),
+            (answer.taken, TransferOutcome.TAKEN),
+        ):
+            ranges = Ranges()
+            for first, last in zip(numbers[::2], numbers[1::2], strict=True):
+                ranges.add(first, last)
+            found.update((number, outcome) for number in open_ones if ranges and number in ranges)
+        return found
 
     def take_answered(self, number: int) -> LeavingPiece | None:
         piece = self.out.take_answered(number)

@@ -22,10 +22,9 @@ from mesh.core.queues.transfers.leaving import LeavingPiece, QueueTransfer, Tran
 from mesh.errors import MeshError
 from mesh.printable import count as counted
 from mesh.queues.lots.counts import Runs, count
-from mesh.queues.lots.queued_envelope import MOST_MOVES, QueuedEnvelope
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.moves.transfer import first_of_boot
 from mesh.queues.wire import Transfer, Transferred
-from mesh.streams.ranges import Ranges
 from mesh.wire.envelope_batches import batches
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import TRANSFERS
@@ -176,7 +175,7 @@ class Moving(Component):
         for is_parting in (False, True):
             some = [piece for piece in pieces if self._is_parting(way, piece[1]) is is_parting]
             for batch in batches(some):
-                entries = tuple(self._entry(way, number) for _, number in batch)
+                entries = tuple(way.entry(number) for _, number in batch)
                 envelopes = [envelope for envelope, _ in batch]
                 frames = tuple(map(body_frames, envelopes))
                 command = Transfer(way.queue.name, way.out.low, frames, entries, is_parting)
@@ -199,17 +198,12 @@ class Moving(Component):
                 if peer is not None and way.queue.rows.is_volatile:
                     self._send(way, peer, way.answerable())
 
-    def _entry(self, way: QueueTransfer, number: int) -> tuple[int, bool, int, bytes]:
-        piece = way.out.going[number]
-        lot = piece.lot
-        return number, way.out.leaves(number), min(MOST_MOVES, lot.moves + 1), lot.exact(piece.runs)
-
     # --- answers ------------------------------------------------------------------------------------------
 
     def _on_transferred(self, conn: object, peer: Peer, command: Transferred) -> None:
         way = self._ways.get(peer.node.uuid, {}).get(command.queue)
         if conn is peer.data and way is not None:
-            self._record_outcomes(way, dict(_fates(way, command)))
+            self._record_outcomes(way, way.outcomes_of(command))
 
     def _record_outcomes(self, way: QueueTransfer, fates: Mapping[int, TransferOutcome]) -> None:
         """Record the outcomes of pieces, and finish them when the outcomes are on disk."""
@@ -292,17 +286,3 @@ class Moving(Component):
 def _hears(peer: Peer) -> bool:
     conn = peer.data
     return conn is not None and conn.is_open and not conn.closed and TRANSFERS in conn.speaks
-
-
-def _fates(way: QueueTransfer, command: Transferred) -> Iterator[tuple[int, TransferOutcome]]:
-    """Yield the outcomes of open pieces in an answer; other numbers are ignored."""
-    open_ones = way.answerable()
-    for numbers, fate in (
-        (command.unsure, TransferOutcome.UNSURE),
-        (command.refused, TransferOutcome.REFUSED),
-        (command.taken, TransferOutcome.TAKEN),
-    ):
-        ranges = Ranges()
-        for first, last in zip(numbers[::2], numbers[1::2], strict=True):
-            ranges.add(first, last)
-        yield from ((number, fate) for number in open_ones if ranges and number in ranges)

@@ -57,6 +57,12 @@ def test_the_next_envelopes_are_those_of_memory_before_the_first_on_disk(
             here += read
             for each in read:
                 add(order, each)
+        if disk and dice.random() < 0.3:  # picked for a selector, ahead of its order
+            picked = dice.choice(disk)
+            assert order.on_disk.take_out(picked.priority, picked.parcel.position)
+            disk.remove(picked)
+            here.append(picked)
+            add(order, picked)
         first = {p: min((x.key for x in disk if x.priority == p), default=END) for p in (5, 7)}
         ready = [x for x in here if x.key < first[x.priority]]
         assert [*order.next()] == sorted(ready, key=lambda x: (-x.priority, x.key))
