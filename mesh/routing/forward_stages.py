@@ -10,13 +10,7 @@ from enum import Enum
 
 
 class Transit(Enum):
-<<<<<<< ours
     """The progress of an entry on its way to its hops."""
-||||||| base
-    """How far an entry was sent."""
-=======
-    """The progress of an entry on its route."""
->>>>>>> theirs
 
     UNSENT = "no node has it"
     SENT = "a node may have it"
@@ -25,13 +19,7 @@ class Transit(Enum):
 
 
 class Keeping(Enum):
-<<<<<<< ours
     """Keeper of an entry until it is answered, and whether its publisher was warned of the wait."""
-||||||| base
-    """Which node keeps an entry until it is answered, and whether the publisher was warned that it waits."""
-=======
-    """The keeper of an entry until its final answer, and whether its publisher was warned."""
->>>>>>> theirs
 
     PASSING = ("another node keeps it", False, False)
     PASSING_WARNED = ("another node keeps it, and was warned", False, True)

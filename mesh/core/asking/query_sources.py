@@ -1,10 +1,4 @@
-<<<<<<< ours
 """Selects the nodes to ask for a query, by the rules in force and by rules that apply for a while."""
-||||||| base
-"""Which nodes must be asked for a query, by the rules in force and by those that also apply for a while?"""
-=======
-"""The nodes to ask for a query, by the rules in force and by others that apply for a while."""
->>>>>>> theirs
 
 from __future__ import annotations
 

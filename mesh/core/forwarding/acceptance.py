@@ -135,25 +135,7 @@ class Acceptance:
         if self.was_master and self._answers(envelope, origin, decision, was_sent):
             return
         if decision.kind is Kind.REFUSE or turns_back(decision, origin):
-<<<<<<< ours
-            self._desk.counters.count("refused", envelope.count)
-            # For a peer's message the refusal is about its route, not about the message.
-            answer = refusal(envelope, refusal_by(decision))
-            if origin.is_local:
-                self._refused.answer_origin(origin, envelope, answer)
-            else:
-                origin.answer(envelope.stream, answer)
-||||||| base
-            self._desk.count("refused", envelope.count)
-            # For a peer's message the refusal is about its route, not about the message.
-            answer = refusal(envelope, refusal_by(decision))
-            if origin.is_local:
-                self._refused.answer_origin(origin, envelope, answer)
-            else:
-                origin.answer(envelope.stream, answer)
-=======
             self._refuse(envelope, origin, decision)
->>>>>>> theirs
             return
         question = self._deciding.question(envelope)
         hop = self._desk.hop(TO_MASTER if decision.to_master else 0)  # the master sets the strata
@@ -177,7 +159,7 @@ class Acceptance:
         self._tailback.watch(entry)
 
     def _refuse(self, envelope: Envelope, origin: Origin, decision: Decision) -> None:
-        self._desk.count("refused", envelope.count)
+        self._desk.counters.count("refused", envelope.count)
         answer = refusal(envelope, refusal_by(decision))
         if origin.is_local:
             self._refused.answer_origin(origin, envelope, answer)

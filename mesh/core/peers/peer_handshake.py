@@ -35,13 +35,7 @@ YOUNG = 30.0  # s: a node this young gives way when its name or its identity is 
 
 
 class RefusalMeaning(NamedTuple):
-<<<<<<< ours
     """Consequence of a refused HELLO for the refused node."""
-||||||| base
-    """What the refusal of a HELLO means to the refused node."""
-=======
-    """The meaning of a refused HELLO to the refused node."""
->>>>>>> theirs
 
     is_reported: bool = True
     is_for_the_younger: bool = False  # a young node stops, if the refusal is final

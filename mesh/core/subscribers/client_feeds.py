@@ -58,34 +58,6 @@ class ClientFeeds:
                 portion = EnvelopeSlice(parcel, portion.indices, gap=portion.take_gap())
             send(feed, portion)
 
-<<<<<<< ours
-        def overran(feed: Feed) -> None:
-            if feed.overflow is Overflow.ERROR:
-                end(session, feed)
-            else:
-                self.overran[feed] = session
-                self._desk.clock.wake(self._desk.clock.now + self._desk.settings.slow_consumer)
-
-        def ends_in_gap(feed: Feed) -> None:
-            if session.conn is not None and GAPS in session.conn.speaks:
-                session.outlet.tell_gap(feed)
-                self._desk.out.outlets[session.outlet] = None
-
-||||||| base
-        def overran(feed: Feed) -> None:
-            if feed.overflow is Overflow.ERROR:
-                end(session, feed)
-            else:
-                self.overran[feed] = session
-                self._desk.wake(self._desk.now + self._desk.settings.slow_consumer)
-
-        def ends_in_gap(feed: Feed) -> None:
-            if session.conn is not None and GAPS in session.conn.speaks:
-                session.outlet.tell_gap(feed)
-                self._desk.outlets[session.outlet] = None
-
-=======
->>>>>>> theirs
         return Feed(
             feed_key(session.stream, number),
             replace(self._desk.settings.credit, messages=max_queue),
@@ -104,12 +76,12 @@ class ClientFeeds:
             end(session, feed)
         else:
             self.overran[feed] = session
-            self._desk.wake(self._desk.now + self._desk.settings.slow_consumer)
+            self._desk.clock.wake(self._desk.clock.now + self._desk.settings.slow_consumer)
 
     def _tell_gap(self, session: Session, feed: Feed) -> None:
         if session.conn is not None and GAPS in session.conn.speaks:
             session.outlet.tell_gap(feed)
-            self._desk.outlets[session.outlet] = None
+            self._desk.out.outlets[session.outlet] = None
 
     def take_stopped(self) -> list[tuple[Session, Feed, float]]:
         """Remove and return overrun subscriptions that read nothing for too long, each with the time in s.

@@ -135,20 +135,6 @@ class QueueConsumers:
         """Whether all consumers that may have messages have returned."""
         return self.unclaimed is not None and not self.unclaimed.expected
 
-<<<<<<< ours
-    @property
-    def due(self) -> float:
-        """The time when recovery ends; infinity if this queue does not recover."""
-        return self.unclaimed.until if self.unclaimed is not None else inf
-
-||||||| base
-    @property
-    def due(self) -> float:
-        """The time when recovery ends; infinity if this part does not recover."""
-        return self.unclaimed.until if self.unclaimed is not None else inf
-
-=======
->>>>>>> theirs
     def recover(self, until: float, expected: Mapping[bytes, int]) -> None:
         """Start recovery: messages that may have been delivered wait until `until` for their consumers.
 
