@@ -10,7 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 from mesh.client.core.intake import Intake
-from mesh.core.access import authenticator
+from mesh.core.access import connection_proofs
 from mesh.core.context.disk import Disk
 from mesh.core.context.outlet import Outlet
 from mesh.core.delivery.cache import Cache
@@ -166,7 +166,7 @@ def older_word_counts() -> list[Patch]:
 
 
 def anybody_may_come() -> list[Patch]:
-    return [(authenticator, "same", lambda one, other: True)]
+    return [(connection_proofs, "same", lambda one, other: True)]
 
 
 def forwarded_not_kept() -> list[Patch]:
