@@ -25,7 +25,7 @@ from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
 from mesh.names import RESERVED
-from mesh.sites.accepting import Accepts
+from mesh.site_policy.accepting import Accepts
 
 PAGE = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text()
 EXAMPLES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)

@@ -12,14 +12,14 @@ from mesh import weightset
 from mesh.balancers import capacity, least_loaded
 from mesh.client.core import node_connection, publisher
 from mesh.config import DAY, FIELDS, MIB, Limits, Snapshots, TimingSettings
-from mesh.core.access import authenticator
-from mesh.core.asking import lookup
-from mesh.core.context import node_clock, settings
-from mesh.core.peers import peer_address_book, remembered_nodes, rounds
 from mesh.discovery import advert_limiter, listening, relay, rumor_evidence, rumor_queue
 from mesh.discovery import state as node_state
 from mesh.discovery.detector import AGAIN
 from mesh.discovery.timing import SwimTiming
+from mesh.kernel.access import authenticator
+from mesh.kernel.asking import lookup
+from mesh.kernel.context import node_clock, settings
+from mesh.kernel.peers import peer_address_book, remembered_nodes, rounds
 from mesh.routing import feed
 from mesh.security import zap
 from mesh.shell import damper, driver, lag

@@ -24,8 +24,8 @@ CONTRACTS = {contract["id"]: contract["name"] for contract in RULES["tool"]["imp
 
 # For each contract: modules to add, each with what it imports, and how the contract refuses the first.
 PLANTED = {
-    "folders": ({"mesh.core.planted_tool": "tools.bill"},
-                "mesh is not allowed to import tools: - mesh.core.planted_tool -> tools.bill"),
+    "folders": ({"mesh.kernel.planted_tool": "tools.bill"},
+                "mesh is not allowed to import tools: - mesh.kernel.planted_tool -> tools.bill"),
     "spark-alone": ({"mesh.cli.planted_history": "mesh.history"},
                     "Illegal imports of protected package mesh.history: - mesh.cli.planted_history"),
     "floors": ({"mesh.wire.planted": "mesh.streams"},
@@ -33,14 +33,14 @@ PLANTED = {
     "no-circles": ({"mesh.balancers.planted": "mesh.balancers.mirror",
                     "mesh.balancers.mirror": "mesh.balancers.planted"},
                    "No cycles are allowed in mesh.balancers."),
-    "rooms-of-the-core": ({"mesh.core.context.planted": "mesh.core.peers"},
-                          "mesh.core.context is not allowed to import mesh.core.peers: - mesh.core.context"),
+    "rooms-of-the-core": ({"mesh.kernel.context.planted": "mesh.kernel.peers"},
+                          "mesh.kernel.context is not allowed to import mesh.kernel.peers: - mesh.kernel.context"),
     "rooms-of-queues":
-        ({"mesh.queues.lots.planted": "mesh.queues.part"},
-         "mesh.queues.lots is not allowed to import mesh.queues.part: - mesh.queues.lots.planted"),
+        ({"mesh.features.queues.model.lots.planted": "mesh.features.queues.model.part"},
+         "mesh.features.queues.model.lots is not allowed to import mesh.features.queues.model.part: - mesh.features.queues.model.lots.planted"),
     "rooms-of-the-queues-of-a-node":
-        ({"mesh.core.queues.keeping.planted": "mesh.core.queues.moves"},
-         "mesh.core.queues.keeping is not allowed to import mesh.core.queues.moves: - mesh.core"),
+        ({"mesh.features.queues.node.keeping.planted": "mesh.features.queues.node.moves"},
+         "mesh.features.queues.node.keeping is not allowed to import mesh.features.queues.node.moves: - mesh.kernel"),
     # These are in the place of modules that there are: each that is new must say on which floor it stands.
     "rooms-of-the-configuration":
         ({"mesh.config.source": "mesh.config.nodes"},
@@ -57,8 +57,17 @@ PLANTED = {
     "sans-io-client":
         ({"mesh.client.core.refusals": "multiprocessing"},
          "mesh.client.core is not allowed to import multiprocessing: - mesh.client.core.refusals"),
-    "core-known-to-the-shell": ({"mesh.sync.planted_rule": "mesh.core"},
-                                "mesh.sync is not allowed to import mesh.core: - mesh.sync.planted_rule"),
+    "kernel-without-features":
+        ({"mesh.kernel.planted_feature": "mesh.features.why"},
+         "mesh.kernel is not allowed to import mesh.features: - mesh.kernel.planted_feature -> mesh.features.why"),
+    "features-apart":
+        ({"mesh.features.why.planted": "mesh.features.rules"},
+         "mesh.features.why is not allowed to import mesh.features.rules: - mesh.features.why.planted"),
+    "features-sans-io":
+        ({"mesh.features.sites.node.planted": "mesh.security"},
+         "mesh.features.sites.node is not allowed to import mesh.security: - mesh.features.sites.node.planted"),
+    "core-known-to-the-shell": ({"mesh.sync.planted_rule": "mesh.kernel"},
+                                "mesh.sync is not allowed to import mesh.kernel: - mesh.sync.planted_rule"),
     "floors-of-the-tools":
         ({"tools.lab_parts.planted": "tools.benchmarks"},
          "tools.lab_parts is not allowed to import tools.benchmarks: - tools.lab_parts.planted"),
@@ -73,8 +82,8 @@ PLANTED = {
     "no-circles-of-tools":
         ({"tools.costing.planted": "tools.costing.mirror", "tools.costing.mirror": "tools.costing.planted"},
          "No cycles are allowed in tools.costing."),
-    "sans-io": ({"mesh.core.context.planted_io": "asyncio"},
-                "mesh.core is not allowed to import asyncio: - mesh.core.context.planted_io -> asyncio"),
+    "sans-io": ({"mesh.kernel.context.planted_io": "asyncio"},
+                "mesh.kernel is not allowed to import asyncio: - mesh.kernel.context.planted_io -> asyncio"),
     "core-below-shells": ({"mesh.links.planted": "mesh.cli"},
                           "mesh.links is not allowed to import mesh.cli: - mesh.links.planted -> mesh.cli"),
     "door-zmq": ({"mesh.cli.planted": "zmq"},

@@ -13,8 +13,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from mesh.core.peers import reach
-from mesh.core.peers.reach_table import REACH_TABLE, ReachState
+from mesh.kernel.peers import reach
+from mesh.kernel.peers.reach_table import REACH_TABLE, ReachState
 from mesh.links.backoff import Timing
 from mesh.links.table import LINK_TABLE, LinkState
 
@@ -122,7 +122,7 @@ def of_reach() -> list[tuple[str, str]]:
 
 DRAWINGS = (
     Drawing("links.md", "mesh/links", LINK_TABLE, LinkState.POLLING, of_links),
-    Drawing("links.md", "mesh/core/peers", REACH_TABLE, ReachState.AWAY, of_reach),
+    Drawing("links.md", "mesh/kernel/peers", REACH_TABLE, ReachState.AWAY, of_reach),
 )
 
 

@@ -22,7 +22,7 @@ from mesh.cli.contexts import held
 from mesh.cli.examples import shown
 from mesh.cli.process_one import leave_to_child
 from mesh.cli.streams import mend_streams
-from mesh.cli.verbs import AT_HOME, OPERATES, SECTIONS, VERBS
+from mesh.cli.verbs import AT_HOME, OPERATES, SECTIONS, VERBS, module_of
 from mesh.client import operating
 from mesh.errors import (
     BadArgument,
@@ -48,7 +48,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and name is not None:
-            command = with_examples(import_module(f"mesh.cli.{name}").command, name)
+            command = with_examples(import_module(module_of(name)).command, name)
             if name not in AT_HOME and not ctx.resilient_parsing and not {"-h", "--help"}.intersection(args):
                 ctx.obj = ctx.with_resource(held(os.environ))
         return name, command, rest

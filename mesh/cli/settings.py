@@ -12,7 +12,7 @@ from mesh.config.queues import QueueStore
 from mesh.config.sites import RemoteSite
 from mesh.config.source import Setting
 from mesh.mapping.rules import OWN_MAPPER, Rule
-from mesh.sites.accepting import Accepts
+from mesh.site_policy.accepting import Accepts
 
 SECRET = "(hidden)"
 NAMES = {"address": "pattern", "domain": "name"}  # key of the strategy's target, by kind

@@ -1,4 +1,4 @@
-"""The verbs by section, with their help. Each has a module of its name in mesh/cli."""
+"""The verbs by section, with their help. Each has a module of its name in mesh/cli, or in a feature."""
 
 SECTIONS = {
     "Nodes": {
@@ -74,3 +74,20 @@ AT_HOME = (
     "snapshots",
     *SECTIONS["This command"],
 )
+_OF_FEATURES = {
+    "queue": "queues.cli.queue",
+    "dlq": "queues.cli.dlq",
+    "req": "services.cli.req",
+    "reply": "services.cli.reply",
+    "relay": "sites.cli",
+    "rule": "rules.cli",
+    "why": "why.cli",
+    "report": "history.cli.report",
+    "ingest": "history.cli.ingest",
+    "snapshots": "history.cli.snapshots",
+}
+
+
+def module_of(verb: str) -> str:
+    """Return the module with the command of a verb."""
+    return f"mesh.features.{_OF_FEATURES[verb]}" if verb in _OF_FEATURES else f"mesh.cli.{verb}"

@@ -8,9 +8,10 @@ import click
 
 from mesh import sync
 from mesh.balancers.plugins import OURS
-from mesh.cli import gathering, options, spark_child
+from mesh.cli import gathering, options
 from mesh.cli.options import count, plainly, print_data, print_message, tell_json
 from mesh.cli.table import tell_table
+from mesh.features.history.cli import spark_child
 
 HEADER = ("NODE", "WEIGHT", "REASON")
 

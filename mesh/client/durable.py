@@ -12,9 +12,9 @@ from mesh.client.delivery import SettlingClient
 from mesh.client.message import T
 from mesh.client.reading import ContentReader
 from mesh.client.shell import Shell
+from mesh.features.queues.model.declared.durable import durable_of
+from mesh.features.queues.model.selecting.selector import Selector
 from mesh.names import PUTS, SUBS, check_durable
-from mesh.queues.declared.durable import durable_of
-from mesh.queues.selecting.selector import Selector
 from mesh.wire.calls import AskDurable
 from mesh.wire.commands import Query
 

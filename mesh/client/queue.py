@@ -16,9 +16,9 @@ from mesh.client.posting import Posting
 from mesh.client.putting import Putting
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
 from mesh.errors import LocalError
+from mesh.features.queues.model.declared.definition import check_own, plain, terms_of
+from mesh.features.queues.model.selecting.selector import Selector
 from mesh.names import node_name
-from mesh.queues.declared.definition import check_own, plain, terms_of
-from mesh.queues.selecting.selector import Selector
 from mesh.values import messages
 from mesh.wire.calls import (
     MOVED,

@@ -18,8 +18,8 @@ from mesh.errors import BadConfig, BadName, LocalError
 from mesh.mapping.rules import ANY_DOMAIN
 from mesh.names import node_name
 from mesh.patterns import SYSTEM, check_pattern
-from mesh.sites.accepting import EVERY_CLIENT, EVERYWHERE, SITE, Accepts, is_own_address
-from mesh.sites.selection import is_own
+from mesh.site_policy.accepting import EVERY_CLIENT, EVERYWHERE, SITE, Accepts, is_own_address
+from mesh.site_policy.selection import is_own
 from mesh.values import check_domain
 from mesh.wire.limits import HOPS
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from mesh.core.explaining import why_parts
-from mesh.core.feature import Feature
-from mesh.core.queues.room import QueueParts
-from mesh.core.rules.room import rule_parts
-from mesh.core.services.room import ServiceParts
-from mesh.core.sites.room import SiteParts
-from mesh.core.telling.recording import history_parts
+from mesh.features.history.recording import history_parts
+from mesh.features.queues.node.parts import QueueParts
+from mesh.features.rules.parts import rule_parts
+from mesh.features.services.node.parts import ServiceParts
+from mesh.features.sites.node.parts import SiteParts
+from mesh.features.why.explaining import why_parts
+from mesh.kernel.feature import Feature
+from mesh.kernel.parts import Parts
 
-FEATURES = (
+FEATURES: tuple[Feature[Parts], ...] = (
     Feature("rules", rule_parts),
     Feature("history", history_parts),
     Feature("services", ServiceParts),

@@ -14,7 +14,7 @@ from mesh.routing.sink import Sink, Targets
 from mesh.routing.store_handle import StoreHandle
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.stream_log import Accepted, StreamLog
-from mesh.sites.accepting import ANY
+from mesh.site_policy.accepting import ANY
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer

@@ -8,7 +8,6 @@ from collections.abc import Set
 from msgspec import Struct
 
 from mesh.hops import site_of
-from mesh.sites.conflicts import wins
 from mesh.wire.envelope import INITIAL, LOCAL_ONLY, Envelope, decode
 
 OVERHEAD = 400  # bytes of a topic besides its content
@@ -117,3 +116,10 @@ def last_values(envelope: Envelope, without: Set[str] = frozenset()) -> list[Ret
         RetainedValue(bare, number, keys[row], body[ends[i - 1] if i else 0 : ends[i]], size)
         for row, i, number, size in zip(last_of, places, numbers, props, strict=True)
     ]
+
+
+# Law: every site decides alike, in whatever order the values arrive, so the timestamps are those of the
+# origin.
+def wins(stamp_a: int, site_a: str, stamp_b: int, site_b: str) -> bool:
+    """Return whether a wins over b. The newer value wins; with equal timestamps the later site name wins."""
+    return (stamp_a, site_a) > (stamp_b, site_b)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from mesh.core.context.settings import Keyring, SiteKeys
 from mesh.errors import KeysRefused
+from mesh.kernel.context.settings import Keyring, SiteKeys
 from mesh.password import check_hash
 from mesh.security.derive import ADVERTS, GOSSIP, RELAY, ROLES, SERVER, derived, relay_secret, role_secret
 from mesh.security.keyfiles import MeshFile, node_keys, read_mesh, read_site

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mesh.core.context.repeats import OTHERS, Repeats
+from mesh.kernel.context.repeats import OTHERS, Repeats
 
 MOST = 16  # different lines of one kind per minute
 

@@ -9,10 +9,10 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from mesh.core.context.component import Reloaded, no_file
-from mesh.core.node import NodeCore
 from mesh.discovery.state import Sample
 from mesh.errors import MeshError, Refused, StoreError, StoreFull
+from mesh.kernel.context.component import Reloaded, no_file
+from mesh.kernel.node import NodeCore
 from mesh.operations import Image, Stored, StoreReach
 from mesh.shell.damper import Damper
 from mesh.shell.failing import failure

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
 
-from mesh.core.context.settings import Settings
-from mesh.core.feature import Feature
-from mesh.core.parts import Parts
 from mesh.errors import FeatureFailed
 from mesh.features import FEATURES
+from mesh.kernel.context.settings import Settings
+from mesh.kernel.feature import Feature
+from mesh.kernel.parts import Parts
 from mesh.wire.commands import Introduction
 
 GROUP = "mesh.features"  # the entry-point group
 
 
-def installed() -> tuple[Feature, ...]:
+def installed() -> tuple[Feature[Parts], ...]:
     """Return all features, checked to work together.
 
     Raises: FeatureFailed for a feature that cannot be loaded or built, or that claims what another one has.
@@ -25,7 +25,7 @@ def installed() -> tuple[Feature, ...]:
     return found
 
 
-def _loaded(entry: EntryPoint) -> Feature:
+def _loaded(entry: EntryPoint) -> Feature[Parts]:
     where = f"{entry.value} of {entry.dist.name if entry.dist else 'an unknown distribution'}"
     hint = "Uninstall or update that package."
     try:

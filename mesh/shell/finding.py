@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from mesh.config import Discovery
-from mesh.core.peers.introductions import ADDRESSES
 from mesh.discovery.adverts import Advert, Adverts, Near, Rejected
 from mesh.discovery.interfaces import InterfaceChanges, advertised, fit, mdns_interfaces
 from mesh.discovery.sights import Discovered, Down, Up
+from mesh.kernel.peers.introductions import ADDRESSES
 from mesh.local.addresses import is_wildcard
 from mesh.shell.machine import interfaces
 from mesh.wire.commands import Introduction

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from mesh.core.node import NodeCore
 from mesh.errors import CoreFailed
+from mesh.kernel.node import NodeCore
 from mesh.shell.account import ends
 from mesh.shell.driver import Driver
 from mesh.shell.finding import Finding

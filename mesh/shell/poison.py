@@ -15,8 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from mesh.core.access.authenticator import SOFTWARE
 from mesh.errors import RemoteError
+from mesh.kernel.access.authenticator import SOFTWARE
 from mesh.local.private import read_private, write_private
 from mesh.wire.frames import resent
 from mesh.wire.pieces import Frames

@@ -8,8 +8,8 @@ from functools import partial
 
 from mesh.config import Config, rules
 from mesh.config.difference import LOG, adopted, difference, setting
-from mesh.core.context.component import Reloaded
-from mesh.core.context.settings import Keyring
+from mesh.kernel.context.component import Reloaded
+from mesh.kernel.context.settings import Keyring
 from mesh.mapping.agreed import RuleSet
 from mesh.security.keyring import MeshKeys
 from mesh.security.keys import Keys

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from mesh.core.node import NodeCore
+from mesh.kernel.node import NodeCore
 from mesh.metrics.families import ASKS
 from mesh.wire.replies import FaredRow, Info, QueueRow
 

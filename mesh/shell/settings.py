@@ -9,13 +9,13 @@ from mesh.balancers.guarded import Guarded
 from mesh.balancers.plugins import BadBalancer, named
 from mesh.config import Config, Limits, balancing_options, rules
 from mesh.config_store import MEMORY
-from mesh.core.context.settings import Keyring, Settings
 from mesh.errors import BadConfig
+from mesh.features.sites.model.ways import ways
+from mesh.kernel.context.settings import Keyring, Settings
 from mesh.security.signing import verify
 from mesh.shell.watchdog import WatchedStrategy
-from mesh.sites.accepting import Accepting
-from mesh.sites.selection import Selection
-from mesh.sites.ways import ways
+from mesh.site_policy.accepting import Accepting
+from mesh.site_policy.selection import Selection
 from mesh.transport.guard import Allowance
 from mesh.values import check_path
 from mesh.wire.commands import Introduction

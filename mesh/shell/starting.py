@@ -16,13 +16,13 @@ from functools import partial
 from pathlib import Path
 
 from mesh.config import Config
-from mesh.core.access.authenticator import SOFTWARE
-from mesh.core.context.component import no_file
-from mesh.core.feature import Feature
-from mesh.core.node import NodeCore
-from mesh.core.parts import Parts
 from mesh.discovery.adverts import Adverts
 from mesh.discovery.state import Sample
+from mesh.kernel.access.authenticator import SOFTWARE
+from mesh.kernel.context.component import no_file
+from mesh.kernel.feature import Feature
+from mesh.kernel.node import NodeCore
+from mesh.kernel.parts import Parts
 from mesh.local.localnodes import NodeFile
 from mesh.local.private import cookie, state_dir
 from mesh.security.signing import verify
@@ -151,7 +151,7 @@ def _core(
     secret: bytes,
     accept_rollback: bool,
     teller: EventReporter,
-    features: Sequence[Feature],
+    features: Sequence[Feature[Parts]],
 ) -> NodeCore:
     keys, data = held.keys, held.data
     address, *also = addresses(world.bound.tcp, config.discovery)

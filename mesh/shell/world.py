@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Coroutine, Hashable, Mapping
 from typing import Any, Protocol
 
-from mesh.core.context.effects import (
+from mesh.errors import MeshError
+from mesh.kernel.context.effects import (
     Backup,
     Commit,
     Dial,
@@ -25,7 +26,6 @@ from mesh.core.context.effects import (
     Stop,
     WriteLine,
 )
-from mesh.errors import MeshError
 from mesh.local.segments import SegmentLog
 from mesh.security.keys import Keys
 from mesh.shell.backing import Backing

@@ -10,7 +10,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from mesh.config import Config
-from mesh.core.context.effects import (
+from mesh.features import FEATURES
+from mesh.kernel.context.effects import (
     Commit,
     Dial,
     Effect,
@@ -23,9 +24,8 @@ from mesh.core.context.effects import (
     Send,
     Stop,
 )
-from mesh.core.node import NodeCore
-from mesh.core.parts import Parts
-from mesh.features import FEATURES
+from mesh.kernel.node import NodeCore
+from mesh.kernel.parts import Parts
 from mesh.shell.failing import failure
 from mesh.shell.settings import settings_of
 from mesh.store.base import begin

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from mesh.core.parts import Parts
-from mesh.core.sites.room import SiteParts
+from mesh.features.sites.node.parts import SiteParts
+from mesh.kernel.parts import Parts
 from mesh.routing.origin import Local
 from mesh.wire.commands import Answer
 

@@ -23,48 +23,52 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
     "mesh/cli/leave.py": {"to destroy them:  rm ": "after `mesh leave`, of the copy that it keeps"},
     "mesh/cli/service.py": {"or remove that file": "a unit of another maker is there; after another --id"},
     "mesh/client/asking.py": {"No topic to erase": "no hint: what was wrong"},
-    "mesh/cli/relay.py": {
+    "mesh/features/sites/cli.py": {
         ". To remove it anyway:  mesh relay rm ": "that was typed, and the count of messages is said",
         " --force": "the same",
         "Remove the site even if messages wait": "help of --force",
     },
-    "mesh/cli/queue.py": {"Delete the queue even if it has messages": "help of --force"},
+    "mesh/features/queues/cli/queue.py": {"Delete the queue even if it has messages": "help of --force"},
     "mesh/cli/verbs.py": {
         "Erase a topic.": "the list of verbs",
         "List, replay and purge dead letters.": "the list of verbs",
     },
     "mesh/config/editing.py": {"first:  mesh relay rm ": "`mesh relay add` of a site that is there; it asks"},
-    "mesh/core/asking/erasing.py": {"erase the topic again later": "that was typed, and nodes were away"},
-    "mesh/core/subscribers/lastvalues.py": {
+    "mesh/kernel/asking/erasing.py": {"erase the topic again later": "that was typed, and nodes were away"},
+    "mesh/kernel/subscribers/lastvalues.py": {
         "erase the topic again later": "the same, at the master",
         "or a node may erase it": "no hint: an erase by another was refused",
     },
-    "mesh/core/peers/peer_address_book.py": {
+    "mesh/kernel/peers/peer_address_book.py": {
         "Remove some: `mesh peer ls`, `mesh peer rm ADDRESS`.": "as many addresses as a node keeps"
     },
-    "mesh/core/peers/peer_handshake.py": {
+    "mesh/kernel/peers/peer_handshake.py": {
         "on purpose: `mesh peer rm ": "a node has another key; forgets the old one"
     },
-    "mesh/core/queues/definitions/declaring.py": {
+    "mesh/features/queues/node/definitions/declaring.py": {
         "or delete it first.": "declared otherwise; removal refuses a queue that is not empty",
         "Delete some, or": "20,000 queues are declared",
     },
-    "mesh/core/queues/definitions/durables.py": {
+    "mesh/features/queues/node/definitions/durables.py": {
         "Remove some with `mesh unsub NAME`.": "as many durable subscriptions as there can be",
         "or remove it with `mesh unsub` first": "declared otherwise, after two milder ways",
     },
-    "mesh/core/queues/looking/queue_part_calls.py": {
+    "mesh/features/queues/node/looking/queue_part_calls.py": {
         "To delete it with its contents": "removal was asked for, and the queue is in use or not empty",
         "`mesh peer rm NODE` forgets": "removal was asked for, and a node is away; after waiting for it",
     },
-    "mesh/core/queues/verbs/asked.py": {
+    "mesh/features/queues/node/verbs/asked.py": {
         "Remove the subscription: unsubscribe(": "removal of its queue was asked for",
         "), or `mesh unsub ": "the same",
     },
-    "mesh/core/rules/shared.py": {"Remove unused ones.": "more rows"},
-    "mesh/core/rules/sharedrules.py": {"Wait for them, or use --force.": "new masters while nodes are away"},
-    "mesh/core/rules/weights.py": {"To apply them anyway: --force": "weights of another mesh"},
-    "mesh/core/states/recall.py": {"without the lost data: mesh up --accept-rollback": "others prove a loss"},
+    "mesh/kernel/sharing/shared.py": {"Remove unused ones.": "more rows"},
+    "mesh/features/rules/shared_rules.py": {
+        "Wait for them, or use --force.": "new masters while nodes are away"
+    },
+    "mesh/kernel/sharing/weights.py": {"To apply them anyway: --force": "weights of another mesh"},
+    "mesh/kernel/states/recall.py": {
+        "without the lost data: mesh up --accept-rollback": "others prove a loss"
+    },
     "mesh/local/private.py": {
         "stop your nodes and run: rm ": "the cookie is damaged",
         "Run: rm ": "a link stands where a directory of this user must be",

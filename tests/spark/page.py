@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mesh.cli import main as mesh
-from mesh.cli import spark_child
+from mesh.features.history.cli import spark_child
 from mesh.history import cli
 from tests.pages import SPARK, Terminal, blocks
 

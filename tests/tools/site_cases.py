@@ -4,7 +4,7 @@ NYC has c, which is its gateway.
 
 from dataclasses import replace
 
-from mesh.core.sites.aliases import Aliases
+from mesh.features.sites.node.aliases import Aliases
 from tools.simulator.checks.facts import Facts, SiteFacts
 from tools.simulator.history import Event
 from tools.simulator.places import Place, Sends, secret_of

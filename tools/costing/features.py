@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from mesh.config.sites import RemoteSite
 from mesh.mapping.rules import Rule
 from mesh.names import PUTS, SUBS, group_name
-from mesh.sites.accepting import Accepts
+from mesh.site_policy.accepting import Accepts
 from mesh.wire import commands as c
 from tools.costing.meter import Bill
 from tools.costing.nodes import ANSWERED, CONTENT, FULL, NEWS, QUIET, MeteredNetwork

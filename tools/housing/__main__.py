@@ -21,7 +21,7 @@ def figures() -> Mapping[str, int]:
         **pages.figures(),
         "names with two meanings": len(source.meanings()),
         "attributes of other parts set at construction": len(source.set_later()),
-        **rooms.figures("mesh.core"),
+        **rooms.figures("mesh.kernel"),
         **rooms.figures("mesh"),
         **rooms.figures("tools"),
         **rooms.figures("tools.benchmarks"),

@@ -102,7 +102,7 @@ def docstrings() -> Mapping[str, int]:
 
 def set_later() -> list[str]:
     """Return attributes of other components that constructors of the core set, or methods that these call."""
-    return [found for path in files("mesh/core") for found in _set_later(path)]
+    return [found for path in files("mesh/kernel") for found in _set_later(path)]
 
 
 def _set_later(path: Path) -> Iterator[str]:

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from mesh.errors import RemoteError
-from mesh.queues.wire import Transfer
-from mesh.sites.wire import Relay
+from mesh.features.queues.wire import Transfer
+from mesh.features.sites.wire import Relay
 from mesh.wire import commands as c
 from mesh.wire.frames import read, write
 from mesh.wire.limits import FRAME

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from mesh.queues.wire import Transfer, Transferred
-from mesh.sites.wire import Behind, Relay, Relayed, Site
+from mesh.features.queues.wire import Transfer, Transferred
+from mesh.features.sites.wire import Behind, Relay, Relayed, Site
 from mesh.values import Hop
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope

@@ -9,7 +9,7 @@ from typing import Any
 
 from mesh.config.sites import RemoteSite
 from mesh.mapping.rules import ANY_DOMAIN, Rule
-from mesh.sites.accepting import Accepts
+from mesh.site_policy.accepting import Accepts
 from tools.simulator.grammar import Rules, Territory, rules_of, territories
 from tools.simulator.places import Place
 from tools.simulator.profiles import SIZES

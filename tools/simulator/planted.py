@@ -10,19 +10,19 @@ from typing import Any
 from unittest.mock import patch
 
 from mesh.client.core.intake import Intake
-from mesh.core.access import connection_proofs
-from mesh.core.context.disk import Disk
-from mesh.core.context.outlet import Outlet
-from mesh.core.delivery.cache import Cache
-from mesh.core.forwarding.route_decisions import RouteDecisions
-from mesh.core.states.route_proofs import RouteProofs
-from mesh.core.subscribers.datalink import DataLinks
-from mesh.core.subscribers.gap_reports import GapReports
-from mesh.core.subscribers.sessions import Sessions
-from mesh.core.subscribers.subscribing import SubscriberFeeds
 from mesh.discovery.detector import Detector
 from mesh.discovery.rumor_evidence import RumorEvidence
 from mesh.discovery.table import weigh
+from mesh.kernel.access import connection_proofs
+from mesh.kernel.context.disk import Disk
+from mesh.kernel.context.outlet import Outlet
+from mesh.kernel.delivery.cache import Cache
+from mesh.kernel.forwarding.route_decisions import RouteDecisions
+from mesh.kernel.states.route_proofs import RouteProofs
+from mesh.kernel.subscribers.datalink import DataLinks
+from mesh.kernel.subscribers.gap_reports import GapReports
+from mesh.kernel.subscribers.sessions import Sessions
+from mesh.kernel.subscribers.subscribing import SubscriberFeeds
 from mesh.operations import Delete, Put
 from mesh.routing.backlog import Backlog
 from mesh.routing.feed import Feed

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mesh.core.sites.requests import SiteRequests
-from mesh.core.sites.site_direct_messages import SiteDirectMessages
-from mesh.sites.accepting import Accepting
+from mesh.features.sites.node.requests import SiteRequests
+from mesh.features.sites.node.site_direct_messages import SiteDirectMessages
+from mesh.site_policy.accepting import Accepting
 from mesh.wire.commands import Answer
 
 Patch = tuple[Any, str, Any]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from mesh.core.delivery import durable_bindings, receivers
-from mesh.core.delivery.router import Router
-from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.kernel.delivery import durable_bindings, receivers
+from mesh.kernel.delivery.router import Router
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, SECOND
 
 Patch = tuple[Any, str, Any]

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from mesh.core.queues.keeping.rows import Rows
-from mesh.core.queues.moves import balancing
-from mesh.core.queues.transfers import moving
-from mesh.core.queues.transfers.arriving import Arriving
-from mesh.core.queues.transfers.leaving import TransferOutcome
-from mesh.core.queues.transfers.moving import Moving
-from mesh.queues.moves import dealing
-from mesh.queues.part import giving, searching
+from mesh.features.queues.model.moves import dealing
+from mesh.features.queues.model.part import giving, searching
+from mesh.features.queues.node.keeping.rows import Rows
+from mesh.features.queues.node.moves import balancing
+from mesh.features.queues.node.transfers import moving
+from mesh.features.queues.node.transfers.arriving import Arriving
+from mesh.features.queues.node.transfers.leaving import TransferOutcome
+from mesh.features.queues.node.transfers.moving import Moving
 
 Patch = tuple[Any, str, Any]
 

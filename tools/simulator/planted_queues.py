@@ -7,17 +7,17 @@ from math import inf
 from typing import Any
 from unittest.mock import patch
 
-from mesh.core.context.node_clock import NodeClock
-from mesh.core.queues.keeping.consumer_table import ConsumerTable
-from mesh.core.queues.keeping.dead_lettering import DeadLettering
-from mesh.core.queues.keeping.queues import Queues
-from mesh.core.queues.keeping.rows import CONSUMER, PART, Rows
-from mesh.queues.consumers.leased_deliveries import LeasedDeliveries
-from mesh.queues.lots.counts import Runs, numbers_of
-from mesh.queues.lots.queued_envelope import QueuedEnvelope, read_lot_row
-from mesh.queues.part.delayed_messages import DelayedMessages
-from mesh.queues.part.queue_consumers import QueueConsumers
-from mesh.queues.part.queue_deliveries import QueueDeliveries
+from mesh.features.queues.model.consumers.leased_deliveries import LeasedDeliveries
+from mesh.features.queues.model.lots.counts import Runs, numbers_of
+from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope, read_lot_row
+from mesh.features.queues.model.part.delayed_messages import DelayedMessages
+from mesh.features.queues.model.part.queue_consumers import QueueConsumers
+from mesh.features.queues.model.part.queue_deliveries import QueueDeliveries
+from mesh.features.queues.node.keeping.consumer_table import ConsumerTable
+from mesh.features.queues.node.keeping.dead_lettering import DeadLettering
+from mesh.features.queues.node.keeping.queues import Queues
+from mesh.features.queues.node.keeping.rows import CONSUMER, PART, Rows
+from mesh.kernel.context.node_clock import NodeClock
 from mesh.streams.ranges import Ranges
 from mesh.wire.codec import pack
 

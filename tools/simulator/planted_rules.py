@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mesh.core.forwarding.entry_routing import EntryRouting
-from mesh.core.rules.shared import Shared
+from mesh.kernel.forwarding.entry_routing import EntryRouting
+from mesh.kernel.sharing.shared import Shared
 from mesh.mapping.claims import Claims
 from mesh.mapping.mapping import Mapping
 from mesh.shared.table import RowTable

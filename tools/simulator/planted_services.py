@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mesh.client.core.serving import ClientServing
-from mesh.core.delivery import router
-from mesh.core.presence.presence import Presence
-from mesh.core.services.groups import Groups
-from mesh.core.services.request_outcomes import RequestOutcomes
-from mesh.core.services.serving import ServedAddresses
+from mesh.features.services.model.sent_requests import SentRequests
+from mesh.features.services.model.work import GivenRun
+from mesh.features.services.node.groups import Groups
+from mesh.features.services.node.request_outcomes import RequestOutcomes
+from mesh.features.services.node.serving import ServedAddresses
 from mesh.flow.followed import Followed
 from mesh.flow.outstanding_deliveries import OutstandingDeliveries
-from mesh.services.sent_requests import SentRequests
-from mesh.services.work import GivenRun
+from mesh.kernel.delivery import router
+from mesh.kernel.presence.presence import Presence
 from mesh.wire.commands import Answer
 
 Patch = tuple[Any, str, Any]

@@ -7,16 +7,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mesh.core.forwarding.local_master import LocalMaster
-from mesh.core.sites import passing, site_relay, sitefeed
-from mesh.core.sites.gateway import Gateways
-from mesh.core.sites.gateway_relay import GatewayRelay
-from mesh.core.sites.site_conflicts import SiteConflicts
-from mesh.core.sites.site_pass_through import SitePassThrough
-from mesh.core.sites.transferring import Transferring
+from mesh.features.sites.model.views import SiteViews
+from mesh.features.sites.node import passing, site_relay, sitefeed
+from mesh.features.sites.node.gateway import Gateways
+from mesh.features.sites.node.gateway_relay import GatewayRelay
+from mesh.features.sites.node.site_conflicts import SiteConflicts
+from mesh.features.sites.node.site_pass_through import SitePassThrough
+from mesh.features.sites.node.transferring import Transferring
 from mesh.hops import is_foreign
+from mesh.kernel.forwarding.local_master import LocalMaster
 from mesh.routing.retained_value import RetainedValue
-from mesh.sites.views import SiteViews
 from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.commands import Answer, Outcome
 

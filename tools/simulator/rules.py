@@ -14,7 +14,7 @@ SIZES = (3, 4, 5, 5)  # of a mesh
 KEY = TOPICS[0]  # has a master of its own sometimes
 ANEW = 3.0  # s until all nodes have read their files
 LAST = 3.0  # s at the end without changes
-MOST = 7  # as mesh.core.rules.ruling.BEFORE remembers per minute
+MOST = 7  # as mesh.kernel.rules.ruling.BEFORE remembers per minute
 
 
 def drawn(dice: Random) -> Cast:

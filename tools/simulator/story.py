@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from mesh.core.rules.ruling import ENDS
+from mesh.kernel.rules.ruling import ENDS
 from mesh.names import PUTS
 from tools.simulator.checks import checked
 from tools.simulator.checks.facts import Facts, SiteFacts, Violation

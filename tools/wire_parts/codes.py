@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from mesh.core.context.settings import Settings
-from mesh.core.presence.presence import MOST, NAMES
-from mesh.core.services.sending import OPEN
+from mesh.features.services.node.sending import OPEN
+from mesh.kernel.context.settings import Settings
+from mesh.kernel.presence.presence import MOST, NAMES
 from mesh.wire.limits import HOPS, MIB
 
 DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in fields(Settings)}

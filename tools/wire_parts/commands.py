@@ -8,9 +8,9 @@ import msgspec
 
 import mesh.features  # noqa: F401 - registers the commands of features
 from mesh.discovery import lines, state
-from mesh.queues.moves.queue_report import QueueReport
+from mesh.features.queues.model.moves.queue_report import QueueReport
+from mesh.features.sites.wire import Behind, Relay, Relayed, Site
 from mesh.security.keyfiles import MeshFile
-from mesh.sites.wire import Behind, Relay, Relayed, Site
 from mesh.wire import commands as c
 from mesh.wire import envelope, limits
 from mesh.wire.header import Header

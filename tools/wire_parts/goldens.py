@@ -7,17 +7,17 @@ import hashlib
 
 from msgspec.structs import replace
 
-from mesh.core.sites.passing import leaving
 from mesh.discovery import lines
 from mesh.discovery.state import NodeState
+from mesh.features.queues.model.moves.queue_report import QueueReport
+from mesh.features.queues.model.moves.transfer import BOOT
+from mesh.features.queues.wire import Transfer, Transferred
+from mesh.features.services.model.replies import refusal, replies
+from mesh.features.sites.node.passing import leaving
+from mesh.features.sites.wire import Behind, Relay, Relayed, Site
 from mesh.names import SENDS
 from mesh.proof import prove, stream_text
-from mesh.queues.moves.queue_report import QueueReport
-from mesh.queues.moves.transfer import BOOT
-from mesh.queues.wire import Transfer, Transferred
 from mesh.security.streamkey import StreamKey
-from mesh.services.replies import refusal, replies
-from mesh.sites.wire import Behind, Relay, Relayed, Site
 from mesh.values import Headers, Hop
 from mesh.wire import commands as c
 from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, PERSISTENT, REQUEST, Envelope

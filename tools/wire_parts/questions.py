@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
-from mesh.core.context.dispatch_tables import DispatchTables
-from mesh.core.context.incoming_call import Right, Verb
-from mesh.core.context.settings import Settings
-from mesh.core.node import NodeCore
-from mesh.core.parts import Parts
 from mesh.features import FEATURES
+from mesh.kernel.context.dispatch_tables import DispatchTables
+from mesh.kernel.context.incoming_call import Right, Verb
+from mesh.kernel.context.settings import Settings
+from mesh.kernel.node import NodeCore
+from mesh.kernel.parts import Parts
 from mesh.metrics.table import TABLE
 from mesh.wire import replies as r
 from mesh.wire.calls import Carried

@@ -13,10 +13,10 @@ from mesh.cli import metrics
 from mesh.cli.main import main
 from mesh.client.events import Event
 from mesh.client.message import Batch, Message
-from mesh.core.context.facts import EventOccurred
-from mesh.core.context.node_context import NodeContext
-from mesh.core.context.settings import Settings
 from mesh.errors import LocalError
+from mesh.kernel.context.facts import EventOccurred
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.context.settings import Settings
 from mesh.metrics.family import Family
 from mesh.shell.logs import FORMATS
 from mesh.wire.commands import Introduction

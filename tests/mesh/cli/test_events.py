@@ -10,11 +10,11 @@ import pytest
 import mesh
 from mesh.cli import events
 from mesh.cli.main import main
-from mesh.core.queues.definitions.declaring import QUEUE
-from mesh.core.queues.definitions.durables import DURABLES
-from mesh.core.sites.gateway import WORDS
-from mesh.core.states.own_state import WEIGHTS
 from mesh.errors import MeshTimeout
+from mesh.features.queues.node.definitions.declaring import QUEUE
+from mesh.features.queues.node.definitions.durables import DURABLES
+from mesh.features.sites.node.gateway import WORDS
+from mesh.kernel.states.own_state import WEIGHTS
 from mesh.wire.limits import RULES
 from tests.mesh.cli.fake import FakeClient, Given
 

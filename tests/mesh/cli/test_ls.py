@@ -8,7 +8,7 @@ import pytest
 
 from mesh.cli import ls
 from mesh.cli.main import main
-from mesh.core.status import address_of
+from mesh.kernel.status import address_of
 from mesh.wire.commands import Introduction
 from tests.mesh.cli.fake import Given
 from tests.mesh.cli.rows import UNHEARD, listed, row

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from mesh.cli.queue import DROPPED as QUEUE_DROPPED
-from mesh.cli.queue import HEADER as QUEUE_HEADER
 from mesh.cli.table import GAP, NARROW, fitting, table_of, tell_table
+from mesh.features.queues.cli.queue import DROPPED as QUEUE_DROPPED
+from mesh.features.queues.cli.queue import HEADER as QUEUE_HEADER
 
 HEADER = ("NODE", "LINK", "AGE")
 ROWS = [["heron", "polling (next try in 3.2 s, attempt 4)", "12 ms"], ["egret", "logged in", "-"]]

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mesh.cli import spark_child
 from mesh.cli.main import main
 from mesh.errors import Refused
+from mesh.features.history.cli import spark_child
 from tests.mesh.cli.fake import Given
 
 NS = 1_767_268_800_000_000_000

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from mesh import sync
-from mesh.core import status
-from mesh.core.context.pages import page
+from mesh.kernel import status
+from mesh.kernel.context.pages import page
 from tests.mesh.meshes import Mesh, in_memory, mesh_of
 
 

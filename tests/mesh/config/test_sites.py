@@ -11,8 +11,8 @@ from mesh.config.difference import difference
 from mesh.config.sites import MOST, RemoteSite, SiteSection
 from mesh.config.source import parsed
 from mesh.errors import BadConfig
-from mesh.sites.accepting import Accepts
-from mesh.sites.selection import Selection
+from mesh.site_policy.accepting import Accepts
+from mesh.site_policy.selection import Selection
 
 HERE = "[site]\nname = 'LON'\n"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mesh.core.context.settings import Settings
-from mesh.core.node import NodeCore
-from mesh.core.parts import Parts
 from mesh.features import FEATURES
+from mesh.kernel.context.settings import Settings
+from mesh.kernel.node import NodeCore
+from mesh.kernel.parts import Parts
 from mesh.metrics.exposition import exposed
 from mesh.metrics.families import ADDRESSES, ASKS, QUEUES, families, known
 from mesh.metrics.family import COUNTER

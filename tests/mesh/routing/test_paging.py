@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mesh.core.services.groups import Group
 from mesh.errors import StoreError
+from mesh.features.services.node.groups import Group
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.memory import OWN, Memory

@@ -12,10 +12,10 @@ import msgspec
 
 from mesh.balancers.base import Candidate
 from mesh.balancers.capacity import BELIEVED, capacities
-from mesh.core.states.gossiping import TOPIC, signed_text
 from mesh.discovery.lines import MOST, StateLine, StateMessage, encode
 from mesh.discovery.state import NodeState
 from mesh.discovery.table import CAPACITY
+from mesh.kernel.states.gossiping import TOPIC, signed_text
 from mesh.shell.node import NodeRuntime
 from tests.mesh.meshes import Mesh, eventually
 from tests.mesh.security.keyed import keyed_mesh

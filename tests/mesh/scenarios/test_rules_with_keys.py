@@ -13,7 +13,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 import mesh
-from mesh.core.rules import sharedrules
+from mesh.features.rules import shared_rules as sharedrules
 from mesh.mapping.agreed import Agreed, AgreedNode, packed
 from mesh.mapping.rules import Rule
 from mesh.reserved import MASTER

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mesh.core.context.settings import Settings
 from mesh.errors import BadConfig, KeysRefused, MeshError
+from mesh.kernel.context.settings import Settings
 from mesh.security.joining import join_site, new_mesh, token_of
 from mesh.security.keyfiles import node_keys
 from mesh.security.keyring import keyring

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from mesh.config import load
-from mesh.core.queues.room import QueueParts
-from mesh.queues.declared.definition import QueueTerms
+from mesh.features.queues.model.declared.definition import QueueTerms
+from mesh.features.queues.node.parts import QueueParts
 from mesh.shell.node import NodeRuntime
 from mesh.shell.starting import start
 from mesh.wire.commands import Answer

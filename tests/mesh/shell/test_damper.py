@@ -2,7 +2,7 @@
 
 import asyncio
 
-from mesh.core.context.repeats import SAY_AGAIN
+from mesh.kernel.context.repeats import SAY_AGAIN
 from mesh.shell.damper import MOST, Damper
 from tests.mesh.meshes import eventually, mesh_of
 from tests.mesh.security.keyed import events

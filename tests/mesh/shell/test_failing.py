@@ -16,12 +16,12 @@ import mesh
 from mesh.cli.main import CRASHED
 from mesh.client.client import Client
 from mesh.config import Config, load
-from mesh.core.context.dispatch_tables import FactTable
-from mesh.core.context.fact_queue import FactQueue
-from mesh.core.node import NodeCore
-from mesh.core.peers.facts import PeerJoined
-from mesh.core.reception import Reception
 from mesh.errors import CoreFailed, MeshError, PublishRefused
+from mesh.kernel.context.dispatch_tables import FactTable
+from mesh.kernel.context.fact_queue import FactQueue
+from mesh.kernel.node import NodeCore
+from mesh.kernel.peers.facts import PeerJoined
+from mesh.kernel.reception import Reception
 from mesh.shell.driver import FAILED, NO_MESSAGE, Driver
 from mesh.shell.node import NodeRuntime
 from mesh.shell.poison import FILE, KEPT, Guilt, Poison
@@ -350,7 +350,7 @@ def test_a_node_that_brings_it_again_is_refused_and_everybody_else_is_served(
 PLANTED = f"""
 import sys
 from mesh.cli.main import main
-from mesh.core.reception import Reception
+from mesh.kernel.reception import Reception
 
 take = Reception.dispatch
 

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from mesh.cli.main import main
-from mesh.core.context.component import Component
-from mesh.core.context.dispatch_tables import room_of
 from mesh.errors import FeatureFailed
 from mesh.features import FEATURES
+from mesh.kernel.context.component import Component
+from mesh.kernel.context.dispatch_tables import room_of
 from mesh.shell import features
 from mesh.shell.features import installed
 
 PLUGIN = """
-from mesh.core.context.component import Component, on_command
-from mesh.core.context.incoming_call import answer
-from mesh.core.feature import Feature, FeatureParts
+from mesh.kernel.context.component import Component, on_command
+from mesh.kernel.context.incoming_call import answer
+from mesh.kernel.feature import Feature, FeatureParts
 from mesh.wire.calls import AskInfo
 from mesh.wire.commands import Publish
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mesh.core.access.authenticator import SOFTWARE
+from mesh.kernel.access.authenticator import SOFTWARE
 from mesh.shell import poison
 from mesh.shell.poison import FILE, KEPT, MOST, Guilt, Poison
 from mesh.wire import frames

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from mesh.config import load
-from mesh.core.queues.room import QueueParts
 from mesh.errors import MeshError
+from mesh.features.queues.node.parts import QueueParts
 from mesh.shell.node import NodeRuntime
 from mesh.shell.preparing import rehearsed
 from mesh.store.sqlite import SQLiteStore

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mesh.config import Config, load
-from mesh.core.node import NodeCore
 from mesh.errors import MeshError, MeshTimeout
+from mesh.kernel.node import NodeCore
 from mesh.local.datadir import DataDir
 from mesh.local.localnodes import NodeFile
 from mesh.shell import binding, holdings, queuestores, starting, world

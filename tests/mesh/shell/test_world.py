@@ -6,7 +6,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from mesh.core.context.effects import (
+from mesh.errors import MeshError
+from mesh.kernel.context.effects import (
     Backup,
     Commit,
     Dial,
@@ -20,7 +21,6 @@ from mesh.core.context.effects import (
     Send,
     Stop,
 )
-from mesh.errors import MeshError
 from mesh.shell.world import World
 
 

@@ -4,7 +4,7 @@ import msgpack
 import pytest
 
 from mesh.errors import RemoteError
-from mesh.queues.wire import Transfer
+from mesh.features.queues.wire import Transfer
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames, checked, read, write

@@ -9,11 +9,11 @@ import msgpack
 import msgspec
 import pytest
 
-from mesh.core.peers.peer_handshake import DENIED
-from mesh.core.services.serving import FULL, LATE, LOST, NOBODY
 from mesh.discovery import adverts, lines
 from mesh.discovery import state as node_state
 from mesh.discovery.state import Natural
+from mesh.features.services.node.serving import FULL, LATE, LOST, NOBODY
+from mesh.kernel.peers.peer_handshake import DENIED
 from mesh.mapping.decision import CHANGING
 from mesh.proof import prove
 from mesh.remote_names import WAY_LOST

@@ -9,7 +9,7 @@ from mesh.discovery.state import Sample
 from mesh.history.checks import is_good, parsed
 from mesh.history.views import services
 from mesh.snapshots.line import SERVICE, encode
-from tests.mesh.core.services.user import User
+from tests.mesh.features.services.node.user import User
 from tests.simulation import SimNetwork
 from tests.spark.views.histories import Row, event, history, service, told
 

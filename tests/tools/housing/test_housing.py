@@ -48,7 +48,7 @@ def test_what_mesh_sync_has_for_programs_without_a_loop_has_no_second_meaning(
     for path, text in [
         ("mesh/client/a.py", "class Queue: ...\nclass Line: ..."),
         ("mesh/sync/a.py", "class Queue: ...\nclass Line: ...\nclass Work: ..."),
-        ("mesh/core/a.py", "class Line: ...\nclass Work: ..."),
+        ("mesh/kernel/a.py", "class Line: ...\nclass Work: ..."),
     ]:
         (tmp_path / path).parent.mkdir(parents=True)
         (tmp_path / path).write_text(text)
@@ -63,5 +63,5 @@ def test_floors_are_the_longest_way_down_and_a_circle_has_none() -> None:
 
 def test_the_house_has_rooms_without_a_circle() -> None:
     arrows = rooms.plan("mesh")
-    assert "mesh.wire" in arrows["mesh.core"] and not arrows["mesh.errors"]
+    assert "mesh.wire" in arrows["mesh.kernel"] and not arrows["mesh.errors"]
     assert rooms.floors(arrows) > 1

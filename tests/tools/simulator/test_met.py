@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from mesh.core.context.effects import Commit
-from mesh.core.queues.keeping.rows import MOVED, PART
+from mesh.features.queues.node.keeping.rows import MOVED, PART
+from mesh.kernel.context.effects import Commit
 from mesh.names import PUTS, SUBS
 from mesh.operations import Append, Delete, Op, Put
-from tests.mesh.queues.making import lot
+from tests.mesh.features.queues.model.making import lot
 from tests.tools.queue_cases import ANN, FACTS, JOBS, S, comes, gives, goes
 from tests.tools.simulator.checks.test_checks import history
 from tools.simulator.checks import checked

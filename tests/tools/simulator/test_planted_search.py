@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mesh.core.context.disk import Disk
+from mesh.kernel.context.disk import Disk
 from tests.each import each
 from tools.simulator import planted_search
 from tools.simulator.planted import BUGS, Bug, planted

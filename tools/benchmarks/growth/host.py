@@ -7,11 +7,11 @@ from random import Random
 from time import process_time
 from typing import Any, TypeVar
 
-from mesh.core.context.effects import Commit, Effect, Fetch, Send
-from mesh.core.context.settings import Settings
-from mesh.core.node import NodeCore
-from mesh.core.parts import Parts
 from mesh.discovery.state import Sample
+from mesh.kernel.context.effects import Commit, Effect, Fetch, Send
+from mesh.kernel.context.settings import Settings
+from mesh.kernel.node import NodeCore
+from mesh.kernel.parts import Parts
 from mesh.operations import FIRST_POSITION, TABLES, Image, Op, Stored, StoreReach
 from mesh.store.base import Store
 from mesh.wire.commands import Introduction

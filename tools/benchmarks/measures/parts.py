@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 import mesh
-from mesh.queues.declared.definition import Distribution
+from mesh.features.queues.model.declared.definition import Distribution
 from tools.benchmarks.loads.figures import median
 from tools.benchmarks.loads.runs import LIMIT
 from tools.benchmarks.pages.report import Report, Row

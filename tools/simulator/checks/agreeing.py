@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from mesh.features.sites.model.conflicts import conflict_key
 from mesh.reserved import CONFLICTS
-from mesh.sites.conflicts import conflict_key
 from tools.simulator.checks.facts import Facts, Id, Violation, answers, final, is_excused, restarts
 from tools.simulator.checks.relayed import Relayed, stamps_of
 from tools.simulator.checks.values import LAST

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import inf
 
-from mesh.core.sites.aliases import Aliases
+from mesh.features.sites.node.aliases import Aliases
 from tools.simulator.checks import order
 from tools.simulator.checks.facts import Facts, Id, SiteFacts, Violation, answers, final
 from tools.simulator.checks.members import Lives

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mesh.core.context.settings import CONFIRM
+from mesh.kernel.context.settings import CONFIRM
 from tools.simulator.casts import TOPICS
 from tools.simulator.checks.values import EARLY, LAST
 from tools.simulator.clients.partner import Partner

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mesh.core.queues.definitions.declaring import QUEUE
-from mesh.core.queues.keeping.rows import CONSUMER, MOVED, PART
+from mesh.features.queues.node.definitions.declaring import QUEUE
+from mesh.features.queues.node.keeping.rows import CONSUMER, MOVED, PART
 from mesh.names import PUTS, SUBS
 from tools.simulator.checks.facts import Id
 from tools.simulator.clients.hand import Hand

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mesh.core.sites.room import SiteParts
-from mesh.sites.views import SiteView
+from mesh.features.sites.model.views import SiteView
+from mesh.features.sites.node.parts import SiteParts
 from mesh.wire.calls import AskSiteSync
 from tools.simulator.history import Event
 from tools.simulator.stage.scene import Scene, Steps

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mesh.core.parts import Parts
-from mesh.core.services.room import ServiceParts
+from mesh.features.services.node.parts import ServiceParts
+from mesh.kernel.parts import Parts
 from mesh.routing.requester import Requester
 from mesh.wire.envelope import Envelope
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mesh.core.context.effects import Commit, Fetch
-from mesh.core.queues.keeping.rows import PART
+from mesh.features.queues.model.lots.queued_envelope import LotRow, read_lot_row
+from mesh.features.queues.node.keeping.rows import PART
+from mesh.kernel.context.effects import Commit, Fetch
 from mesh.operations import Append, Delete, Op, Put
-from mesh.queues.lots.queued_envelope import LotRow, read_lot_row
 
 POINTS = ("before the commit", "in the commit", "after the commit", "after the answer")
 MET = "peer"  # table of nodes that were met

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import Protocol
 
-from mesh.core.context.effects import Commit, Fetch
+from mesh.kernel.context.effects import Commit, Fetch
 from mesh.store.witnessed import Witnessed
 from tools.simulator.history import History
 from tools.simulator.world.crashes import MovesWritten, awaited

@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from mesh.config.sites import RemoteSite
-from mesh.core.context.settings import Keyring, SiteKeys
 from mesh.discovery.state import Sample
+from mesh.features.sites.model.ways import ways
+from mesh.kernel.context.settings import Keyring, SiteKeys
 from mesh.security.signing import public_key, sign, verify
-from mesh.sites.accepting import Accepting
-from mesh.sites.selection import Selection
-from mesh.sites.ways import ways
+from mesh.site_policy.accepting import Accepting
+from mesh.site_policy.selection import Selection
 from tools.simulator.places import secret_of
 
 SECRETS = {"node": b"N" * 32, "client": b"C" * 32, "monitor": b"M" * 32}

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from mesh.core.queues.keeping.queue_sink import QueueSink
-from mesh.core.subscribers.session import subscription_of
-from mesh.queues.consumers.queue_consumer import QueueConsumer
-from mesh.queues.lots.counts import Runs, count, numbers_of
-from mesh.queues.lots.queued_envelope import QueuedEnvelope
-from mesh.queues.moves.distribution import messages
-from mesh.queues.moves.queue_report import matching_here
-from mesh.queues.part.local_queue import LocalQueue
+from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
+from mesh.features.queues.model.lots.counts import Runs, count, numbers_of
+from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.moves.distribution import messages
+from mesh.features.queues.model.moves.queue_report import matching_here
+from mesh.features.queues.model.part.local_queue import LocalQueue
+from mesh.features.queues.node.keeping.queue_sink import QueueSink
+from mesh.kernel.subscribers.session import subscription_of
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from mesh.core.context.effects import Effect, HangUp
-from mesh.core.feature import Feature
 from mesh.errors import StoreError
+from mesh.kernel.context.effects import Effect, HangUp
+from mesh.kernel.feature import Feature
+from mesh.kernel.parts import Parts
 from mesh.store.memory import MemoryStore
 from mesh.store.witnessed import ROLLED_BACK, Witnessed
 from tools.simulator.history import Event, History
@@ -140,7 +141,7 @@ class HarshNode(StoppableNode):
         self.tell("start")
 
     @property
-    def features(self) -> tuple[Feature, ...]:
+    def features(self) -> tuple[Feature[Parts], ...]:
         names = tuple(feature.name for feature in super().features)
         return (*super().features, Feature("observer", self.observer.enters, after=names))
 

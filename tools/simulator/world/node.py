@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any
 
-from mesh.core.context.effects import (
+from mesh.discovery.state import Sample
+from mesh.features import FEATURES
+from mesh.features.services.node.parts import ServiceParts
+from mesh.kernel.context.effects import (
     Commit,
     Dial,
     Effect,
@@ -19,13 +22,10 @@ from mesh.core.context.effects import (
     Stop,
     WriteLine,
 )
-from mesh.core.context.settings import Settings
-from mesh.core.feature import Feature
-from mesh.core.node import NodeCore
-from mesh.core.parts import Parts
-from mesh.core.services.room import ServiceParts
-from mesh.discovery.state import Sample
-from mesh.features import FEATURES
+from mesh.kernel.context.settings import Settings
+from mesh.kernel.feature import Feature
+from mesh.kernel.node import NodeCore
+from mesh.kernel.parts import Parts
 from mesh.operations import Image
 from mesh.security.signing import verify
 from mesh.snapshots.line import HistoryLine
@@ -120,7 +120,7 @@ class SimNode:
         self._carry_out_all()
 
     @property
-    def features(self) -> tuple[Feature, ...]:
+    def features(self) -> tuple[Feature[Parts], ...]:
         return FEATURES
 
     def _hired(self) -> Worker:

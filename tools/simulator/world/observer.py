@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from mesh.core.context.component import Component
-from mesh.core.context.facts import Hearing, ProtocolBroken, on_fact
-from mesh.core.delivery.facts import EnvelopeAccepted
-from mesh.core.feature import FeatureParts
-from mesh.core.node import NodeCore
-from mesh.core.parts import Parts
-from mesh.core.peers.facts import Lived, ViewChanged
-from mesh.core.sites.room import SiteParts
-from mesh.core.sites.sitefeed import SiteFeed
 from mesh.discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, SuspicionRefuted
 from mesh.errors import MeshError
+from mesh.features.sites.node.parts import SiteParts
+from mesh.features.sites.node.sitefeed import SiteFeed
 from mesh.hops import is_foreign, site_of
+from mesh.kernel.context.component import Component
+from mesh.kernel.context.facts import Hearing, ProtocolBroken, on_fact
+from mesh.kernel.delivery.facts import EnvelopeAccepted
+from mesh.kernel.feature import FeatureParts
+from mesh.kernel.node import NodeCore
+from mesh.kernel.parts import Parts
+from mesh.kernel.peers.facts import Lived, ViewChanged
 from mesh.names import PUTS
 from mesh.operations import Append, Op, Put
 from mesh.routing.feed import Feed

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mesh.core.context.facts import Hearing, on_fact
-from mesh.core.delivery.facts import BoundAgain
-from mesh.core.parts import Parts
-from mesh.core.queues.keeping.facts import Consumes
-from mesh.core.queues.keeping.queue_sink import QueueSink
-from mesh.core.queues.room import QueueParts
-from mesh.core.subscribers.facts import SessionAway, SessionClosed
-from mesh.core.subscribers.session import Session
+from mesh.features.queues.model.part.local_queue import LocalQueue
+from mesh.features.queues.node.keeping.facts import Consumes
+from mesh.features.queues.node.keeping.queue_sink import QueueSink
+from mesh.features.queues.node.parts import QueueParts
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.delivery.facts import BoundAgain
+from mesh.kernel.parts import Parts
+from mesh.kernel.subscribers.facts import SessionAway, SessionClosed
+from mesh.kernel.subscribers.session import Session
 from mesh.names import PUTS
-from mesh.queues.part.local_queue import LocalQueue
 from mesh.wire.envelope import Envelope
 from tools.simulator.world.known import Id, Known, Tell
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
-from mesh.core.parts import Parts
+from mesh.kernel.parts import Parts
 from mesh.mapping.agreed import RuleSet, packed
 from mesh.wire.limits import RULES
 

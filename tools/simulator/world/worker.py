@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from random import Random
 from typing import Any, Protocol
 
-from mesh.core.context.effects import Commit, Fetch
-from mesh.core.node import NodeCore
 from mesh.errors import StoreFull
+from mesh.kernel.context.effects import Commit, Fetch
+from mesh.kernel.node import NodeCore
 from mesh.store.base import Store
 from mesh.store.worker import Committer
 from tools.simulator.world.network import Network

@@ -6,8 +6,8 @@ import pytest
 
 from mesh.client.content import Prepared
 from mesh.client.core.cautious_resend import CautiousResend
-from mesh.core.context import message_fragments
 from mesh.errors import PublishRefused
+from mesh.kernel.context import message_fragments
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import MIB, PIECE
 from tests.mesh.meshes import LIMIT, Mesh, eventually, mesh_of, take

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from mesh.core.context.effects import Commit
+from mesh.kernel.context.effects import Commit
 from mesh.operations import Append, Delete, Drop, Op, Put
 from tests.seeds import stories
 from tools.simulator.profiles import SHORT

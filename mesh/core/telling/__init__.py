@@ -1,1 +1,0 @@
-"""The history that this node records about the mesh."""

@@ -1,0 +1,1 @@
+"""The feature that records the history."""

@@ -1,0 +1,1 @@
+"""The feature of queues and durable subscriptions."""

@@ -1,0 +1,309 @@
+"""An envelope in a queue, with the state of each of its messages."""
+
+# Law 1: a message is in one state: ready, out, delayed, or done. Done is final.
+# Law 2: messages are identified by their sequence numbers, as a stored envelope may be cut.
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from itertools import chain
+from math import inf
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from mesh.features.queues.model.lots.counts import Runs, count, first_of, numbers_of
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.streams.ranges import Ranges
+from mesh.values import PRIORITY
+from mesh.wire.codec import pack, reader
+from mesh.wire.envelope import RESENT, Envelope
+from mesh.wire.limits import ENVELOPE_MESSAGES
+
+MOST_TRIES = 255  # limit of the attempt counter
+PERHAPS = 256  # added if one more delivery may have happened
+MOST_MOVES = 255  # limit of the move counter
+OWN = 1_000  # estimated overhead in bytes of an envelope
+
+LotKey = tuple[int, bytes, int]  # acceptance time, stream, first number
+LateRun = tuple[int, int, int, int]  # first, last, time it was set, delay (ns)
+Going = tuple[Runs, bytes, int]  # messages, target node, number of the move
+
+
+def told_tries(tries: int, most: int) -> int:
+    """Return the delivery count that a consumer receives for a value of `LotRow.tries`.
+
+    A possible delivery counts too, but only up to `most` - 1, as it is no failure for which a message is
+    dead-lettered.
+    """
+    return min(sum(divmod(tries, PERHAPS)), max(1, most - 1), MOST_TRIES)
+
+
+class LotRow(msgspec.Struct, frozen=True, array_like=True):
+    """The stored state of an envelope with messages that were delivered, delayed or moved."""
+
+    done: bytes = b""  # ranges of numbers
+    # By number: failed deliveries, plus PERHAPS if one more may have happened.
+    tries: dict[int, Annotated[int, Meta(ge=1, le=PERHAPS + MOST_TRIES)]] = {}
+    late: tuple[LateRun, ...] = ()  # delayed messages
+    # Moves in progress: first, last, ...; then as in Going.
+    going: tuple[tuple[tuple[int, ...], bytes, int], ...] = ()
+    moves: Annotated[int, Meta(ge=0, le=MOST_MOVES)] = 0  # completed moves
+    given: bytes = b""  # ranges of numbers that consumers may have
+
+
+read_lot_row = reader(LotRow, 64 * ENVELOPE_MESSAGES)
+
+
+class QueuedEnvelope:
+    """An envelope in a queue, with the state of its messages."""
+
+    __slots__ = (
+        "came",
+        "done",
+        "given",
+        "going",
+        "has_left",
+        "has_row",
+        "key",
+        "late",
+        "left",
+        "moves",
+        "parcel",
+        "ready",
+        "tries",
+    )
+
+    def __init__(self, parcel: StoredEnvelope) -> None:
+        e = parcel.envelope
+        self.parcel = parcel
+        self.key: LotKey = (e.sent, e.stream, e.first)
+        self.ready = Ranges()
+        self.done: Ranges | None = None
+        self.tries: dict[int, int] = {}  # as in LotRow
+        self.late: list[LateRun] = []  # as in LotRow
+        self.going: list[Going] = []
+        self.moves = 0
+        self.came = -inf  # arrival from another node, if it moved
+        self.given: Ranges | None = None  # as in LotRow
+        self.left = e.count  # messages that are not done
+        self.has_row = False  # whether a row is on disk
+        self.has_left = False  # whether the disk copy is dropped
+        if e.flags & RESENT:  # may have been delivered by another node
+            self.may_have_been_given(self.open())
+
+    @property
+    def envelope(self) -> Envelope:
+        return self.parcel.envelope
+
+    @property
+    def priority(self) -> int:
+        return self.envelope.put[0] if self.envelope.put else PRIORITY
+
+    @property
+    def delay(self) -> int:
+        """The published delay in ms, counted from acceptance."""
+        return self.envelope.put[1] if self.envelope.put else 0
+
+    @property
+    def group(self) -> str:
+        return self.envelope.put[2] if self.envelope.put else ""
+
+    @property
+    def size(self) -> int:
+        return self.parcel.size
+
+    @property
+    def cost(self) -> int:
+        """The estimated size in memory in bytes."""
+        return self.parcel.size + OWN
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all messages that are not done are ready."""
+        return self.left > 0 and count(self.ready) == self.left
+
+    def evict(self) -> None:
+        """Detach the object: only the disk copy remains, to be read again."""
+        self.left, self.ready, self.has_left = 0, Ranges(), True
+
+    # --- states of messages -----------------------------------------------------------------------------
+
+    def open(self) -> Runs:
+        """Return the messages that are not done."""
+        runs, done = self.envelope.ranges(), self.done
+        return runs if done is None else [run for each in runs for run in done.missing(*each)]
+
+    def at_hand(self) -> Runs:
+        """Return the messages that are not done, delayed or moving."""
+        runs = self.open()
+        if not (self.late or self.going):
+            return runs
+        here = Ranges()
+        here.add_all(runs)
+        for first, last, _, _ in self.late:
+            here.remove(first, last)
+        for going, _, _ in self.going:
+            here.remove_all(going)
+        return list(here)
+
+    def first(self, n: int) -> Runs:
+        return first_of(list(self.ready), n)
+
+    def take_ready(self, n: int) -> Runs:
+        taken = list(self.ready)
+        if n >= count(taken):
+            self.ready = Ranges()
+            return taken
+        return self.take_out(first_of(taken, n))
+
+    def record_given(self, runs: Runs) -> None:
+        """Record that a consumer has `runs`, to be stored in the row."""
+        self.given = self.given or Ranges()
+        self.given.add_all(runs)
+
+    def returned(self, runs: Runs) -> bool:
+        """Record that no consumer has `runs` any more, and return whether the row changes."""
+        if self.given is None:
+            return False
+        self.given.remove_all(runs)
+        self.given = self.given or None
+        return True
+
+    def with_somebody(self, runs: Runs) -> Runs:
+        """Return the messages among `runs` that a consumer may have after a restart.
+
+        These are all if the row does not name any.
+        """
+        given = self.given
+        return runs if given is None else [each for run in runs for each in given.common(*run)]
+
+    def take_out(self, runs: Runs) -> Runs:
+        """Remove `runs` from the ready messages, and return the messages that were ready."""
+        return self.ready.remove_all(runs)
+
+    def add_ready(self, runs: Runs) -> None:
+        self.ready.add_all(runs)
+
+    def mark_done(self, runs: Runs) -> int:
+        """Mark `runs` as done, and return their count."""
+        if self.done is None:
+            self.done = Ranges()
+        n = count(runs)
+        self.left -= n
+        if self.left:
+            self.done.add_all(runs)
+        else:
+            self.done = Ranges()
+            self.done.add_all(self.envelope.ranges())
+        for number in numbers_of(runs) if self.tries else ():
+            self.tries.pop(number, None)
+        return n
+
+    def tried(self, runs: Runs) -> None:
+        """Count a failed delivery of each message in `runs`."""
+        for number in numbers_of(runs):
+            if self.failures(number) < MOST_TRIES:
+                self.tries[number] = self.tries.get(number, 0) + 1
+
+    def failures(self, number: int) -> int:
+        return self.tries.get(number, 0) % PERHAPS
+
+    def may_have_been_given(self, runs: Runs) -> None:
+        """Mark `runs` as possibly redelivered, except messages that have a count already."""
+        for number in numbers_of(runs):
+            self.tries.setdefault(number, PERHAPS)
+
+    def column(self, runs: Runs, most: int = MOST_TRIES + 1) -> bytes:
+        """Return the delivery counts of `runs` for a consumer, a byte each, or empty if all are 0.
+
+        `most` is the number of attempts that the queue allows.
+        """
+        if not self.tries:
+            return b""
+        told = {n: told_tries(tries, most) for n, tries in self.tries.items()}
+        tries = bytes([told.get(n, 0) for n in numbers_of(runs)])
+        return tries if any(tries) else b""
+
+    def exact(self, runs: Runs) -> bytes:
+        """Return the exact delivery counts of `runs`, two bytes each, for another node.
+
+        The result is empty if all counts are 0.
+        """
+        if not self.tries:
+            return b""
+        tries = array("H", [self.tries.get(n, 0) for n in numbers_of(runs)])
+        return tries.tobytes() if any(tries) else b""
+
+    def indices(self, runs: Runs) -> tuple[int, ...] | None:
+        """Return the indices of `runs` in the envelope, or `None` if they are the whole envelope."""
+        e = self.envelope
+        if runs == e.ranges():
+            return None
+        if not e.numbers:
+            return tuple([n - e.first for n in numbers_of(runs)])
+        place = {number: i for i, number in enumerate(numbers_of(e.ranges()))}
+        return tuple([place[n] for n in numbers_of(runs)])
+
+    def delay_messages(self, first: int, last: int, said: int, delay: int) -> None:
+        """Delay the messages `first` to `last` by `delay` ns from the time `said`."""
+        self.late = [*self._late_but(first, last), (first, last, said, delay)]
+
+    def wait_no_more(self, first: int, last: int) -> None:
+        self.late = list(self._late_but(first, last))
+
+    def _late_but(self, first: int, last: int) -> Iterator[LateRun]:
+        for a, b, said, delay in self.late:
+            if a < first <= b:
+                yield a, first - 1, said, delay
+            if a <= last < b:
+                yield last + 1, b, said, delay
+            if b < first or a > last:
+                yield a, b, said, delay
+
+    def start_transfer(self, runs: Runs, node: bytes, number: int) -> None:
+        """Mark `runs` as moving to `node` under `number`."""
+        self.going.append((runs, node, number))
+
+    def go_no_more(self, node: bytes, number: int) -> Runs:
+        """End the move to `node` under `number`, and return its messages."""
+        gone = [runs for runs, *way in self.going if way == [node, number]]
+        self.going = [each for each in self.going if each[1:] != (node, number)]
+        return gone[0] if len(gone) == 1 else [*chain.from_iterable(gone)]
+
+    # --- stored row -------------------------------------------------------------------------------------
+
+    def row(self) -> bytes:
+        """Return the state as it is stored, or empty if no message has changed its state."""
+        if self.done is None and not (self.tries or self.late or self.going or self.moves or self.given):
+            return b""
+        row: list[object] = [self.done.pack() if self.done is not None else b"", self.tries, self.late]
+        if self.going or self.moves or self.given is not None:
+            going = [([*chain.from_iterable(runs)], node, number) for runs, node, number in self.going]
+            row += [going, self.moves]
+        return pack(row if self.given is None else [*row, self.given.pack()])
+
+    def restore(self, row: bytes) -> None:
+        """Restore the state from a stored row. Raises: RemoteError if the row is invalid."""
+        self.has_row = True
+        stored = read_lot_row(row)
+        for first, last in Ranges.unpack(stored.done):
+            for a, b in self.envelope.ranges():
+                if first <= b and a <= last:
+                    self.mark_done([(max(first, a), min(last, b))])
+        mine = Ranges()
+        for first, last in self.open():
+            mine.add(first, last)
+        self.tries = {n: tries for n, tries in stored.tries.items() if n in mine}
+        self.late = [late for late in stored.late if mine.covers(late[0], late[1])]
+        self.going = [
+            (runs, node, number)
+            for flat, node, number in stored.going
+            if (runs := [run for run in zip(flat[::2], flat[1::2], strict=False) if mine.covers(*run)])
+        ]
+        self.moves = stored.moves
+        if stored.given:
+            given = Ranges.unpack(stored.given)
+            self.record_given([run for first, last in mine for run in given.common(first, last)])

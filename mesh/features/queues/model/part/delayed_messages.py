@@ -1,0 +1,76 @@
+"""Messages that must not be delivered before their time."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+
+from mesh.features.queues.model.consumers.groups import MessageGroups
+from mesh.features.queues.model.lots.queued_envelope import LateRun, QueuedEnvelope
+
+S = 10**9  # ns
+
+
+class DelayedMessages:
+    """Delayed messages, ordered by time.
+
+    A message that a consumer gave back with a delay holds up its group; a message published with a delay does
+    not.
+    """
+
+    def __init__(self, groups: MessageGroups) -> None:
+        self.messages = 0
+        self._groups = groups
+        self._heap: list[tuple[float, int, QueuedEnvelope, int, int, bool]] = []
+        self._next = count()
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    @property
+    def due(self) -> float:
+        """The time when the first delay is over; infinity if nothing is delayed."""
+        return self._heap[0][0] if self._heap else inf
+
+    def delay_new(self, lot: QueuedEnvelope, now: float, wall: int, may_be_out: bool = False) -> None:
+        """Delay the messages of a new envelope, as its row or its header says.
+
+        With `may_be_out`, messages whose published delay is over are not delayed, as consumers may have them.
+        """
+        is_over = may_be_out and lot.envelope.sent + lot.delay * 10**6 <= wall
+        if lot.delay and lot.row() == b"" and not is_over:
+            for first, last in lot.open():
+                lot.delay_messages(first, last, lot.envelope.sent, lot.delay * 10**6)
+        for late in lot.late:
+            self._push(lot, late, now, wall)
+
+    def delay_returned(
+        self, lot: QueuedEnvelope, first: int, last: int, delay: float, now: float, wall: int
+    ) -> None:
+        """Delay the messages `first` to `last`, which a consumer gave back, by `delay` seconds."""
+        late = (first, last, wall, int(delay * S))
+        lot.delay_messages(*late)
+        self._push(lot, late, now, wall)
+
+    def _push(self, lot: QueuedEnvelope, late: LateRun, now: float, wall: int) -> None:
+        first, last, said, delay = late
+        holds = said != lot.envelope.sent
+        if holds:
+            self._groups.add_delayed(lot.group, +1)
+        else:
+            self._groups.add_published_late(lot.group, last - first + 1)
+        left = max(0, min(delay, said + delay - wall)) / S  # between 0 and `delay`, despite clock changes
+        self.messages += last - first + 1
+        heappush(self._heap, (now + left, next(self._next), lot, first, last, holds))
+
+    def pop(self) -> tuple[QueuedEnvelope, int, int]:
+        """Remove and return the first delayed messages. Raises: IndexError if there are none."""
+        _, _, lot, first, last, holds = heappop(self._heap)
+        self.messages -= last - first + 1
+        lot.wait_no_more(first, last)
+        if holds:
+            self._groups.add_delayed(lot.group, -1)
+        else:
+            self._groups.add_published_late(lot.group, first - last - 1)
+        return lot, first, last

@@ -1,0 +1,75 @@
+"""Failed deliveries of a local queue: their messages are delivered again, or are dead."""
+
+# Law 1: a message is dead once it failed as often as the terms of its queue allow, was rejected, or expired.
+# Law 2: a dead message counts as dying, and stays in the backlog, until its dead letter is stored.
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from mesh.features.queues.model.lots.counts import Runs, count, joined, numbers_of
+from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.part.queue_backlog import QueueBacklog
+
+EXPIRED, REJECTED, TRIED = "EXPIRED", "REJECTED", "TOO_MANY_ATTEMPTS"  # why a message is dead
+
+
+class DeadMessages(Struct):
+    """Messages of one envelope that are no longer delivered, with the reason.
+
+    They count as done when the dead letter is stored.
+    """
+
+    lot: QueuedEnvelope
+    runs: Runs
+    code: str
+    text: str
+
+
+class FailedDeliveries:
+    """Counts failed deliveries of the queue `name`; the owner dead-letters the messages in `dead`."""
+
+    def __init__(self, name: str, backlog: QueueBacklog) -> None:
+        self.dead: list[DeadMessages] = []
+        self.dying = 0  # messages without a stored dead letter
+        self.died = self.redelivered = 0  # messages since the start
+        self._name = name
+        self._backlog = backlog
+
+    def requeue(self, lot: QueuedEnvelope, runs: Runs) -> None:
+        """Count a failed attempt, and make the messages that have attempts left ready."""
+        self._backlog.make_ready(lot, self.count(lot, runs))
+
+    def count(self, lot: QueuedEnvelope, runs: Runs) -> Runs:
+        """Count a failed attempt, dead-letter messages without attempts left, and return the others."""
+        lot.tried(runs)
+        self._backlog.changed[lot] = None
+        self.redelivered += count(runs)
+        most = self._backlog.terms.max_attempts
+        over = [n for n in numbers_of(runs) if lot.failures(n) >= most]
+        if not over:
+            return runs
+        text = f"The message failed at {most} {'delivery' if most == 1 else 'deliveries'}."
+        self.add(lot, joined(over), TRIED, text)
+        return joined(n for n in numbers_of(runs) if lot.failures(n) < most)
+
+    def expire(self, wall: int) -> None:
+        """Dead-letter the ready messages in memory that have expired."""
+        for lot, runs in self._backlog.expiring.take_expired(wall):
+            lot.take_out(runs)
+            self.add(lot, runs, EXPIRED, f"The message expired in {self._name}.")
+
+    def add(self, lot: QueuedEnvelope, runs: Runs, code: str, text: str) -> None:
+        """Dead-letter messages that are neither ready nor out."""
+        self.dying += count(runs)
+        self.died += count(runs)
+        self.dead.append(DeadMessages(lot, runs, code, text))
+
+    def take_dead(self) -> list[DeadMessages]:
+        dead, self.dead = self.dead, []
+        return dead
+
+    def buried(self, dead: DeadMessages) -> None:
+        """Discard dead messages, as their dead letter is stored."""
+        self.dying -= count(dead.runs)
+        self._backlog.done(dead.lot, dead.runs)

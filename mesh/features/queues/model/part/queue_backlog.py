@@ -1,0 +1,273 @@
+"""The messages of a local queue that are not done, in memory and on disk."""
+
+# Law 1: `messages` and `bytes` cover memory and disk. An envelope counts in bytes until all of it is done.
+# Law 2: the memory budget holds the cost of the envelopes in memory, and of no others.
+# Law 3: an envelope picked from the disk ahead of its order returns there when no consumer wants it.
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from math import inf
+
+from mesh.features.queues.model.consumers.groups import MessageGroups
+from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
+from mesh.features.queues.model.declared.definition import QueueTerms
+from mesh.features.queues.model.lots.counts import Runs
+from mesh.features.queues.model.lots.expiring import Expiring
+from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.part.delayed_messages import DelayedMessages
+from mesh.features.queues.model.part.delivery_order import DeliveryOrder
+from mesh.features.queues.model.part.queue_observer import QueueObserver
+from mesh.routing.memory import Memory
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.values import PRIORITY
+
+Pledge = tuple[bytes, int]  # node, number of the move
+
+
+class Pledges:
+    """Envelopes that another node keeps, too, until this node is done with all their messages."""
+
+    def __init__(self) -> None:
+        self.open: dict[QueuedEnvelope, Pledge] = {}
+        self.redeemed: list[Pledge] = []  # of envelopes that are done
+
+    def add(self, lot: QueuedEnvelope, node: bytes, number: int) -> None:
+        self.open[lot] = node, number
+
+    def redeem(self, lot: QueuedEnvelope) -> None:
+        self.redeemed.append(self.open.pop(lot))
+
+    def redeem_moves(self, node: bytes, numbers: Collection[int]) -> None:
+        """Redeem the moves `numbers` of `node`, which no longer keeps their envelopes."""
+        for lot in [lot for lot, (of, number) in self.open.items() if of == node and number in numbers]:
+            self.redeem(lot)
+
+    def take_redeemed(self) -> list[Pledge]:
+        redeemed, self.redeemed = self.redeemed, []
+        return redeemed
+
+
+class QueueBacklog:
+    """The messages of a local queue that are not done.
+
+    `takers` are the consumers that search again when messages become ready. The owner writes the rows of the
+    envelopes in `changed`. `watch` observes the part.
+    """
+
+    def __init__(
+        self, terms: QueueTerms, memory: Memory, order: DeliveryOrder, takers: Mapping[bytes, QueueConsumer]
+    ) -> None:
+        self.terms = terms
+        self.messages = self.bytes = 0
+        self.order = order
+        self.groups = MessageGroups()
+        self.later = DelayedMessages(self.groups)
+        self.expiring = Expiring()  # in memory
+        self.changed: dict[QueuedEnvelope, None] = {}
+        # Envelopes read for a selector, although envelopes before them may still be on disk: see
+        # searching.py.
+        self.picked: dict[QueuedEnvelope, None] = {}
+        self.returning: dict[QueuedEnvelope, None] = {}  # picked envelopes that may return to disk
+        self.pledges = Pledges()
+        self.watch: QueueObserver | None = None
+        self._takers = takers
+        self._memory = memory
+
+    def is_full_with(self, messages: int, size: int) -> bool:
+        """Return whether the queue is full, counting `messages` and `size` bytes in transit to it."""
+        terms = self.terms
+        return self.messages + messages >= terms.max_count or self.bytes + size >= terms.max_bytes
+
+    def take_changed(self) -> Iterable[QueuedEnvelope]:
+        changed, self.changed = self.changed, {}
+        return changed
+
+    # --- adding -----------------------------------------------------------------------------------------
+
+    def add(self, lot: QueuedEnvelope, now: float, wall: int, may_be_out: bool = False) -> Runs:
+        """Add an envelope in memory, and return its messages that may become ready.
+
+        With `may_be_out`, messages whose published delay is over are not delayed, as consumers may have them.
+        """
+        if self.watch is not None:
+            self.watch.adds(lot)
+        self.messages += lot.left
+        self.bytes += lot.size
+        return self._keep(lot, now, wall, may_be_out)
+
+    def _keep(self, lot: QueuedEnvelope, now: float, wall: int, may_be_out: bool = False) -> Runs:
+        """Keep an envelope in memory, and return its messages that may become ready.
+
+        The arrival time of a moved envelope that was read from disk is unknown, so the envelope counts as
+        arrived now.
+        """
+        if self.watch is not None:
+            self.watch.keeps(lot)
+        if lot.moves and lot.came == -inf:
+            lot.came = now
+        self._memory.used += lot.cost
+        self.groups.add(lot.group, lot.left)
+        self.later.delay_new(lot, now, wall, may_be_out)
+        self.expiring.add(lot, self.terms.expiry)
+        if lot.given is not None:
+            self.picked[lot] = None
+        return lot.at_hand()
+
+    def page_plain(self, parcel: StoredEnvelope) -> bool:
+        """Add a new envelope on disk only, behind its predecessors, and return whether that was possible."""
+        e = parcel.envelope
+        priority, delay, _ = e.put or (PRIORITY, 0, "")
+        if delay or not self.order.on_disk.has(priority):
+            return False
+        if self.watch is not None:
+            self.watch.pages_plain(parcel)
+        self.messages += e.count
+        self.bytes += parcel.size
+        self.order.on_disk.add_parcel(parcel, priority, e.count, self.terms.expiry)
+        return True
+
+    def page(self, lot: QueuedEnvelope) -> None:
+        """Add an envelope that waits on disk only."""
+        if self.watch is not None:
+            self.watch.pages(lot)
+        self.messages += lot.left
+        self.bytes += lot.size
+        self.order.on_disk.add(lot, self.terms.expiry)
+
+    def may_page(self, lot: QueuedEnvelope) -> bool:
+        """Return whether an envelope should wait on disk only, which excludes delayed and moving messages."""
+        is_busy = bool(lot.late or lot.delay or lot.going)
+        return not is_busy and (self.order.on_disk.has(lot.priority) or self._memory.has_no_room(lot.cost))
+
+    def may_page_moved(self, lot: QueuedEnvelope) -> bool:
+        """Return whether an envelope from another node should wait on disk only.
+
+        The timestamp of a moved envelope does not match its position, so the envelope stays in memory while
+        there is room. An envelope must not be reread while another node waits for its end.
+        """
+        is_reread = bool(lot.parcel.position) and lot not in self.pledges.open
+        return is_reread and self._memory.has_no_room(lot.cost)
+
+    # --- disk reads -------------------------------------------------------------------------------------
+
+    def loaded(self, priority: int, lots: Iterable[QueuedEnvelope], now: float, wall: int) -> None:
+        """Keep the envelopes of a finished disk read; discard them if they were purged meanwhile."""
+        is_wanted = self.order.on_disk.loaded(priority)
+        for lot in lots:
+            self.remember(lot)
+            self.order.on_disk.rows.pop(lot.parcel.position, None)
+            self.make_ready(lot, self._keep(lot, now, wall))
+            if not is_wanted:
+                if self.watch is not None:
+                    self.watch.voids(list(lot.ready))
+                self.finish_ready(lot)
+
+    def remember(self, lot: QueuedEnvelope) -> None:
+        """Restore the stored state of an envelope that was read from disk."""
+        row = self.order.on_disk.rows.get(lot.parcel.position)
+        if row:
+            lot.restore(row)
+
+    def pick(self, lot: QueuedEnvelope, now: float, wall: int) -> bool:
+        """Keep an envelope in memory ahead of its order, and return whether it was still on disk."""
+        if not self.order.on_disk.take_out(lot.priority, lot.parcel.position):
+            return False
+        self.picked[lot] = None
+        self.make_ready(lot, self._keep(lot, now, wall))
+        return True
+
+    def put_back(self, lot: QueuedEnvelope) -> None:
+        """Evict a picked envelope to disk, unless its turn has come.
+
+        The caller ensures that all remaining messages of the envelope are ready.
+        """
+        del self.picked[lot]
+        if lot.key[0] < self.order.on_disk.first(lot.priority):
+            return
+        if self.watch is not None:
+            self.watch.puts_back(lot)
+        self._memory.used -= lot.cost
+        self.groups.done(lot.group, lot.left)
+        self.order.on_disk.add(lot, self.terms.expiry, is_back=True)
+        lot.evict()
+        self.order.line(lot.priority).emptied()
+        self.expiring.count_ended()
+
+    def review_picked(self) -> None:
+        """Let all picked envelopes return to disk if no consumer wants them any more."""
+        self.returning.update(self.picked)
+
+    # --- ready and done ---------------------------------------------------------------------------------
+
+    def make_ready(self, lot: QueuedEnvelope, runs: Runs) -> None:
+        """Make messages ready, and let consumers that searched beyond them search again."""
+        lot.add_ready(runs)
+        if not lot.ready:
+            return
+        priority = lot.priority
+        self.order.line(priority).add(lot)
+        for taker in self._takers.values():
+            taker.look_again(priority, lot.key)
+
+    def done(self, lot: QueuedEnvelope, runs: Runs) -> int:
+        """Remove from the queue messages that are neither ready nor out, and return their count."""
+        n = lot.mark_done(runs)
+        self.messages -= n
+        self.groups.done(lot.group, n)
+        if not lot.left:
+            self.bytes -= lot.size
+            self._memory.used -= lot.cost
+            if lot.parcel.envelope.expires or self.terms.expiry is not None:
+                self.expiring.count_ended()
+        if self.picked and lot in self.picked:
+            self._picked_done(lot)
+        if self.pledges.open and not lot.left and lot in self.pledges.open:
+            self.pledges.redeem(lot)
+        self.changed[lot] = None
+        return n
+
+    def _picked_done(self, lot: QueuedEnvelope) -> None:
+        if lot.left:
+            self.returning[lot] = None
+        else:
+            del self.picked[lot]
+
+    def finish_ready(self, lot: QueuedEnvelope) -> None:
+        """Discard the ready messages of an envelope in memory."""
+        runs = list(lot.ready)
+        lot.take_out(runs)
+        self.done(lot, runs)
+
+    def purge(self) -> int:
+        """Discard all ready and delayed messages, and return their count.
+
+        Messages that are being read from disk are discarded after the read, and not counted.
+        """
+        if self.watch is not None:
+            self.watch.purges()
+        before = self.messages
+        self._leave_disk(self.order.on_disk.purge())
+        for line in self.order.lines.values():
+            while (lot := line.first()) is not None:
+                self.finish_ready(lot)
+        while self.later:
+            lot, first, last = self.later.pop()
+            self.done(lot, [(first, last)])
+        purged = before - self.messages
+        if self.watch is not None:
+            self.watch.purged(purged)
+        return purged
+
+    def discard_first(self, priority: int) -> bool:
+        """Discard the first envelope of a priority that waits on disk only.
+
+        Return `False` if none was removed, for example while envelopes of this priority are being read.
+        """
+        return self._leave_disk(self.order.on_disk.discard_first(priority))
+
+    def _leave_disk(self, left: tuple[int, int]) -> bool:
+        messages, size = left
+        self.messages -= messages
+        self.bytes -= size
+        return bool(messages)

@@ -1,0 +1,69 @@
+"""The observer protocol of a queue's part, which the simulator implements."""
+
+# Law: an event is reported just before it takes effect, or just after it if its name is in the past tense.
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
+from mesh.features.queues.model.lots.counts import Runs
+from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.stored_envelope import StoredEnvelope
+
+
+class QueueObserver(Protocol):
+    """An observer of a local queue, which without one pays a single test for each event."""
+
+    def adds(self, lot: QueuedEnvelope) -> None:
+        """Observe an envelope that is added and waits in memory."""
+
+    def keeps(self, lot: QueuedEnvelope) -> None:
+        """Observe an envelope that is kept in memory."""
+
+    def pages(self, lot: QueuedEnvelope) -> None:
+        """Observe an envelope that is added and waits on disk only."""
+
+    def pages_plain(self, parcel: StoredEnvelope) -> None:
+        """Observe a new envelope that is added on disk only."""
+
+    def puts_back(self, lot: QueuedEnvelope) -> None:
+        """Observe an envelope that is evicted to disk."""
+
+    def voids(self, runs: Runs) -> None:
+        """Observe messages that are done because a purge came while they were read."""
+
+    def purges(self) -> None:
+        """Observe the start of a purge of all ready and delayed messages."""
+
+    def purged(self, messages: int) -> None:
+        """Observe the end of a purge of `messages` messages."""
+
+    def gives(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
+        """Observe messages that are sent to a consumer."""
+
+    def redistributes(self, pieces: Iterable[tuple[QueuedEnvelope, Runs]]) -> None:
+        """Observe pieces that may move next because they have waited too long here."""
+
+    def goes(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
+        """Observe messages that start to move to `node`."""
+
+    def went(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
+        """Observe messages that `node` has accepted."""
+
+    def transfer_refused(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
+        """Observe messages that `node` has refused, before that is stored."""
+
+    def came_back(self, lot: QueuedEnvelope, runs: Runs) -> None:
+        """Observe refused messages that are ready again, after that is stored."""
+
+    def gave_up(self, lot: QueuedEnvelope, runs: Runs) -> None:
+        """Observe refused messages that are no longer wanted, after that is stored."""
+
+    def comes(self, lot: QueuedEnvelope) -> None:
+        """Observe an envelope that has arrived from another node."""
+
+    def has_no_room(self, where: str) -> None:
+        """Observe the end of a move whose record does not fit on disk."""

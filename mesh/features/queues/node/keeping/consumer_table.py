@@ -1,0 +1,238 @@
+"""The consumers of queues: CONSUME and SETTLE from clients."""
+
+# Law 1: a consumer is on disk before its request is answered and before it receives messages.
+# Law 2: a settlement is answered when it is on disk, if the client requests an answer. The answer names
+#        the tags that the consumer had lost; these change nothing.
+# Law 3: a consumer that disconnects for a short time keeps the messages that it names when it returns.
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import inf
+
+from mesh.errors import BadArgument, LocalError, MeshError, NoQueue, RemoteError
+from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
+from mesh.features.queues.model.lots.counts import Runs, count
+from mesh.features.queues.model.selecting.selector import Selector
+from mesh.features.queues.node.keeping.facts import Consumes
+from mesh.features.queues.node.keeping.queue_sink import QueueSink
+from mesh.features.queues.node.keeping.queues import Queues
+from mesh.features.queues.node.keeping.rows import Rows
+from mesh.flow.outstanding_deliveries import ranges_of
+from mesh.kernel.context.component import Component, DeliverySource
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.subscribers.facts import SessionAway, SessionClosed
+from mesh.kernel.subscribers.session import Session, feed_key
+from mesh.names import QUEUE, taken_of
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.wire.commands import NACK, REJECT, Consume, Ended, Reply, Settle
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import QUEUE_CREDIT
+from mesh.wire.replies import Late, Opened
+
+GRACE = 5.0  # s that a disconnected consumer keeps its messages
+LOOK = 0.25  # s between two checks for ended leases
+ALL = 2**32 - 1  # all delivery tags
+OVER = "LEASE_OVER"
+
+
+class ConsumerTable(Component):
+    """The consumers of queues, by session and number of the subscription."""
+
+    def __init__(self, desk: NodeContext, queues: Queues) -> None:
+        self._desk = desk
+        self._queues = queues
+        self._of: dict[Session, dict[int, tuple[QueueSink, QueueConsumer]]] = {}
+        self._sessions: dict[bytes, Session] = {}  # by the key of the consumer
+        self._away: dict[tuple[Session, int], float] = {}  # until when
+        self._answers: dict[Rows, list[tuple[Conn, int, Late]]] = {}  # by the store that has to commit first
+        self._epoch = 0
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(SessionAway, lambda fact: self._session_away(fact.session)),
+            on_fact(SessionClosed, lambda fact: self._session_closed(fact.session)),
+        )
+
+    def delivery_sources(self) -> Mapping[str, DeliverySource]:
+        return {QUEUE: self}
+
+    def has(self, session: Session, number: int) -> bool:
+        return number in self._of.get(session, ())
+
+    def has_work(self, session: Session) -> bool:
+        return any(taker.busy for _, taker in self._of.get(session, {}).values())
+
+    def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
+        self._desk.out.push(self._sessions[taker.key].outlet, taker, portion)
+
+    # --- registration -----------------------------------------------------------------------------------
+
+    def begin(self, conn: Conn, session: Session, command: Consume) -> None:
+        """Handle CONSUME: register or replace a consumer, or end it if credit is 0. Raises: LocalError."""
+        queue, number = self._queues.get(taken_of(command.address)), command.subscription
+        ours = self._of.get(session, {})
+        if number in ours and ours[number][0] is not queue:
+            raise BadArgument(
+                f"The subscription number {number} is in use for {ours[number][0].name!r}.",
+                hint="Use another number.",
+            )
+        if not command.credit:
+            if number in ours:
+                self._end_consumer(session, number, command.begun)
+            self._desk.out.send(conn, Reply(command.request, {}))
+            self._trace(session, command)
+            return
+        self._check(session, command)
+        selector = Selector(command.selector) if command.selector else None
+        lease = command.lease / 1000 if command.lease else inf
+        self._epoch += 1
+        key = feed_key(session.stream, number)
+        taker = QueueConsumer(key, session.text, self._epoch, command.credit, selector, lease)
+        taker.is_paused = True
+        if number in ours:
+            session.outlet.withdraw(ours[number][1])
+        self._of.setdefault(session, {})[number] = queue, taker
+        self._sessions[key] = session
+        self._away.pop((session, number), None)
+        self._trace(session, command)
+        void = queue.open(taker, command.held)
+        queue.rows.takes(
+            queue.name,
+            key,
+            session.text,
+            command.credit,
+            lambda error: self._begun(conn, session, command, taker, void, error),
+        )
+
+    def _trace(self, session: Session, command: Consume) -> None:
+        if self._desk.facts.watched:
+            self._desk.facts.publish(Consumes(session, command))
+
+    def _check(self, session: Session, command: Consume) -> None:
+        if command.credit > QUEUE_CREDIT:
+            what = f"The prefetch {command.credit:,} is too large."
+            raise BadArgument(what, hint=f"The limit is {QUEUE_CREDIT:,}.")
+        if command.local_only:
+            raise BadArgument(
+                "A queue consumer cannot be local-only.", hint="Use selector= to choose messages."
+            )
+        ours = self._of.get(session, {})
+        if command.subscription not in ours and len(ours) >= self._desk.settings.max_subscriptions:
+            what = f"{session.name} has consumers of {len(ours):,} queues, which is the limit."
+            raise LocalError(what, hint="Close some consumers.", code="TOO_MANY")
+
+    def _begun(
+        self,
+        conn: Conn,
+        session: Session,
+        command: Consume,
+        taker: QueueConsumer,
+        void: Runs,
+        error: MeshError | None,
+    ) -> None:
+        queue, now = self._of.get(session, {}).get(command.subscription, (None, None))
+        if queue is None or now is not taker:  # the consumer left or registered again meanwhile
+            return
+        if error is not None:
+            self._end_consumer(session, command.subscription)
+            self._desk.out.send(conn, Reply(command.request, code=error.code, text=str(error)))
+            return
+        taker.is_paused = False
+        opened = Opened(epoch=taker.epoch, void=[n for run in void for n in run])
+        self._desk.out.send(conn, Reply(command.request, opened))
+        self._queues.schedule_queue(queue)
+
+    def _end_consumer(self, session: Session, number: int, begun: int = ALL) -> None:
+        queue, taker = self._of[session].pop(number)
+        self._away.pop((session, number), None)
+        del self._sessions[taker.key]
+        session.outlet.withdraw(taker)
+        queue.close(taker, inf if begun == ALL else begun)
+        self._queues.write(queue)  # before its row is deleted, for a crash in between
+        queue.rows.takes_no_more(queue.name, taker.key)
+        if not self._of[session]:
+            del self._of[session]
+
+    def _session_away(self, session: Session) -> None:
+        for number, (queue, taker) in self._of.get(session, {}).items():
+            session.outlet.withdraw(taker)
+            queue.away(taker, self._desk.clock.now)
+            self._away[session, number] = self._desk.clock.now + GRACE
+            self._desk.clock.wake(self._desk.clock.now + GRACE)
+
+    def _session_closed(self, session: Session) -> None:
+        for number in list(self._of.get(session, ())):
+            self._end_consumer(session, number)
+
+    def on_queue_removed(self, queue: QueueSink) -> None:
+        """End the consumers of a removed queue, and notify their clients."""
+        error = NoQueue(f"The queue {queue.name!r} was deleted.")
+        for session, takers in list(self._of.items()):
+            for number in [n for n, (each, _) in takers.items() if each is queue]:
+                self._end_consumer(session, number)
+                session.ended[number] = Ended(number, error.code, str(error))
+                self._desk.out.send(session.conn, session.ended[number])
+
+    def tick(self) -> None:
+        for session, number in [each for each, until in self._away.items() if until <= self._desk.clock.now]:
+            self._end_consumer(session, number)
+        for until in self._away.values():
+            self._desk.clock.wake(until)
+
+    # --- settlement -------------------------------------------------------------------------------------
+
+    def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
+        """Handle SETTLE. Raises: RemoteError for delivery tags that were never used, or for replies.
+
+        The caller checks that the consumer exists.
+        """
+        if envelopes or command.replied:
+            raise RemoteError("a settlement of queue messages has replies", code="MALFORMED")
+        queue, taker = self._of[session][command.subscription]
+        if taker.epoch != command.epoch:
+            self._desk.counters.count("settled_late")
+            over = [*ranges_of(command.done)]
+            over += [(first, last) for first, last, *_ in command.entries]
+        else:
+            over = self._settle(queue, taker, command)
+            self._queues.write(queue)
+        if command.request:
+            late: Late = [(first, last, OVER) for first, last in over]
+            self._answers.setdefault(queue.rows, []).append((conn, command.request, late))
+            self._desk.out.ending[self._answer_settlements] = None
+
+    def _settle(self, queue: QueueSink, taker: QueueConsumer, command: Settle) -> Runs:
+        desk, part, before = self._desk, queue.part, queue.part.deliveries.acked
+        over: Runs = []
+        for first, last in ranges_of(command.done):
+            over += part.deliveries.ack(taker, first, last)
+        for first, last, what, delay, reason in command.entries:
+            if what == NACK:
+                over += part.deliveries.nack(
+                    taker, first, last, delay / 1000, desk.clock.now, desk.clock.believed
+                )
+            elif what == REJECT:
+                over += part.deliveries.reject(taker, first, last, reason)
+            else:
+                over += part.deliveries.extend(taker, first, last, desk.clock.now + delay / 1000)
+        queue.settled(part.deliveries.acked - before)
+        if over:
+            desk.counters.count("settled_late", count(over))
+        return over
+
+    def _answer_settlements(self) -> None:
+        """Answer the settlements of an event after one commit to each store."""
+        answers, self._answers = self._answers, {}
+        for rows, each in answers.items():
+            rows.commit_if_any(partial(self._written, each))
+
+    def _written(self, answers: list[tuple[Conn, int, Late]], error: MeshError | None) -> None:
+        for conn, request, over in answers:
+            if error is None:
+                self._desk.out.send(conn, Reply(request, over))
+            else:
+                self._desk.out.send(conn, Reply(request, code=error.code, text=str(error)))

@@ -1,0 +1,119 @@
+"""Delivers messages of a queue; persistent ones need a mark or row on disk first."""
+
+# Law 1: no message above the mark is delivered before a higher mark is on disk. After a crash, messages above
+#   the mark count as undelivered, and unsettled ones below it as delivered. A message that a selector picked
+#   far from the front has a stored row instead, as its mark would cover all messages before it.
+# Law 2: deliveries are sent in the order of their tags.
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from math import inf
+
+from mesh.errors import MeshError
+from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
+from mesh.features.queues.model.lots.counts import Runs, count
+from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.part.giving import deliver
+from mesh.features.queues.model.part.local_queue import LocalQueue
+from mesh.features.queues.node.keeping.rows import Rows
+from mesh.kernel.context.node_context import NodeContext
+from mesh.routing.envelope_slice import EnvelopeSlice
+
+STEP = 4096  # envelopes that a new mark covers in advance
+GivenPortion = deque[tuple[QueueConsumer, QueuedEnvelope, EnvelopeSlice, tuple[int, int]]]
+
+
+class MarkedDelivery:
+    """The delivery of messages from one local queue; `push(consumer, slice)` sends them."""
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        rows: Rows,
+        name: str,
+        part: LocalQueue,
+        push: Callable[[QueueConsumer, EnvelopeSlice], None],
+    ) -> None:
+        self._desk = desk
+        self._rows = rows
+        self._name = name
+        self._part = part
+        self._push = push
+        # Deliveries that wait for a higher mark, with their delivery tags.
+        self._waiting: GivenPortion = deque()
+        self._marking: GivenPortion | None = None  # deliveries whose mark is being written
+
+    def give_out(self) -> None:
+        """Assign ready messages to consumers with credit, and send each now or after its mark is on disk."""
+        for taker, lot, runs in deliver(self._part, self._desk.clock.now, self._desk.clock.believed):
+            self.goes_out(lot, runs)
+            tries = lot.column(runs, self._part.terms.max_attempts)
+            portion = EnvelopeSlice(lot.parcel, lot.indices(runs), tries=tries)
+            is_marked = self.is_marked(lot)
+            if not is_marked and (lot in self._part.backlog.picked or lot.given is not None):
+                lot.record_given(runs)
+            if self._waiting or self._marking is not None or not is_marked:
+                counts = taker.holding.given - count(runs) + 1, taker.holding.given
+                self.lease(taker, counts, inf)
+                self._waiting.append((taker, lot, portion, counts))
+            else:
+                self._leaves(taker, portion)
+        if self._waiting and self._marking is None:
+            self._mark()
+
+    def _leaves(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
+        if self._part.backlog.watch is not None:
+            self._part.backlog.watch.gives(taker, portion)
+        self._push(taker, portion)
+
+    def goes_out(self, lot: QueuedEnvelope, runs: Runs) -> None:
+        """Mark messages as possibly redelivered if a restored store may lack a record of their delivery."""
+        if self._rows.may_be_forgotten(self._name, lot.key[0]):
+            lot.may_have_been_given(runs)
+
+    def withdraw(self, key: bytes) -> None:
+        """Drop the unsent deliveries of a consumer."""
+        self._waiting = deque(each for each in self._waiting if each[0].key != key)
+        if self._marking is not None:
+            self._marking = deque(each for each in self._marking if each[0].key != key)
+
+    def lease(self, taker: QueueConsumer, counts: tuple[int, int], seconds: float) -> None:
+        """Set the leases of the delivery tags in `counts` to end in `seconds`, if the consumer has leases."""
+        if taker.lease < inf:
+            taker.holding.extend(*counts, self._desk.clock.now + seconds)
+
+    def is_marked(self, lot: QueuedEnvelope) -> bool:
+        return not lot.parcel.position or self._rows.is_marked(self._name, lot.priority, lot.key[0])
+
+    def _mark(self) -> None:
+        """Write the marks and rows that the waiting deliveries need; a mark may also cover later messages."""
+        marks: dict[int, int] = {}
+        for _, lot, *_ in self._waiting:
+            if lot.given is not None:
+                self._rows.write(self._name, lot)
+            elif not self.is_marked(lot):
+                marks[lot.priority] = max(lot.key[0], marks.get(lot.priority, 0))
+        for priority, stamp in marks.items():
+            marks[priority] = max(stamp, self._part.order.stamp_ahead(priority, STEP))
+        self._marking, self._waiting = self._waiting, deque()
+        self._rows.mark(self._name, marks, self._marked)
+
+    def _marked(self, error: MeshError | None) -> None:
+        given, self._marking = self._marking or deque(), None
+        if error is not None:  # reported by the store; the next delivery retries
+            self._waiting = given + self._waiting
+            return
+        while self._waiting and self.is_marked(self._waiting[0][1]):
+            given.append(self._waiting.popleft())
+        for taker, _, portion, counts in given:
+            self.lease(taker, counts, taker.lease)
+            self._leaves(taker, portion)
+        if self._waiting:
+            self._mark()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether deliveries wait although no mark is being written, because the last write failed."""
+        return bool(self._waiting) and self._marking is None

@@ -1,0 +1,277 @@
+"""The part of a queue at this node, as a sink of the log: its messages are stored until they are done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+from mesh.errors import MeshError
+from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
+from mesh.features.queues.model.declared.definition import QueueTerms
+from mesh.features.queues.model.looking.rates import QueueTraffic
+from mesh.features.queues.model.lots.counts import Runs, joined
+from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.part.local_queue import LocalQueue
+from mesh.features.queues.model.part.queue_consumers import HeldNumbers
+from mesh.features.queues.node.keeping.marked_delivery import MarkedDelivery
+from mesh.features.queues.node.keeping.reading import PartReading
+from mesh.features.queues.node.keeping.rows import Rows
+from mesh.kernel.context.disk import Committed
+from mesh.kernel.context.node_context import NodeContext
+from mesh.names import PUTS
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.memory import Memory
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.snapshots.waiting import Waiting
+from mesh.wire.commands import Query
+from mesh.wire.envelope import Envelope
+
+AHEAD = 10**9  # ns that a mark covers in advance
+
+
+class QueueSink:
+    """The sink for the messages of one queue.
+
+    `push(consumer, slice)` sends messages to a consumer. `changed(queue)` schedules the queue for the end of
+    the event.
+    """
+
+    owner = ""
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        rows: Rows,
+        memory: Memory,
+        name: str,
+        terms: QueueTerms,
+        push: Callable[[QueueConsumer, EnvelopeSlice], None],
+        changed: Callable[[QueueSink], None],
+    ) -> None:
+        self.name = name
+        self.key = PUTS.encode() + name.encode()
+        self.floors: dict[bytes, int] = {}
+        self._coming = self._coming_bytes = 0  # messages being written to disk
+        self.paces = False  # the log does not pace producers
+        self.part = LocalQueue(name, terms, memory)
+        self.traffic = QueueTraffic()
+        self._desk = desk
+        self.rows = rows
+        self._tell = changed  # schedules the queue for the end of the event
+        self.giving = MarkedDelivery(desk, rows, name, self.part, push)
+        self.reading = PartReading(desk, rows, name, self.part, self._loaded, self.schedule)
+        self.is_removed = False
+        self.drops_oldest = False  # instead of rejecting messages when full
+        self.queries: tuple[Query, ...] = ()  # of a durable subscription
+        self.fresh: list[QueuedEnvelope] = []  # new, not yet distributed or delivered
+        self.is_behind = False  # undistributed messages may be on disk only
+
+    def schedule(self) -> None:
+        """Schedule the queue for the end of the event."""
+        self._tell(self)
+
+    def declared(self, terms: QueueTerms) -> None:
+        self.part.declare(terms)
+        self.schedule()
+
+    @property
+    def oldest(self) -> float | None:
+        """The age of the oldest ready message in seconds, or `None` if none is ready."""
+        first = self.part.order.oldest
+        return max(0.0, (self._desk.clock.believed - first) / 1e9) if first else None
+
+    def waiting(self) -> Waiting:
+        part, now = self.part, self._desk.clock.now
+        return Waiting(
+            PUTS + self.name,
+            part.backlog.messages,
+            part.backlog.bytes,
+            self.oldest,
+            len(part.takers),
+            self.traffic.arrives.value(now),
+            self.traffic.leaves.value(now),
+            part.failures.died,
+            part.failures.redelivered,
+            part.ready,
+            max(0, sum(taker.room for taker in part.takers.values()) - part.ready),
+            self.traffic.moved_in,
+            self.traffic.moved_out,
+        )
+
+    # --- the sink of the log ----------------------------------------------------------------------------
+
+    def alive(self, now: float) -> bool:
+        return False  # never paces a producer
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the queue is full, counting the messages that are being written to disk."""
+        return self.part.backlog.is_full_with(self._coming, self._coming_bytes)
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the queue is full and rejects messages."""
+        return not self.drops_oldest and self.is_full
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether producers may wait for room: the terms allow it, and a consumer is connected."""
+        is_patient = self.part.terms.when_full == "block" and not self.is_removed
+        return is_patient and any(taker.away == inf for taker in self.part.takers.values())
+
+    def expect(self, parcel: StoredEnvelope, sign: int) -> None:
+        self._coming += sign * parcel.envelope.count
+        self._coming_bytes += sign * parcel.size
+
+    def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
+        return 0
+
+    @property
+    def coming(self) -> int:
+        """The number of messages that are being written to disk."""
+        return self._coming
+
+    def offer(self, portion: EnvelopeSlice, now: float) -> None:
+        self.traffic.arrives.add(portion.parcel.envelope.count, now)
+        lot = self.add_waiting(portion.parcel, now)
+        if lot is None:
+            self.is_behind = True
+        else:
+            self.fresh.append(lot)
+
+    def restore(self, portion: EnvelopeSlice, now: float) -> None:
+        self.add_waiting(portion.parcel, now)
+
+    def add_waiting(self, parcel: StoredEnvelope, now: float) -> QueuedEnvelope | None:
+        """Add a stored or new envelope, and return it, or `None` if it waits on disk only.
+
+        If none of its messages is left, or the queue was removed, the envelope is deleted from disk and
+        returned.
+        """
+        row, part = self.rows.take_state(self.name, parcel.position), self.part
+        is_recovering = part.consumers.is_recovering
+        is_plain = parcel.position and not row and not is_recovering and not self.is_removed
+        if is_plain and part.backlog.page_plain(parcel):
+            self.schedule()
+            return None
+        lot = QueuedEnvelope(parcel)
+        if row:
+            lot.restore(row)
+        if self.is_removed:
+            lot.mark_done(lot.open())
+        if not lot.left:
+            self.rows.write(self.name, lot)
+            return lot
+        is_old = False
+        if is_recovering and parcel.position:
+            is_marked, was_given = self.giving.is_marked(lot), lot.given is not None
+            is_old = is_marked or was_given
+            if is_marked:
+                lot.given = None  # all of it may have been delivered
+        self.schedule()
+        if parcel.position and not is_old and part.backlog.may_page(lot):
+            part.backlog.page(lot)
+            return None
+        part.add(lot, now, self._desk.clock.believed, is_old)
+        return lot
+
+    def arrive(self, lot: QueuedEnvelope) -> None:
+        """Add an envelope from another node, after it is stored if it is persistent.
+
+        If the queue was removed meanwhile, the envelope is deleted instead.
+        """
+        part, desk = self.part, self._desk
+        if part.backlog.watch is not None:
+            part.backlog.watch.comes(lot)
+        lot.came = desk.clock.now
+        self.traffic.arrives.add(lot.left, desk.clock.now)
+        if self.is_removed:
+            lot.mark_done(lot.open())
+            self.rows.write(self.name, lot)
+        elif part.backlog.may_page_moved(lot):
+            part.backlog.page(lot)
+        else:
+            part.add(lot, desk.clock.now, desk.clock.believed)
+        self.schedule()
+
+    def store_redelivered(self, envelope: Envelope, then: Committed) -> None:
+        """Store and add an envelope that another node may have delivered, marked as possibly redelivered.
+
+        `then` is called with `None` when the envelope is on disk, or with the error.
+        """
+        lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
+        lot.may_have_been_given(lot.open())
+        self.expect(lot.parcel, +1)
+
+        def stored(error: MeshError | None) -> None:
+            self.expect(lot.parcel, -1)
+            if error is None:
+                self.arrive(lot)
+            else:
+                self.rows.not_arrived([lot])
+            then(error)
+
+        self.rows.store_redelivered(self.name, lot, stored)
+
+    def came_back(self, lot: QueuedEnvelope, runs: Runs) -> None:
+        """Make the messages of a refused move ready, or discard them if the queue was removed.
+
+        The refusal is already on disk.
+        """
+        if self.is_removed:
+            self.part.moving.gave_up(lot, runs)
+            self.rows.write(self.name, lot)
+        else:
+            self.part.moving.came_back(lot, runs)
+        self.schedule()
+
+    def expects(self, priority: int) -> None:
+        """Write a mark in advance for a new message of this priority, if it can be delivered immediately.
+
+        Nothing is written while an earlier mark covers the next half of `AHEAD`.
+        """
+        soon, part = self._desk.clock.last_stamp + AHEAD, self.part
+        if not part.takers or part.order.on_disk.has(priority):
+            return
+        if not self.rows.is_coming(self.name, priority, soon - AHEAD // 2):
+            self.rows.mark(self.name, {priority: soon}, lambda error: None)
+
+    def end_queue(self) -> None:
+        """Remove the consumers and messages of a removed queue; messages being written follow later."""
+        self.is_removed = True
+        self.part.end_queue()
+
+    # --- consumers --------------------------------------------------------------------------------------
+
+    def open(self, taker: QueueConsumer, held: HeldNumbers) -> Runs:
+        """Register a consumer; see `QueueConsumers.open`."""
+        self.giving.withdraw(taker.key)
+        void = joined(self.part.consumers.open(taker, held))
+        if taker.holding.given:
+            self.giving.lease(taker, (1, taker.holding.given), taker.lease)
+        self.schedule()
+        return void
+
+    def away(self, taker: QueueConsumer, now: float) -> None:
+        """Record that the session of a consumer is disconnected, possibly for a short time."""
+        taker.away = now
+        self.giving.withdraw(taker.key)
+        self.schedule()
+
+    def close(self, taker: QueueConsumer, begun: float) -> None:
+        """Remove a consumer; see `QueueConsumers.close`."""
+        self.giving.withdraw(taker.key)
+        self.part.consumers.close(taker, begun)
+        self.schedule()
+
+    def settled(self, n: int) -> None:
+        self.traffic.settled(n, self._desk.clock.now)
+        self.schedule()
+
+    # --- disk reads -------------------------------------------------------------------------------------
+
+    def _loaded(self, lots: list[QueuedEnvelope]) -> None:
+        """Add envelopes read from disk to the undistributed ones, if some may have been on disk only."""
+        if self.is_behind:
+            self.fresh += [lot for lot in lots if lot.ready]
+            self.is_behind = bool(self.part.order.on_disk)

@@ -1,0 +1,355 @@
+"""The queues of this node: delivery to consumers, and removal of finished messages from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from heapq import nlargest
+from math import inf
+from typing import Protocol
+
+from mesh.errors import NoQueue, QueueFull, StoreFull
+from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
+from mesh.features.queues.model.declared.definition import QueueTerms
+from mesh.features.queues.model.part.queue_observer import QueueObserver
+from mesh.features.queues.node.keeping.dead_lettering import DeadLettering
+from mesh.features.queues.node.keeping.overflow import Overflow
+from mesh.features.queues.node.keeping.queue_puts import QueuePuts
+from mesh.features.queues.node.keeping.queue_sink import QueueSink
+from mesh.features.queues.node.keeping.rows import RowsOf
+from mesh.kernel.context.component import Beginning, Component, Restores
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.context.seams import PutEnvelope
+from mesh.kernel.subscribers.facts import SessionAway
+from mesh.names import PUTS, QUEUE, queue_of, taken_of
+from mesh.printable import count as counted
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.memory import OWN, Memory
+from mesh.routing.sink import AddressResolver, Targets
+from mesh.snapshots.waiting import LONGEST, Waiting
+from mesh.values import PRIORITY
+from mesh.wire.envelope import PERSISTENT, Envelope
+from mesh.wire.limits import QUEUES
+
+RECOVER = 5.0  # s after a start for consumers to return
+
+
+class QueueRoomFace(Protocol):
+    """The services that `Queues` needs from the other components of this package."""
+
+    def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
+        """Send messages to a consumer."""
+
+    def similar_name(self, name: str) -> str:
+        """Return the name of a similar queue for a hint, or an empty string."""
+
+    def was_removed(self, name: str) -> bool:
+        """Return whether the queue is known to be removed."""
+
+    def on_queue_removed(self, queue: QueueSink) -> None:
+        """Clean up before a removed queue ends."""
+
+    def on_queue_ended(self, queue: QueueSink) -> None:
+        """Clean up after a removed queue has ended."""
+
+    def redeemed(self, queue: QueueSink) -> None:
+        """Answer the moves whose source keeps a copy of the messages until they are settled here."""
+
+    def distribute_new(self, queue: QueueSink) -> None:
+        """Distribute the new messages of a queue; called only while other nodes are known."""
+
+    def seen_to(self, queue: QueueSink) -> None:
+        """React to a changed queue, after its messages were delivered, dead-lettered and written."""
+
+    def stays(self, queue: QueueSink) -> bool:
+        """Return whether messages stay for consumers here although this node drains."""
+
+
+class Queues(Component):
+    """The queues of this node, by name.
+
+    New, settled and dead messages are processed at the end of the event. `others` is empty while this node
+    knows no other. `publish(envelope)` is called with each message that was held back, when it is released.
+    """
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        rows: RowsOf,
+        memory: Memory,
+        dying: DeadLettering,
+        around: QueueRoomFace,
+        others: Mapping[bytes, object],
+        publish: Callable[[Envelope], None],
+    ) -> None:
+        self._desk = desk
+        self._rows = rows
+        self._dying = dying
+        self._overflow = Overflow(desk, self.__iter__)
+        self._around = around
+        self._others = others
+        self._memory = memory
+        self.watch: Callable[[QueueSink], QueueObserver] | None = None  # makes the observer of each part
+        self.is_leaving = False  # all messages move away if possible; see Draining
+        self._all: dict[str, QueueSink] = {}
+        self._puts = QueuePuts(desk.settings, self._all, publish)
+        self._gone: dict[QueueSink, None] = {}  # removed, possibly still on disk
+        self._timed: dict[QueueSink, None] = {}  # queues with a timer
+        self._due: dict[QueueSink, None] = {}
+        # Queues with messages or recent events. The other queues cost nothing.
+        self._awake: dict[QueueSink, None] = {}
+
+    def __iter__(self) -> Iterator[QueueSink]:
+        return iter(list(self._all.values()))
+
+    def features(self) -> Sequence[str]:
+        return (QUEUES,)
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(SessionAway, lambda fact: self._puts.drop(fact.session.stream)),)
+
+    def address_resolvers(self) -> Mapping[str, AddressResolver]:
+        return {QUEUE: self}
+
+    def puts(self) -> Mapping[str, PutEnvelope]:
+        return {PUTS: self._puts.put}
+
+    def figures(self) -> dict[str, int | float]:
+        parts = [queue.part for queue in self._awake]
+        every = [queue.part for queue in self._all.values()]
+        return {
+            "queues": len(every),
+            "queue_messages": sum(part.backlog.messages for part in parts),
+            "queue_bytes": sum(part.backlog.bytes for part in parts),
+            "queue_out": sum(part.away for part in parts),
+            "queue_consumers": sum(len(part.takers) for part in parts),
+            "queue_acked": sum([part.deliveries.acked for part in every]),
+            "queue_redelivered": sum([part.failures.redelivered for part in every]),
+        }
+
+    def holds(self) -> int:
+        return self._memory.used
+
+    def waiting(self, names: Collection[str]) -> Iterator[Waiting]:
+        """Yield the state of the longest active queues, and of existing queues among `names`."""
+        busy = [queue for queue in self._awake if queue.part.backlog.messages or queue.part.takers]
+        longest = nlargest(LONGEST, busy, key=_length)
+        before = [self._all.get(name.removeprefix(PUTS)) for name in names if name.startswith(PUTS)]
+        # To report a queue costs more than to choose it, and there may be thousands.
+        for queue in dict.fromkeys([*longest, *(queue for queue in before if queue is not None)]):
+            yield queue.waiting()
+
+    # --- queues of this node ----------------------------------------------------------------------------
+
+    @property
+    def stores(self) -> RowsOf:
+        return self._rows
+
+    def start(self, beginning: Beginning) -> None:
+        """Read the rows, before the definitions create the queues."""
+        self._overflow.look = beginning.is_tight
+        for rows in self._rows:
+            rows.start(beginning)
+
+    def envelope_restorers(self) -> Mapping[str, Restores]:
+        return {QUEUE: self._restore}
+
+    def _restore(self, position: int, envelope: Envelope) -> None:
+        queue = self._all.get(envelope.to.removeprefix(PUTS)) or self.taker(envelope.to)
+        self._desk.clock.stamped(envelope.sent)  # new messages get later timestamps
+        queue.rows.restored()
+        queue.add_waiting(queue.rows.parcel(envelope, position, self._desk.me.uuid), self._desk.clock.now)
+
+    def on_restored(self) -> None:
+        """Remove the queues that are known to be removed, and the rows without a queue.
+
+        After an accepted rollback of the store, also record that earlier deliveries are unknown.
+        """
+        for queue in self:
+            if self._desk.settings.accept_rollback:
+                queue.rows.forgets(queue.name, self._desk.clock.last_stamp)
+            if self._around.was_removed(queue.name):  # some messages are still on disk
+                self._remove(queue)
+        for rows in self._rows:
+            rows.forget_lots()
+            for name in rows.queues() - self._all.keys():
+                rows.delete_queue(name)
+
+    def declared(self, name: str, terms: QueueTerms | None) -> None:
+        """Apply a definition; `None` removes the queue."""
+        known = self._all.get(name)
+        if terms is None:
+            if known is not None:
+                self._remove(known)
+        elif known is None:
+            self._make(name, terms)
+        else:
+            known.declared(terms)
+
+    def find(self, name: str) -> QueueSink | None:
+        return self._all.get(name)
+
+    def get(self, name: str) -> QueueSink:
+        """Return the queue of that name. Raises: NoQueue if it is not here."""
+        queue = self._all.get(name)
+        if queue is None:
+            near = self._around.similar_name(name)
+            hint = (
+                f"Did you mean {near!r}?"
+                if near
+                else "Declare the queue first: `mesh queue create`, or declare()."
+            )
+            raise NoQueue(f"The queue {name!r} does not exist at {self._desk.me.name}.", hint=hint)
+        return queue
+
+    def shared(self, name: str) -> QueueSink:
+        """Return the queue of that name. Raises: NoQueue if it is not here or has scope "node"."""
+        queue = self.get(name)
+        if queue.part.terms.scope == "node":
+            raise NoQueue(f"The queue {name!r} exists only at {self._desk.me.name}.")
+        return queue
+
+    def _make(self, name: str, terms: QueueTerms) -> QueueSink:
+        rows = self._rows.rows_of(name)
+        queue = QueueSink(self._desk, rows, self._memory, name, terms, self._around.push, self.schedule_queue)
+        if self.watch is not None:
+            queue.part.backlog.watch = self.watch(queue)
+        self._all[name] = queue
+        expected = rows.consumers.get(name)
+        if expected:
+            credits = {key: credit for key, (_, credit) in expected.items()}
+            queue.part.consumers.recover(self._desk.clock.now + RECOVER, credits)
+            self._timed[queue] = None
+            self._desk.clock.wake(self._desk.clock.now + RECOVER)
+        return queue
+
+    def _remove(self, queue: QueueSink) -> None:
+        del self._all[queue.name]
+        if lost := queue.part.backlog.messages:
+            what = f"{queue.name!r}: discarded {counted(lost, 'message')}, because the queue was deleted"
+            self._desk.event("queue", what, level="warning")
+        self._timed.pop(queue, None)
+        self._awake.pop(queue, None)
+        self._around.on_queue_removed(queue)
+        queue.end_queue()
+        self._around.on_queue_ended(queue)
+        self._gone[queue] = None
+        queue.rows.delete_queue(queue.name)
+        self.write(queue)
+
+    # --- new messages -----------------------------------------------------------------------------------
+
+    def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
+        """Return the queue as the target of a published message. Raises: NoQueue, QueueFull, StoreFull."""
+        name = queue_of(envelope.to)
+        queue = self.get(name)
+        if queue.is_full:
+            has = queue.part.backlog
+            text = f"The queue {name!r} is full: {counted(has.messages, 'message')} with {has.bytes:,} bytes."
+            raise QueueFull(text, hint="Start a consumer, or declare the queue with higher limits.")
+        if self.has_no_room(queue, envelope):
+            raise no_room(envelope, name, self._desk.me.name)
+        queue.expects(envelope.put[0] if envelope.put else PRIORITY)
+        return [(envelope, [(queue, None)])], 1
+
+    def has_no_room(self, queue: QueueSink, envelope: Envelope) -> bool:
+        """Return whether this node has no room for a message, apart from the limits of the queue.
+
+        A persistent message for the node's own store needs disk space, and a transient one needs memory.
+        """
+        if envelope.flags & PERSISTENT:
+            return self._overflow.is_tight and queue.rows.is_own
+        return self._memory.is_overfull(len(envelope.body) + OWN)
+
+    def taker(self, name: str) -> QueueSink:
+        """Return the queue of a restored message, created if its definition is missing."""
+        queue = taken_of(name)
+        return self._all.get(queue) or self._make(queue, QueueTerms())
+
+    # --- end of the event -------------------------------------------------------------------------------
+
+    def schedule_queue(self, queue: QueueSink) -> None:
+        """Schedule a queue for delivery, dead-lettering and writing at the end of the event."""
+        self._due[queue] = self._awake[queue] = None
+        self._desk.out.ending[self._see_to_all] = None
+
+    def _see_to_all(self) -> None:
+        self._overflow.is_tight = self._overflow.look()
+        while self._due:
+            queue, _ = self._due.popitem()
+            part = queue.part
+            if part.consumers.is_recovered:
+                self._tick_part(queue)
+            self._puts.release(queue)
+            if queue.fresh or queue.is_behind:
+                if self._others:
+                    self._around.distribute_new(queue)
+                queue.fresh = []
+            if not self.is_leaving or self._around.stays(queue):
+                queue.giving.give_out()
+            if queue.drops_oldest:
+                self._overflow.enforce_bound(queue)  # after delivery
+            queue.reading.load()
+            if part.failures.dead:
+                self._dying.bury(queue)
+            self.write(queue)
+            if part.backlog.pledges.redeemed:
+                self._around.redeemed(queue)
+            part.search.evict_unwanted()
+            if self._others:
+                self._around.seen_to(queue)
+            if (due := part.due) < inf:
+                self._timed[queue] = None
+                self._desk.clock.wake(due)
+
+    def _tick_part(self, queue: QueueSink) -> None:
+        part = queue.part
+        was_recovering = part.consumers.is_recovering
+        part.tick(self._desk.clock.now, self._desk.clock.believed)
+        if was_recovering and not part.consumers.is_recovering:  # other consumers are not expected any more
+            self.write(queue)  # store which messages they may have
+            for key in queue.rows.consumers.get(queue.name, {}).keys() - part.takers.keys():
+                queue.rows.takes_no_more(queue.name, key)
+
+    def write(self, queue: QueueSink) -> None:
+        """Write the changed states of messages to disk with the next commit."""
+        backlog = queue.part.backlog
+        for lot in backlog.take_changed() if backlog.changed else ():
+            queue.rows.write(queue.name, lot)
+
+    def tick(self) -> None:
+        for queue in [queue for queue in self._timed if queue.part.due <= self._desk.clock.now]:
+            del self._timed[queue]
+            self._tick(queue)
+        for queue in self._timed:
+            self._desk.clock.wake(queue.part.due)
+
+    def on_second(self) -> None:
+        self._dying.try_again()
+        self._overflow.tidy()
+        for queue in list(self._awake):
+            if queue.part.is_timed or queue.giving.is_stuck:
+                self._tick(queue)
+            is_leaving = queue.reading.unpage()
+            queue.reading.load_void()
+            if not (queue.part.backlog.messages or queue.part.takers or is_leaving or queue in self._due):
+                del self._awake[queue]
+        for queue in [queue for queue in self._gone if not queue.reading.unpage()]:
+            del self._gone[queue]
+
+    def _tick(self, queue: QueueSink) -> None:
+        self._tick_part(queue)
+        self.schedule_queue(queue)
+
+
+def _length(queue: QueueSink) -> tuple[int, int]:
+    return queue.part.backlog.messages, len(queue.part.takers)
+
+
+def no_room(envelope: Envelope, queue: str, node: str) -> QueueFull | StoreFull:
+    """Return the error with which a node without room refuses a message."""
+    if envelope.flags & PERSISTENT:
+        text = f"The disk of {node} has too little space to put messages into {queue!r}."
+        return StoreFull(text, hint="Free disk space, or start a consumer.")
+    text = f"The memory of {node} has no room for transient messages in {queue!r}."
+    return QueueFull(text, hint="Put the message with persistent=True, or start a consumer.")

@@ -1,0 +1,96 @@
+"""Reads messages of a queue that are on disk only, and deletes purged ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from mesh.errors import MeshError
+from mesh.features.queues.model.lots.disk_index import Wish
+from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.part.local_queue import LocalQueue
+from mesh.features.queues.node.keeping.rows import Rows
+from mesh.kernel.context.node_context import NodeContext
+from mesh.wire.envelope import Envelope
+
+PURGED = 100_000  # envelopes deleted per call
+
+
+class PartReading:
+    """The disk reads of one local queue.
+
+    `loaded(lots)` is called with the envelopes of each read that is not for selectors, and `changed()` after
+    every successful read.
+    """
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        rows: Rows,
+        name: str,
+        part: LocalQueue,
+        loaded: Callable[[list[QueuedEnvelope]], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._desk = desk
+        self._rows = rows
+        self._name = name
+        self._part = part
+        self._loaded = loaded
+        self._changed = changed
+
+    def load(self) -> None:
+        """Read messages that are next in order or that selectors may match, if the queue has consumers."""
+        part, desk = self._part, self._desk
+        if not part.takers:
+            return
+        self._read(part.order.to_load())
+        search = part.search.next_read(desk.clock.now) if part.search.seeks else None
+        if search is not None:
+            found = partial(part.search.finish_read, search)
+            self._fetch(search.positions, lambda lots: found(lots, desk.clock.now, desk.clock.believed))
+
+    def load_more(self, then: Callable[[], None]) -> bool:
+        """Read the next waiting messages without regard to consumers, and then call `then`.
+
+        Returns `False`, and does not call `then`, if no read is due: for example, while another read is in
+        progress or enough messages are in memory.
+        """
+        self._part.order.trim()
+        wish = self._part.order.to_load()
+        self._read(wish, then)
+        return wish is not None
+
+    def load_void(self) -> None:
+        """Read expired messages in order to dead-letter them."""
+        self._read(self._part.order.on_disk.void_to_load(self._desk.clock.believed))
+
+    def _read(self, wish: Wish | None, then: Callable[[], None] = lambda: None) -> None:
+        if wish is None:
+            return
+        priority, positions = wish
+        part, desk = self._part, self._desk
+
+        def loaded(lots: list[QueuedEnvelope]) -> None:
+            part.backlog.loaded(priority, lots, desk.clock.now, desk.clock.believed)
+            self._loaded(lots)
+            then()
+
+        self._fetch(positions, loaded)
+
+    def _fetch(self, positions: Sequence[int], then: Callable[[list[QueuedEnvelope]], None]) -> None:
+        def read(found: dict[int, Envelope] | MeshError) -> None:
+            if isinstance(found, MeshError):
+                return  # the store has failed, and the node stops
+            me, parcel = self._desk.me.uuid, self._rows.parcel
+            then([QueuedEnvelope(parcel(envelope, place, me)) for place, envelope in found.items()])
+            self._changed()
+
+        self._rows.read(positions, read)
+
+    def unpage(self) -> bool:
+        """Delete at most `PURGED` purged envelopes with the next commit; return whether there were any."""
+        on_disk = self._part.order.on_disk
+        positions = on_disk.take_purged(PURGED)
+        self._rows.drop(self._name, positions, [place for place in positions if on_disk.rows.pop(place, b"")])
+        return bool(positions)

@@ -1,0 +1,287 @@
+"""The stored rows of queues, apart from their messages: delivery states, consumers, marks, and moves."""
+
+# A mark gives for each priority the acceptance time up to which messages may have been delivered. It is
+# written before delivery, so no consumer has a message above it after a crash. The row of marks also has the
+# time up to which deliveries are unknown because an old copy of the store was restored.
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
+
+from msgspec import Meta
+
+from mesh.errors import MeshError, RemoteError
+from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.kernel.context.component import Beginning
+from mesh.kernel.context.disk import Committed, Disk, Fetched
+from mesh.kernel.context.disks import Disks
+from mesh.operations import Delete, Op, Put
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.wire.codec import pack, reader
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import QUEUE_CREDIT
+
+PART, CONSUMER, MOVED = "part", "consumer", "moved"  # tables
+FORGOTTEN = 10  # pseudo-priority of the unknown time
+read_marks = reader(dict[int, Annotated[int, Meta(ge=0)]], 1024)
+
+
+class Rows:
+    """The rows of the queues in one store, by queue name."""
+
+    def __init__(self, disk: Disk) -> None:
+        self.commit_if_any = disk.commit_if_any
+        self._disk = disk
+        self._shelf = disk.shelf
+        self._lots: dict[bytes, bytes] = {}  # read from the store, until claimed
+        self._marks: dict[str, dict[int, int]] = {}  # on disk, by priority
+        self._wanted: dict[str, dict[int, int]] = {}  # including writes in progress
+        # By the key of the consumer: the name of its session, and its credit.
+        self.consumers: dict[str, dict[bytes, tuple[str, int]]] = {}
+        self._stored: set[tuple[str, bytes]] = set()  # consumers whose row is on disk
+
+    def start(self, beginning: Beginning) -> None:
+        """Read the rows from the store.
+
+        Unreadable marks cover everything, so that all messages count as possibly delivered.
+        """
+        for key, value in beginning.rows(PART, self._shelf.store).items():
+            name, _, position = key.partition(b"\0")
+            if position:
+                self._lots[key] = value
+                continue
+            try:
+                self._marks[name.decode()] = read_marks(value)
+            except RemoteError:
+                self._marks[name.decode()] = dict.fromkeys(range(10), 2**63)
+        for key, value in beginning.rows(CONSUMER, self._shelf.store).items():
+            name, _, taker = key.partition(b"\0")
+            session, _, credit = value.decode().partition("\n")
+            known = session, int(credit) if credit.isdecimal() else QUEUE_CREDIT
+            self.consumers.setdefault(name.decode(), {})[taker] = known
+            self._stored.add((name.decode(), taker))
+
+    def queues(self) -> set[str]:
+        """Return the names of the queues that have marks or consumers."""
+        return {*self._marks, *self.consumers}
+
+    # --- the log ----------------------------------------------------------------------------------------
+
+    def restored(self) -> None:
+        """Count a restored envelope."""
+        self._shelf.live += 1
+
+    def drop(self, name: str, positions: Iterable[int], with_row: Iterable[int]) -> None:
+        """Delete the envelopes at `positions` with the next commit.
+
+        `with_row` has the positions of the envelopes with a stored state, which is deleted too.
+        """
+        for position in positions:
+            self._shelf.drop_position(position)
+        for position in with_row:
+            self._delete(_place(name, position))
+
+    def _delete(self, key: bytes) -> None:
+        self._shelf.later(PART, key, Delete(PART, key))
+
+    def read(self, positions: Sequence[int], then: Fetched) -> None:
+        """Read the envelopes at `positions`; see `Disk.fetch`."""
+        self._disk.fetch(positions, then)
+
+    def parcel(self, envelope: Envelope, position: int, master: bytes) -> StoredEnvelope:
+        """Return `envelope`, which was read from disk at `position`, as a stored envelope."""
+        return StoredEnvelope(envelope, position, master, own=True, is_late=self._shelf.is_other)
+
+    # --- queued envelopes -------------------------------------------------------------------------------
+
+    def take_state(self, name: str, position: int) -> bytes:
+        """Remove and return the state of an envelope that was read at the start, or empty bytes."""
+        return self._lots.pop(_place(name, position), b"") if self._lots else b""
+
+    def write(self, name: str, lot: QueuedEnvelope) -> None:
+        """Write the state of a persistent envelope, or delete the envelope if all its messages are done.
+
+        Either is part of the next commit. An unchanged state has no row.
+        """
+        position = lot.parcel.position
+        if not position or lot.has_left:
+            return
+        key = _place(name, position)
+        if not lot.left:
+            lot.has_left = True
+            self._shelf.delete_released(lot.parcel)
+            if lot.has_row:
+                self._delete(key)
+        elif row := lot.row():
+            lot.has_row = True
+            self._shelf.later(PART, key, Put(PART, key, row))
+        elif lot.has_row:
+            lot.has_row = False
+            self._delete(key)
+
+    # --- messages from other nodes ----------------------------------------------------------------------
+
+    def moved_rows(self, beginning: Beginning) -> Iterator[tuple[str, bytes, bytes]]:
+        """Yield (queue, uuid of the source node, row) for messages that other nodes moved here."""
+        for key, value in beginning.rows(MOVED, self._shelf.store).items():
+            name, _, source = key.partition(b"\0")
+            if name:  # otherwise of the store: see mesh/store/moving.py
+                yield name.decode(), source, value
+
+    def arrive(
+        self, name: str, source: bytes, row: bytes, lots: Iterable[QueuedEnvelope], then: Committed
+    ) -> None:
+        """Store envelopes from the node `source` in one commit with `row`, the record of its pieces."""
+        self._store(name, lots, [Put(MOVED, _mark(name) + source, row)], then)
+
+    def store_redelivered(self, name: str, lot: QueuedEnvelope, then: Committed) -> None:
+        """Store an envelope whose messages another node may have delivered."""
+        self._store(name, [lot], [], then)
+
+    def _store(self, name: str, lots: Iterable[QueuedEnvelope], ops: list[Op], then: Committed) -> None:
+        for lot in lots:
+            ops.append(self._shelf.append(lot.parcel))
+            lot.has_row = True
+            ops.append(Put(PART, _place(name, lot.parcel.position), lot.row()))
+        self._shelf.supersede(ops)
+        self._disk.commit(ops, then)
+
+    def not_arrived(self, lots: Iterable[QueuedEnvelope]) -> None:
+        """Release envelopes that did not reach the disk."""
+        for lot in lots:
+            self._shelf.delete_released(lot.parcel)
+
+    def source(self, name: str, source: bytes, row: bytes) -> None:
+        """Store `row`, the record of moves from the node `source`, with the next commit.
+
+        An empty `row` deletes the record.
+        """
+        key = _mark(name) + source
+        self._shelf.later(MOVED, key, Put(MOVED, key, row) if row else Delete(MOVED, key))
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this is the node's own store."""
+        return not self._shelf.is_other
+
+    @property
+    def is_volatile(self) -> bool:
+        """Whether the store is lost when the process ends."""
+        return self._shelf.is_volatile
+
+    # --- marks ------------------------------------------------------------------------------------------
+
+    def is_marked(self, name: str, priority: int, stamp: int) -> bool:
+        """Return whether the mark on disk covers messages of this priority accepted at that time."""
+        return stamp <= self._marks.get(name, {}).get(priority, 0)
+
+    def is_coming(self, name: str, priority: int, stamp: int) -> bool:
+        """Return whether a mark covers that acceptance time, or will after the writes in progress."""
+        return stamp <= self._wanted.get(name, {}).get(priority, 0) or self.is_marked(name, priority, stamp)
+
+    def forgets(self, name: str, stamp: int) -> None:
+        """Record that deliveries of messages accepted up to that time are unknown."""
+        self.mark(name, {FORGOTTEN: stamp}, lambda error: None)
+
+    def may_be_forgotten(self, name: str, stamp: int) -> bool:
+        """Return whether deliveries of messages accepted at that time are unknown."""
+        marks = self._wanted.get(name) or self._marks.get(name)
+        return marks is not None and stamp <= marks.get(FORGOTTEN, 0)
+
+    def mark(self, name: str, higher: dict[int, int], then: Committed) -> None:
+        """Raise the marks of a queue, and call `then` when they are on disk and in effect, or with the error.
+
+        `higher` has the new marks by priority. If it is empty, `then` is called after the next commit.
+        """
+        if not higher:
+            self._disk.commit((), then)
+            return
+        wanted = self._wanted.setdefault(name, dict(self._marks.get(name, {})))
+        _raise_to(wanted, higher)
+
+        def written(error: MeshError | None) -> None:
+            if error is None and name in self._wanted:
+                _raise_to(self._marks.setdefault(name, {}), higher)
+            then(error)
+
+        self._commit(Put(PART, _mark(name), pack(wanted)), written)
+
+    def _commit(self, op: Put, then: Committed) -> None:
+        """Write a row that replaces pending writes of the same row."""
+        self._shelf.supersede((op,))
+        self._disk.commit((op,), then)
+
+    # --- consumers --------------------------------------------------------------------------------------
+
+    def takes(self, name: str, taker: bytes, session: str, credit: int, then: Committed) -> None:
+        """Store a consumer, and call `then` when it is on disk, or with the error.
+
+        If the same row is on disk already, `then` is called immediately.
+        """
+        now = session, credit
+        is_known = self.consumers.get(name, {}).get(taker) == now
+        if is_known and (name, taker) in self._stored:
+            then(None)
+            return
+        self.consumers.setdefault(name, {})[taker] = now
+
+        def written(error: MeshError | None) -> None:
+            if error is None and self.consumers.get(name, {}).get(taker) == now:
+                self._stored.add((name, taker))
+            then(error)
+
+        self._commit(Put(CONSUMER, _consumer(name, taker), f"{session}\n{credit}".encode()), written)
+
+    def takes_no_more(self, name: str, taker: bytes) -> None:
+        """Delete the row of a consumer, if there is one, with the next commit."""
+        self._stored.discard((name, taker))
+        if self.consumers.get(name, {}).pop(taker, None) is not None:
+            self._disk.later(CONSUMER, _consumer(name, taker), Delete(CONSUMER, _consumer(name, taker)))
+            if not self.consumers[name]:
+                del self.consumers[name]
+
+    def delete_queue(self, name: str) -> None:
+        """Delete the consumers and marks of a removed queue with the next commit."""
+        for taker in list(self.consumers.get(name, ())):
+            self.takes_no_more(name, taker)
+        marks = self._marks.pop(name, None), self._wanted.pop(name, None)
+        if marks != (None, None):
+            self._disk.later(PART, _mark(name), Delete(PART, _mark(name)))
+
+    def forget_lots(self) -> None:
+        """Delete the states of envelopes that were not restored."""
+        for key in self._lots:
+            self._delete(key)
+        self._lots.clear()
+
+
+class RowsOf:
+    """The rows of the queues in each store of a node."""
+
+    def __init__(self, disks: Disks) -> None:
+        self._disks = disks
+        self._all = {disk.shelf.store: Rows(disk) for disk in disks}
+
+    def __iter__(self) -> Iterator[Rows]:
+        return iter(self._all.values())
+
+    def rows_of(self, name: str) -> Rows:
+        """Return the rows in the store that keeps the queue."""
+        return self._all[self._disks.of_queue(name).shelf.store]
+
+
+def _raise_to(marks: dict[int, int], higher: dict[int, int]) -> None:
+    marks.update({priority: max(stamp, marks.get(priority, 0)) for priority, stamp in higher.items()})
+
+
+def _place(name: str, position: int) -> bytes:
+    return _mark(name) + position.to_bytes(8)
+
+
+def _mark(name: str) -> bytes:
+    return name.encode() + b"\0"
+
+
+def _consumer(name: str, taker: bytes) -> bytes:
+    return _mark(name) + taker

@@ -1,0 +1,331 @@
+"""Incoming moves of queued messages from other nodes, and the answer to each piece."""
+
+# Law 1: a persistent piece is answered "taken" after one commit has stored it with its number. A volatile
+#        queue answers when all messages of the piece are settled. Until then the source keeps the piece,
+#        unless it drains and has the piece in memory only.
+# Law 2: an answer goes to the connection that brought the piece. If that connection is closed, the source
+#        sends the piece again.
+# Law 3: each pair of source and queue has one commit in progress at a time. Pieces that find no room
+#        meanwhile are refused.
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mesh.errors import MeshError, StoreFull
+from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.moves.transfer import PieceVerdict
+from mesh.features.queues.node.keeping.queue_sink import QueueSink
+from mesh.features.queues.node.keeping.queues import Queues
+from mesh.features.queues.node.transfers.sources import TransferMessage, TransferSource, TransferSources
+from mesh.features.queues.wire import MovingEntry, Transfer, Transferred
+from mesh.kernel.context.component import Beginning, Component, HandlerEntry, on_command
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.facts import GivenUp
+from mesh.kernel.peers.peer import Peer
+from mesh.names import PUTS, SUBS
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.values import check_key
+from mesh.wire.envelope import PERSISTENT, Envelope, as_ranges
+from mesh.wire.header import u16
+from mesh.wire.properties import check_properties
+
+AHEAD = 60 * 10**9  # ns that a peer's clock may be ahead
+
+
+class ArrivedPiece(Struct, eq=False):
+    """An accepted piece, which is stored next if it is persistent.
+
+    `is_doubtful` marks a possible duplicate.
+    """
+
+    number: int
+    lot: QueuedEnvelope
+    is_doubtful: bool
+    is_parting: bool = False  # the source no longer keeps it
+
+
+class PieceFates:
+    """The outcomes of the pieces that arrived on one connection."""
+
+    def __init__(self, conn: Conn) -> None:
+        self.conn = conn
+        self.taken: list[int] = []
+        self.refused: list[int] = []
+        self.unsure: list[int] = []
+
+    def refuse(self, number: int, is_doubtful: bool) -> None:
+        (self.unsure if is_doubtful else self.refused).append(number)
+
+
+class _Together(dict[Conn, PieceFates]):
+    """Outcomes by connection, created on first access."""
+
+    def __missing__(self, conn: Conn) -> PieceFates:
+        fates = self[conn] = PieceFates(conn)
+        return fates
+
+
+class Arriving(Component):
+    """Component for the moves that end on this node, by queue and source."""
+
+    def __init__(self, desk: NodeContext, queues: Queues) -> None:
+        self._desk = desk
+        self._queues = queues
+        self._sources = TransferSources(desk, queues.stores)
+        self._messages = 0
+        self._is_early = False  # pieces arrived before the node serves
+
+    def from_peers(self) -> Sequence[HandlerEntry]:
+        return (on_command(Transfer, self._on_transfer),)
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(GivenUp, lambda fact: self._given_up(fact.uuid)),)
+
+    def figures(self) -> dict[str, int | float]:
+        return {"queue_moved_in": self._messages}
+
+    def start(self, beginning: Beginning) -> None:
+        self._sources.start(beginning)
+
+    def on_restored(self) -> None:
+        for name, uuid, _ in self._sources:
+            if self._queues.find(name) is None:
+                self._sources.drop(name, uuid)
+
+    def tick(self) -> None:
+        if self._is_early and self._desk.serves:
+            self._is_early = False
+            for name, uuid, source in self._sources:
+                if source.waiting:
+                    self._process_waiting(name, uuid, source)
+
+    # --- received pieces ----------------------------------------------------------------------------------
+
+    def _on_transfer(self, conn: Conn, peer: Peer, command: Transfer, envelopes: list[Envelope]) -> None:
+        if conn is not peer.data:
+            return
+        name, uuid = command.queue, peer.node.uuid
+        source = self._sources.source_of(name, uuid) if self._queues.find(name) is not None else None
+        if source is not None and source.has_room():
+            source.waiting.append((conn, command, envelopes))
+            self._is_early = self._is_early or not self._desk.serves
+            self._process_waiting(name, uuid, source)
+        else:
+            self._refuse([(conn, command, envelopes)])
+
+    def _process_waiting(self, name: str, uuid: bytes, source: TransferSource) -> None:
+        """Process the waiting pieces, unless a commit is in progress or the node does not serve yet."""
+        while source.waiting and not source.is_busy and self._desk.serves:
+            messages = [*source.waiting]
+            source.waiting.clear()
+            self._accept_pieces(name, uuid, source, messages)
+        self._sources.tidy(name, uuid)
+
+    def _accept_pieces(
+        self, name: str, uuid: bytes, source: TransferSource, messages: list[TransferMessage]
+    ) -> None:
+        queue, came = self._queues.find(name), list[ArrivedPiece]()
+        for conn, command, envelopes in messages:
+            if conn.closed:
+                continue  # the source sends it again
+            fates = PieceFates(conn)
+            for entry, envelope in zip(command.entries, envelopes, strict=True):
+                one = self._judged(source, queue, command.low, entry, envelope, fates)
+                if one is not None:
+                    one.is_parting = command.parting
+                    came.append(one)
+            self._send_outcomes(name, fates)
+            if queue is not None and command.parting:
+                self._part(queue, uuid, {number for number, *_ in command.entries})
+        if queue is not None and came:
+            self._store(queue, uuid, source, came)
+
+    def _judged(
+        self,
+        source: TransferSource,
+        queue: QueueSink | None,
+        low: int,
+        entry: MovingEntry,
+        envelope: Envelope,
+        fates: PieceFates,
+    ) -> ArrivedPiece | None:
+        """Return the piece if it is new and accepted, or `None`.
+
+        The outcome of any other piece is added to `fates`, or follows when the first copy is stored.
+        """
+        number, is_again, moves, tries = entry
+        verdict = source.incoming.classify(number, low, is_again)
+        is_doubtful = verdict is PieceVerdict.PERHAPS
+        if verdict is PieceVerdict.TAKEN:
+            fates.taken.append(number)
+        elif verdict is PieceVerdict.COMING:
+            source.asked[number] = fates.conn
+        elif verdict is PieceVerdict.REUSED or source.incoming.is_long or not self._fits(queue, envelope):
+            fates.refuse(number, is_doubtful)
+        elif queue is not None:
+            source.incoming.accept_number(number)
+            source.asked[number] = fates.conn
+            lot = self._lot(envelope, moves, tries, fates.conn.clock.shift)
+            if is_doubtful:
+                lot.may_have_been_given(lot.open())
+            queue.expect(lot.parcel, +1)
+            return ArrivedPiece(number, lot, is_doubtful)
+        return None
+
+    def _fits(self, queue: QueueSink | None, e: Envelope) -> bool:
+        """Return whether the queue accepts the envelope: it is valid, there is room, and this node stays."""
+        if queue is None or queue.is_removed or queue.is_full or self._queues.is_leaving:
+            return False
+        if self._queues.has_no_room(queue, e):
+            return False
+        nodes = queue.part.terms.nodes
+        to, is_bound = PUTS + queue.name, queue.name.startswith(SUBS)  # the domain of a bound queue is free
+        if (nodes and self._desk.me.name not in nodes) or e.to != to or not (e.domain == to or is_bound):
+            return False
+        return not e.flags & ~PERSISTENT and _is_readable(e)
+
+    def _lot(self, e: Envelope, moves: int, tries: bytes, shift: int) -> QueuedEnvelope:
+        """Return the envelope as it is queued here, with a corrected timestamp.
+
+        `shift` is how many ns the sender's clock is ahead; expiry counts from the corrected timestamp. The
+        timestamp is at most AHEAD in the future, in case a clock elsewhere is years ahead.
+        """
+        sent = max(1, min(e.sent - shift, self._desk.clock.believed + AHEAD))
+        envelope = e if sent == e.sent else replace(e, sent=sent)
+        lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
+        lot.moves = max(1, moves)
+        if tries:
+            numbers = envelope.number_list(range(envelope.count))
+            lot.tries = {n: told for n, told in zip(numbers, u16(tries), strict=False) if told}
+        return lot
+
+    # --- storing ------------------------------------------------------------------------------------------
+
+    def _store(self, queue: QueueSink, uuid: bytes, source: TransferSource, came: list[ArrivedPiece]) -> None:
+        lots = [one.lot for one in came if one.lot.envelope.persistent]
+        arrived = partial(self._arrived, queue, uuid, source, came)
+        if lots:
+            source.is_busy = True
+            queue.rows.arrive(queue.name, uuid, source.incoming.pack(), lots, arrived)
+            source.is_stored = True
+        else:
+            arrived(None)
+
+    def _arrived(
+        self,
+        queue: QueueSink,
+        uuid: bytes,
+        source: TransferSource,
+        came: list[ArrivedPiece],
+        error: MeshError | None,
+    ) -> None:
+        """Queue pieces after they are stored, or refuse them if the store is full.
+
+        After any other error the node stops without an answer, as the pieces may be stored.
+        """
+        source.is_busy = False
+        for one in came:
+            queue.expect(one.lot.parcel, -1)
+        if error is None:
+            self._store_pieces(queue, uuid, source, came)
+        elif isinstance(error, StoreFull):
+            self._not_stored(queue, source, came)
+        if self._sources.find(queue.name, uuid) is source:
+            self._process_waiting(queue.name, uuid, source)
+
+    def _store_pieces(
+        self, queue: QueueSink, uuid: bytes, source: TransferSource, came: list[ArrivedPiece]
+    ) -> None:
+        fates = _Together()
+        for one in came:
+            lot, number = one.lot, one.number
+            self._messages += lot.left
+            queue.traffic.moved_in += lot.left
+            is_kept = queue.rows.is_volatile and lot.parcel.position and not one.is_parting
+            if is_kept and not queue.is_removed:
+                queue.part.backlog.pledges.add(lot, uuid, number)
+            else:
+                source.incoming.written(number)
+                fates[source.asked.pop(number)].taken.append(number)
+            queue.arrive(lot)
+        self._send_outcomes(queue.name, *fates.values())
+
+    def _not_stored(self, queue: QueueSink, source: TransferSource, came: list[ArrivedPiece]) -> None:
+        if queue.part.backlog.watch is not None:
+            queue.part.backlog.watch.has_no_room("where a move comes")
+        queue.rows.not_arrived(one.lot for one in came if one.lot.parcel.position)
+        fates = _Together()
+        for one in came:
+            source.incoming.withdraw(one.number)
+            fates[source.asked.pop(one.number)].refuse(one.number, one.is_doubtful)
+        self._send_outcomes(queue.name, *fates.values())
+
+    def _part(self, queue: QueueSink, uuid: bytes, numbers: Collection[int]) -> None:
+        """Answer the unsettled pieces `numbers`, which their source no longer keeps."""
+        queue.part.backlog.pledges.redeem_moves(uuid, numbers)
+        self.redeemed(queue)
+
+    def redeemed(self, queue: QueueSink) -> None:
+        """Answer the settled pieces that their source has kept until now."""
+        fates = _Together()
+        for uuid, number in queue.part.backlog.pledges.take_redeemed():
+            source = self._sources.find(queue.name, uuid)
+            if source is not None:
+                source.incoming.written(number)
+                if (conn := source.asked.pop(number, None)) is not None:
+                    fates[conn].taken.append(number)
+        self._send_outcomes(queue.name, *fates.values())
+
+    # --- answers ------------------------------------------------------------------------------------------
+
+    def _send_outcomes(self, name: str, *fates: PieceFates) -> None:
+        for it in fates:
+            if it.taken or it.refused or it.unsure:
+                said = [_ranges(numbers) for numbers in (it.taken, it.refused, it.unsure)]
+                self._desk.out.send(it.conn, Transferred(name, *said))
+
+    def _refuse(self, messages: list[TransferMessage]) -> None:
+        for conn, command, _ in messages:
+            fates = PieceFates(conn)
+            for number, is_again, *_ in command.entries:
+                fates.refuse(number, is_again)
+            self._send_outcomes(command.queue, fates)
+
+    # --- removed queues and nodes -------------------------------------------------------------------------
+
+    def on_queue_removed(self, queue: QueueSink) -> None:
+        """Answer the settled and waiting pieces of a removed queue, and forget its sources."""
+        self.redeemed(queue)
+        for name, uuid, source in self._sources:
+            if name == queue.name:
+                self._refuse([*source.waiting])
+                self._sources.drop(name, uuid)
+
+    def _given_up(self, uuid: bytes) -> None:
+        """Forget the idle sources of a node that the operator has given up."""
+        for name, source_uuid, source in self._sources:
+            if source_uuid == uuid and source.is_idle:
+                self._sources.drop(name, uuid)
+
+
+def _is_readable(e: Envelope) -> bool:
+    """Return whether keys and properties are valid, as nothing else checks them before the commit."""
+    try:
+        check_properties(e)
+        for key in e.keys:
+            if key:
+                check_key(key)
+    except MeshError:
+        return False
+    return True
+
+
+def _ranges(numbers: list[int]) -> tuple[int, ...]:
+    return as_ranges(sorted(numbers)) if numbers else ()

@@ -1,0 +1,1 @@
+"""The feature of rules that the admin sets for all nodes."""

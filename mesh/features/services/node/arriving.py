@@ -1,0 +1,49 @@
+"""Delivers replies to clients of this node, even after a reconnect."""
+
+from __future__ import annotations
+
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.subscribers.session import REPLIES, Session, feed_key
+from mesh.kernel.subscribers.sessions import Sessions
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.feed import Feed
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.wire.envelope import Envelope
+
+
+class RequestFeeds:
+    """The reply feed of each session that has sent a request."""
+
+    def __init__(self, desk: NodeContext, sessions: Sessions) -> None:
+        self._desk = desk
+        self._sessions = sessions
+
+    def expect(self, session: Session) -> None:
+        """Create the feed for replies to this session, if there is none."""
+        if REPLIES not in session.feeds:
+            feed = session.feeds[REPLIES] = self._make(session)
+            self._connect(session, feed)
+
+    def _make(self, session: Session) -> Feed:
+        def send(feed: Feed, portion: EnvelopeSlice) -> None:
+            self._desk.out.push(session.outlet, feed, portion)
+
+        key = feed_key(session.stream, REPLIES)
+        return Feed(key, self._desk.settings.credit, send, lambda parcel: None)
+
+    def resume(self, session: Session) -> None:
+        if REPLIES in session.feeds:
+            self._connect(session, session.feeds[REPLIES])
+
+    def _connect(self, session: Session, feed: Feed) -> None:
+        if session.conn is not None:
+            feed.connect(self._desk.clock.now)
+
+    def offer(self, session: Session, envelope: Envelope) -> bool:
+        """Offer a reply to the session, and return `False` if it was dropped for lack of room."""
+        self.expect(session)
+        feed = session.feeds[REPLIES]
+        dropped = feed.dropped
+        parcel = StoredEnvelope(envelope, master=self._desk.me.uuid, own=True)
+        feed.offer(EnvelopeSlice(parcel), self._desk.clock.now)
+        return feed.dropped == dropped

@@ -1,0 +1,109 @@
+"""Checks and accepts messages from other nodes for addresses here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from mesh.errors import BadName, LocalError, MessageTooLarge, PublishRefused, RemoteError
+from mesh.features.services.node.serving import ServedAddresses
+from mesh.hops import inside
+from mesh.kernel.context.component import Component, HandlerEntry, on_command
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.presence.reply_batch import ReplyBatch
+from mesh.kernel.subscribers.origins import Verdict
+from mesh.kernel.subscribers.sender_check import SenderCheck
+from mesh.names import OTHERS, SENDS, SessionName, is_group
+from mesh.routing.requester import from_peer
+from mesh.wire.commands import Answer, Sends
+from mesh.wire.envelope import EVERY, REQUEST, Envelope, short_parts
+from mesh.wire.limits import HOPS
+from mesh.wire.properties import check_properties
+
+
+@lru_cache(1024)
+def _home(session: str) -> tuple[str | None, str | None]:
+    """Return the site, None for this one, and the node of a session name. Raises: BadName."""
+    name = SessionName.parse(session)
+    return name.site, name.node
+
+
+class IncomingSends(Component):
+    """Component that accepts messages for addresses from other nodes.
+
+    A node may send for its own clients, for clients of other sites from which this site accepts messages, and
+    as a master for groups.
+    """
+
+    def __init__(
+        self, desk: NodeContext, serving: ServedAddresses, back: ReplyBatch, sender_check: SenderCheck
+    ) -> None:
+        self._desk = desk
+        self._sender_check = sender_check
+        self._serving = serving
+        self._back = back
+
+    def from_peers(self) -> Sequence[HandlerEntry]:
+        return (on_command(Sends, self._on_sends),)
+
+    def _on_sends(self, conn: Conn, peer: Peer, command: Sends, envelopes: list[Envelope]) -> None:
+        ttls = command.ttls or (0,) * len(envelopes)
+        if len(ttls) != len(envelopes):
+            raise RemoteError(f"{len(envelopes)} envelopes with {len(ttls)} time limits", code="MALFORMED")
+        for envelope, ttl in zip(envelopes, ttls, strict=True):
+            try:
+                self._check(peer, envelope)
+            except LocalError as error:
+                self._refuse(peer, envelope, error)
+                continue
+            for part in self._short(peer, envelope):
+                is_remote = part.to.startswith(OTHERS)
+                taker = self._desk.face.remote_addresses[OTHERS] if is_remote else self._serving
+                taker.accept(from_peer(peer.node.uuid), part, ttl)
+
+    def _check(self, peer: Peer, e: Envelope) -> None:
+        if is_group(e.to):  # a master sends it to members here
+            if len(e.route) >= HOPS or e.flags:
+                raise PublishRefused(
+                    "The request passed too many nodes, or has invalid flags.", code="TOO_MANY_HOPS"
+                )
+            if self._sender_check.origins.check(peer, e, peer.node.uuid) is Verdict.FORGED:
+                raise PublishRefused(self._sender_check.report(peer, e, True), code="FORGED_SENDER")
+            return
+        try:
+            site, node = _home(e.sender)
+            is_theirs = node == peer.node.name if site is None else site in self._desk.settings.accepting
+        except BadName:
+            is_theirs = False
+        way = [hop.node for hop in inside(e.route)]
+        if (
+            not is_theirs
+            or way != [peer.node.name]
+            or e.domain != SENDS
+            or e.numbers
+            or e.flags & ~(REQUEST | EVERY)
+        ):
+            self._desk.counters.count("forged")
+            what = f"{peer.node.name} sends a request that does not come from its clients"
+            raise PublishRefused(what, code="FORGED_SENDER")
+        if e.props:
+            check_properties(e)
+
+    def _short(self, peer: Peer, envelope: Envelope) -> list[Envelope]:
+        most = self._desk.settings.max_content
+
+        def too_long(part: Envelope) -> None:
+            what = f"{self._desk.me.name} accepts at most {most} bytes per message."
+            error = MessageTooLarge(
+                what, hint="Raise `limits.max_content` of that node, or send the content in parts."
+            )
+            self._refuse(peer, part, error)
+
+        return list(short_parts(envelope, most, too_long))
+
+    def _refuse(self, peer: Peer, e: Envelope, error: LocalError) -> None:
+        self._desk.counters.count("refused", e.count)
+        answer = Answer(e.domain, e.first, e.last, error.code, text=str(error))
+        self._back.outcome(from_peer(peer.node.uuid), e.stream, answer)

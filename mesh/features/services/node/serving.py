@@ -1,0 +1,393 @@
+"""Serves addresses at this node: registers consumers, and assigns messages to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from mesh.errors import BadArgument, LocalError, RemoteError
+from mesh.features.services.model.replies import refusal, replies
+from mesh.features.services.model.work import GivenRun, QueuedRequests, ServedAddress, Server, works_of
+from mesh.flow.outstanding_deliveries import ranges_of, spans_of
+from mesh.flow.sharing import shared_out
+from mesh.kernel.context.component import Component, DeliverySource, Share
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.facts import Hearing, InboundClosed, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.presence.members import GroupMembers
+from mesh.kernel.presence.presence import Presence
+from mesh.kernel.presence.reply_batch import ReplyBatch
+from mesh.kernel.subscribers.facts import SessionAway
+from mesh.kernel.subscribers.session import Session, feed_key
+from mesh.names import ADDRESS, check_address, check_group, is_group
+from mesh.printable import harmless
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.requester import Requester
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.wire.commands import Answer, Consume, Ping, Reply, Settle
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import ADDRESS_CREDIT
+from mesh.wire.properties import check_properties
+from mesh.wire.ttls import end_of, ttl_of
+
+ALL = 2**32 - 1  # all delivery tags
+LOST, NOBODY, LATE, FULL = "HANDLER_LOST", "NO_HANDLERS", "EXPIRED", "ADDRESS_FULL"
+
+
+class ServedAddresses(Component):
+    """Component for the addresses served here.
+
+    Answers and replies are sent through `back`.
+    """
+
+    def __init__(
+        self, desk: NodeContext, presence: Presence, members: GroupMembers, back: ReplyBatch
+    ) -> None:
+        self._desk = desk
+        self._presence = presence
+        self._members = members
+        self._back = back
+        self.addresses: dict[str, ServedAddress] = {}
+        self._of: dict[Session, dict[int, tuple[ServedAddress, Server]]] = {}  # by subscription number
+        self._due: dict[ServedAddress, None] = {}  # addresses whose consumers may have credit
+        self._waiting: dict[ServedAddress, None] = {}  # addresses whose consumers have no credit
+        self._epoch = 0
+        self._served = 0
+
+    def delivery_sources(self) -> Mapping[str, DeliverySource]:
+        return {ADDRESS: self}
+
+    def has(self, session: Session, number: int) -> bool:
+        return number in self._of.get(session, ())
+
+    def has_work(self, session: Session) -> bool:
+        return any(server.busy for _, server in self._of.get(session, {}).values())
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(SessionAway, lambda fact: self._gone(fact.session)),
+            on_fact(InboundClosed, lambda _: self._ping_all()),
+        )
+
+    def figures(self) -> dict[str, int | float]:
+        return {
+            "served": self._served,
+            "servers": sum(map(len, self._of.values())),
+            "address_waiting_bytes": sum(address.bytes for address in self.addresses.values()),
+        }
+
+    def holds_for_sessions(self) -> int:
+        return sum(size for _, _, size in self.shares())
+
+    def shares(self) -> Iterator[Share]:
+        """Yield delivered messages that are not settled, and messages that wait for consumers."""
+        seen = set[ServedAddress]()
+        for session, served in self._of.items():
+            for address, server in served.values():
+                for work in works_of(server, address, address not in seen):
+                    yield session, work.envelope.body, work.size
+                seen.add(address)
+
+    def here(self, name: str, is_ours: bool) -> int:
+        """Return how many consumers here serve the address.
+
+        `is_ours` means that a client here sends, so that local-only consumers count too.
+        """
+        address = self.addresses.get(name)
+        if address is None:
+            return 0
+        return len(address.servers) if is_ours else address.consumers
+
+    # --- registration -----------------------------------------------------------------------------------
+
+    def begin(self, conn: Conn, session: Session, command: Consume) -> None:
+        """Register, change or end a consumer, and reply with its epoch. Raises: LocalError.
+
+        Credit 0 ends the consumer. A group member gets its reply once other nodes know it.
+        """
+        number = command.subscription
+        address = command.address
+        if is_group(address):
+            check_group(address)
+        else:
+            check_address(address)
+        if command.credit > ADDRESS_CREDIT:
+            raise BadArgument(
+                f"The credit {command.credit:,} is too large.", hint=f"The limit is {ADDRESS_CREDIT:,}."
+            )
+        if command.selector or command.lease or command.held:
+            raise BadArgument("A selector, lease or list of held messages is allowed only for queues.")
+        ours = self._of.setdefault(session, {})
+        if number in ours:
+            self._end_consumer(session, number, ALL if command.credit else command.begun)
+        if command.credit:
+            if len(ours) >= self._desk.settings.max_subscriptions:
+                raise LocalError(
+                    f"{session.name} serves {len(ours):,} addresses, which is the limit.",
+                    hint="Serve fewer addresses, and put the details into the content.",
+                    code="TOO_MANY_ADDRESSES",
+                )
+            self._open(session, command, address)
+        reply = Reply(command.request, {"epoch": self._epoch})
+        if command.credit and is_group(address):
+            self._join(conn, reply, *ours[number], command.credit)
+        else:
+            self._desk.out.send(conn, reply)
+
+    def _join(self, conn: Conn, reply: Reply, address: ServedAddress, server: Server, credit: int) -> None:
+        """Confirm a new group member once other nodes know it. Until then it receives no messages."""
+        server.credit = 0
+
+        def known() -> None:
+            server.credit = credit
+            self._desk.out.send(conn, reply)
+            self._has_room(address)
+
+        self._members.joined(address.name, address.consumers, known)
+
+    def _open(self, session: Session, command: Consume, name: str) -> None:
+        address = self.addresses.get(name) or ServedAddress(name)
+        if is_group(name):
+            self._members.check(name)
+        elif not (command.local_only or address.consumers):
+            self._presence.check((ADDRESS, name))
+        self.addresses[name] = address
+        self._epoch += 1
+        key = feed_key(session.stream, command.subscription)
+
+        def push(server: Server, portion: EnvelopeSlice) -> None:
+            self._desk.out.push(session.outlet, server, portion)
+
+        server = Server(key, self._epoch, command.credit, command.local_only, session.text, push)
+        address.servers[key] = server
+        self._of[session][command.subscription] = address, server
+        self._announce_address(address)
+        self._has_room(address)
+
+    def _end_consumer(self, session: Session, number: int, begun: int = ALL) -> None:
+        """End a consumer.
+
+        Messages up to the tag `begun`, and messages to all consumers, are lost; the others go to other
+        consumers.
+        """
+        address, server = self._of[session].pop(number)
+        del address.servers[server.key]
+        self._announce_address(address)
+        session.outlet.withdraw(server)
+        for run in reversed(server.holding.take_all()):
+            last = run.tag + run.n - 1
+            lost = last if run.work.is_for_all else min(begun, last)
+            if lost < last:
+                address.add_first(run.part(max(lost + 1, run.tag), last).as_work())
+            if run.tag <= lost:
+                text = f"{server.name} disconnected before a reply. It may have run the request."
+                self._fail(run.part(run.tag, lost), LOST, text)
+        for work, at in server.line:
+            self._skipped(work, at, LOST, f"{server.name} disconnected before it accepted the message.")
+        for work in address.waiting():
+            if not address.ready(work.requester):
+                address.drop(work)
+                self._refuse(
+                    work, NOBODY, f"No client serves {address.name} at {self._desk.me.name} any longer."
+                )
+        if address.servers:
+            self._has_room(address)
+        else:
+            del self.addresses[address.name]
+            self._due.pop(address, None)
+            self._waiting.pop(address, None)
+
+    def _gone(self, session: Session) -> None:
+        for number in list(self._of.get(session, ())):
+            self._end_consumer(session, number)
+        self._of.pop(session, None)
+
+    def _ping_all(self) -> None:
+        """Ping all consumers, so that a lost connection is detected soon."""
+        for session in self._of:
+            self._desk.out.send(session.conn, Ping(0))
+
+    def _announce_address(self, address: ServedAddress) -> None:
+        name = (ADDRESS, address.name)
+        if is_group(address.name):
+            if self._members.own.get(address.name, 0) != address.consumers:
+                self._members.joined(address.name, address.consumers, lambda: None)
+        elif self._presence.own.get(name, 0) != address.consumers:
+            self._presence.serve(name, address.consumers)
+
+    # --- received messages ------------------------------------------------------------------------------
+
+    def accept(self, requester: Requester, envelope: Envelope, ttl: int) -> None:
+        """Accept messages for an address here, or refuse them if it has no consumer or no room.
+
+        `ttl` is their remaining time in ms; 0 means no limit.
+        """
+        until = end_of(ttl, self._desk.clock.now)
+        work = QueuedRequests(self._as_delivered(envelope), requester, until, self._desk.clock.now)
+        address = self.addresses.get(envelope.to)
+        ready = address.ready(requester) if address is not None else []
+        if address is None or not ready:
+            self._refuse(work, NOBODY, f"No client serves {harmless(envelope.to)} at {self._desk.me.name}.")
+        elif address.bytes + work.size > self._desk.settings.backlog_bytes:
+            self._refuse(
+                work,
+                FULL,
+                f"The servers of {envelope.to} are too slow: {address.bytes:,} bytes wait for them.",
+            )
+        elif work.is_for_all:
+            self._to_all(work, ready)
+            self._has_room(address)
+        else:
+            address.add(work)
+            self._has_room(address)
+
+    def _as_delivered(self, e: Envelope) -> Envelope:
+        """Return the envelope as it is delivered.
+
+        Messages for a group have passed their master, and keep their route.
+        """
+        if not is_group(e.to):
+            return e.mastered(self._desk.clock.stamp(), self._desk.hop(0))
+        far = e.route[-1].stratum + 1 if e.route else 1
+        is_ours = bool(e.route) and e.route[-1].node == self._desk.me.name
+        return replace(e, to="", route=e.route if is_ours else (*e.route, self._desk.hop(far)))
+
+    def _to_all(self, work: QueuedRequests, ready: Sequence[Server]) -> None:
+        for server in ready:
+            server.line.append((work, 0))
+        self._answer_work(work, 0, work.envelope.count, Answer("", 1, 1, matched=len(ready)))
+
+    def _has_room(self, address: ServedAddress) -> None:
+        """Schedule the assignment, as a consumer may have credit."""
+        self._due[address] = None
+        self._desk.out.ending[self._give_out] = None
+
+    def _give_out(self) -> None:
+        while self._due:
+            address, _ = self._due.popitem()
+            for server in address.servers.values():
+                self._own_line(address, server)
+            lines = (address.here, address.elsewhere)
+            for line in lines if address.turn % 2 else lines[::-1]:  # alternate which goes first
+                self._line(address, line)
+            if address.is_waiting:
+                self._waiting[address] = None
+            else:
+                self._waiting.pop(address, None)
+
+    def tick(self) -> None:
+        self._back.tick()
+
+    def on_second(self) -> None:
+        """Assign again, because waiting messages may have expired."""
+        for address in self._waiting:
+            self._has_room(address)
+
+    def _own_line(self, address: ServedAddress, server: Server) -> None:
+        while server.line and server.room:
+            work, at = server.line.popleft()
+            count = min(server.room, work.envelope.count - at)
+            if work.until <= self._desk.clock.now:
+                self._skipped(work, at, LATE, "The request expired before a server accepted it.")
+                continue
+            self._deliver(address, server, work, range(at, at + count))
+            if at + count < work.envelope.count:
+                server.line.appendleft((work, at + count))
+
+    def _line(self, address: ServedAddress, line: Sequence[QueuedRequests]) -> None:
+        while line:
+            work = line[0]
+            if work.until <= self._desk.clock.now:
+                address.drop(work)
+                self._refuse(work, LATE, "The request expired before a server accepted it.")
+                continue
+            count = work.envelope.count
+            shares = shared_out(address.ready(work.requester), count - work.at)
+            if not shares:
+                return
+            first = work.at
+            for server, share in shares:
+                self._deliver(address, server, work, range(work.at, work.at + share))
+                work.at += share
+            if work.at == count:
+                address.drop(work)
+            if not work.was_given:
+                self._answer_work(work, first, work.at, Answer("", 1, 1, matched=1), work.is_request)
+
+    def _deliver(self, address: ServedAddress, server: Server, work: QueuedRequests, indices: range) -> None:
+        address.turn += 1
+        server.turn = address.turn
+        whole = len(indices) == work.envelope.count
+        server.holding.add(GivenRun(server.holding.given + 1, len(indices), work, indices.start))
+        ttl = ttl_of(work.until, self._desk.clock.now)
+        parcel = StoredEnvelope(work.envelope, master=self._desk.me.uuid, own=True, ttl=ttl)
+        server.push(server, EnvelopeSlice(parcel, None if whole else tuple(indices)))
+
+    def _refuse(self, work: QueuedRequests, code: str, text: str) -> None:
+        self._answer_work(work, work.at, work.envelope.count, Answer("", 1, 1, code, text=text))
+
+    def _answer_work(
+        self, work: QueuedRequests, start: int, end: int, answer: Answer, may_wait: bool = False
+    ) -> None:
+        for part in work.answers(start, end, answer):
+            self._back.outcome(work.requester, work.envelope.stream, part, may_wait)
+
+    def _skipped(self, work: QueuedRequests, at: int, code: str, text: str) -> None:
+        """Send an error reply in place of a consumer that did not get the request.
+
+        Messages other than requests need no reply.
+        """
+        if work.is_request:
+            e = work.envelope
+            numbers = e.number_list(range(at, e.count))
+            self._back.reply(work.requester, refusal(e.stream, numbers, e.sender, code, text))
+
+    # --- settlement -------------------------------------------------------------------------------------
+
+    def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
+        """Settle deliveries, and send their replies. Raises: RemoteError for an invalid command.
+
+        Tags that were never assigned are invalid. A command for a consumer that has ended changes nothing.
+        """
+        if len(envelopes) > 1 or sum(e.count for e in envelopes) != len(command.replied):
+            what = f"the replies do not match the {len(command.replied)} that were announced"
+            raise RemoteError(what, code="MALFORMED")
+        address, server = self._of.get(session, {}).get(command.subscription, (None, None))
+        if address is None or server is None or server.epoch != command.epoch:
+            self._desk.counters.count("settled_late")
+            return
+        if command.request or command.entries:
+            raise RemoteError(f"{address.name} is not a queue", code="MALFORMED")
+        if envelopes:
+            self._replied(server, command, envelopes[0])
+        for first, last in ranges_of(command.done) if command.done else ():
+            for run in server.holding.settle(first, last):
+                self._served += run.n
+                self._fail(run, "REQUEST_FAILED", f"{server.name} finished the request without a reply.")
+        self._has_room(address)
+
+    def _replied(self, server: Server, command: Settle, contents: Envelope) -> None:
+        if contents.props:
+            check_properties(contents)
+        asked: dict[tuple[Requester, bytes], list[tuple[int, int]]] = {}
+        to: dict[bytes, str] = {}
+        for start, first, last in spans_of(command.replied):
+            for run in server.holding.settle(first, last):
+                self._served += run.n
+                if run.work.is_request:
+                    e, place = run.work.envelope, start + run.tag - first
+                    pairs = zip(run.numbers(), range(place, place + run.n), strict=True)
+                    asked.setdefault((run.work.requester, e.stream), []).extend(pairs)
+                    to[e.stream] = e.sender
+        for (requester, stream), each in asked.items():
+            for envelope in replies(
+                contents, each, stream, to[stream], server.name, self._desk.clock.stamp()
+            ):
+                self._back.reply(requester, envelope)
+
+    def _fail(self, run: GivenRun, code: str, text: str) -> None:
+        """Send an error reply to each request of the run; messages other than requests need no reply."""
+        if run.work.is_request:
+            e = run.work.envelope
+            self._back.reply(run.work.requester, refusal(e.stream, run.numbers(), e.sender, code, text))

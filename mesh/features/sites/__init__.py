@@ -1,0 +1,1 @@
+"""The feature of other sites."""

@@ -1,0 +1,24 @@
+"""The topics under which values are kept that lost against values of other sites."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from mesh.reserved import CONFLICTS
+from mesh.values import LONGEST_KEY
+
+_DIGEST = 16  # bytes
+
+
+def conflict_key(key: str, domain: str = "") -> str:
+    """Return the topic, in no domain, under which a losing value is kept.
+
+    A topic that would be too long, or whose domain contains a wildcard, has a digest instead of its end and
+    its domain.
+    """
+    whole = f"{CONFLICTS}{key}{f'@{domain}' if domain else ''}"
+    if len(whole) <= LONGEST_KEY and not {"+", "#"} & {*domain}:
+        return whole
+    digest = blake2b(f"{domain}\0{key}".encode(), digest_size=_DIGEST).hexdigest()
+    whole = CONFLICTS + key
+    return f"{whole[: LONGEST_KEY - len(digest) - 1]}~{digest}"

@@ -1,0 +1,381 @@
+"""Connections to other sites: dialing, admission, keepalive, and closing.
+
+Nodes of other sites do not become members of this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from mesh.errors import RemoteError
+from mesh.features.sites.model.views import SiteMember, SiteViews
+from mesh.features.sites.node.facts import SITE, GateChanged
+from mesh.features.sites.node.site_connection import PAUSED, PING, Gateway, SiteConnection
+from mesh.features.sites.wire import Site
+from mesh.kernel.access.authenticator import SOFTWARE
+from mesh.kernel.context.component import Beginning, Component, HandlerEntry, on_command
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.facts import ConnEnded, Hearing, SettingsRead, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.context.seams import ConnectionRole
+from mesh.kernel.context.settings import SiteKeys
+from mesh.kernel.peers.dialler import REPLACED, Dialler
+from mesh.kernel.presence.presence import Presence
+from mesh.links.backoff import Timing
+from mesh.links.duel import keep_mine
+from mesh.links.table import LinkAction
+from mesh.names import node_name
+from mesh.wire import commands as c
+from mesh.wire.commands import RELAY, Bye, Hello, Introduction, Ping, Refuse, Welcome
+from mesh.wire.limits import CHAINS, SITE_NODES, SITES, VERSION_MIN
+from mesh.wire.replies import SiteLink
+
+DUEL = 0.5  # s in which simultaneous dials count as a duel
+MOST = 16  # connected gateways of one site
+UUID = 16  # bytes
+NO_TOKEN = "no keys for it: run `mesh join --site {0}` and `mesh config reload` here"
+NO_KEYS = "a mesh without keys cannot be a site: run `mesh init`"
+WORDS = {"up": "can be reached", "down": "went down", "unreachable": "cannot be reached"}
+
+# Rule 1: a gateway of another site is neither a peer nor a client. It may send only the commands listed in
+# `from_gateways`.
+# Rule 2: a gateway speaks for the site whose secret it proved, or whose socket was dialed.
+# Rule 3: any message from a gateway is a sign of life, so a PING needs no reply.
+
+
+class Gateways(Component):
+    """The links of this node, as a gateway, with other sites.
+
+    `alive` returns the names of the other live nodes of this site.
+    """
+
+    def __init__(
+        self, desk: NodeContext, dialler: Dialler, alive: Callable[[], list[str]], presence: Presence
+    ) -> None:
+        self._desk = desk
+        self._presence = presence
+        self._dialler = dialler
+        self._alive = alive
+        self._keys: Mapping[str, SiteKeys] = {}  # of sites that may be dialed
+        self.views = SiteViews((), 0.0)
+        self._gates: dict[str, SiteConnection] = {}
+        self._told: Site | None = None
+
+    # --- the interface ------------------------------------------------------------------------------------
+
+    def from_gateways(self) -> Sequence[HandlerEntry]:
+        return (
+            on_command(Site, self._site),
+            on_command(c.Bye, lambda conn, gate, command, _: self._on_disconnected(gate, conn)),
+            on_command(c.Who, lambda conn, gate, command, _: self._on_disconnected(gate, conn)),
+            on_command(
+                c.Ping,
+                lambda conn, gate, command, _: conn.clock.tells(command.wall, self._desk.clock.believed),
+            ),
+        )
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(ConnEnded, self._on_conn_ended), on_fact(SettingsRead, lambda _: self._adopt()))
+
+    def connection_roles(self) -> dict[str, ConnectionRole]:
+        return {RELAY: self}
+
+    def features(self) -> Sequence[str]:
+        return (SITES, CHAINS) if self._desk.settings.site else ()
+
+    def _is_reached(self, site: str) -> bool:
+        """Return whether another gateway of this site is connected with that site."""
+        return bool(self._presence.notes((SITE, site)))
+
+    def figures(self) -> dict[str, int | float]:
+        lost = [view.site for view in self.views.all() if view.state == "unreachable"] if self._gates else []
+        away = [name for name in lost if not self._is_reached(name)]
+        return {
+            "site_links": sum(len(gate.gateways) for gate in self._gates.values()),
+            "sites_away": len(away),
+        }
+
+    def start(self, beginning: Beginning) -> None:
+        self._adopt()
+        if self._gates and self._desk.settings.keyring is None:
+            self._desk.out.note("warning", f"no gateway: {NO_KEYS}")
+
+    def tick(self) -> None:
+        now = self._desk.clock.now
+        for gate in self._gates.values():
+            for gateway in list(gate.gateways.values()):
+                self._keep_alive(gate, gateway)
+            self._apply(gate, gate.link.tick(now))
+            self._desk.clock.wake(gate.deadline())
+        for news in self.views.tick(now) if self._gates else ():
+            word = WORDS[news.event.removeprefix("site-")]
+            level = "warning" if news.event == "site-unreachable" else "info"
+            self._desk.event(news.event, f"site {news.site} {word}", level=level)
+        if self._gates:
+            self._desk.clock.wake(self.views.deadline())
+
+    def on_second(self) -> None:
+        """Update which sites are reached, and announce this site to others if its members have changed.
+
+        Several changes within a second make one announcement.
+        """
+        if not self._gates:
+            return
+        self.views.reached(self._is_reached, self._desk.clock.now)
+        self._desk.clock.wake(self.views.deadline())
+        if (now := self._own()) != self._told:
+            self._announce_site(now)
+
+    def before_goodbye(self) -> None:
+        """Announce to other sites that this site stops, if this node is the last live node of the site."""
+        if self._gates and not self._alive():
+            self._announce_site(replace(self._own(), leaving=True))
+
+    def link(self, site: str) -> SiteLink | None:
+        """Return the state of the link with that site, or None if no link here leads to it.
+
+        A site behind a neighbor is reached by the link with the neighbor.
+        """
+        gate, now = self._gates.get(self._desk.settings.ways.get(site, "")), self._desk.clock.now
+        if gate is None:
+            return None
+        there = [each for each in gate.gateways.values() if site == gate.name or each.reaches(site)]
+        names = sorted(gateway.node.name for gateway in there)
+        if self._desk.settings.keyring is None:
+            state, why = "no keys", NO_KEYS
+        elif gate.gateways and not names:
+            state, why = f"{PAUSED if gate.has_paused(site) else 'not reached'} by {gate.name}", ""
+        elif names or (gate.addresses and gate.name in self._keys):
+            state, why = gate.link.describe(now), gate.link.reason
+        elif gate.addresses:
+            state, why = "no token", NO_TOKEN.format(gate.name)
+        else:
+            state, why = "waits for the other site to dial", ""
+        return SiteLink(node=self._desk.me.name, gateways=names, state=state, why=why)
+
+    # --- configured sites ---------------------------------------------------------------------------------
+
+    def _adopt(self) -> None:
+        """Apply the sites of the settings.
+
+        Connections with sites that remain stay open. A site with other addresses or keys is dialed again.
+        """
+        s, before = self._desk.settings, self._keys
+        self._keys = s.keyring.sites if s.keyring is not None and s.is_relay else {}
+        wanted = s.sites if s.is_relay else {}
+        for gate in [gate for name, gate in self._gates.items() if name not in wanted]:
+            self._drop(gate, *gate.conns())
+            del self._gates[gate.name]
+        self.views.adopt(s.ways, self._desk.clock.now)
+        for name, addresses in wanted.items():
+            known = self._gates.get(name)
+            if known is None or (known.addresses, before.get(name)) != (addresses, self._keys.get(name)):
+                self._dial_at(name, addresses)
+
+    def _dial_at(self, name: str, addresses: tuple[str, ...]) -> None:
+        s, now, old = self._desk.settings, self._desk.clock.now, self._gates.get(name)
+        timing = Timing(low=s.backoff_min, high=s.backoff_max)
+        gate = self._gates[name] = SiteConnection(name, addresses, now, self._desk.jitter, timing)
+        if old is not None:
+            self._drop(old)
+            gate.gateways = old.gateways
+        if gate.gateways:
+            self._apply(gate, gate.link.hello(now))
+        if addresses and name in self._keys:
+            self._apply(gate, gate.link.wanted(now))
+
+    def _drop(self, gate: SiteConnection, *conns: Conn) -> None:
+        """Close `conns`, and the dial in progress."""
+        for conn in (gate.dial, *conns):
+            if conn is not None:
+                self._desk.out.send(conn, Bye(REPLACED))
+                self._remove(gate, conn)
+                self._desk.out.hang_up(conn)
+
+    # --- handshakes ---------------------------------------------------------------------------------------
+
+    def sender_of(self, conn: Conn) -> SiteConnection | None:
+        """Return the site connection to which `conn` belongs, or None if `conn` is not in use any more."""
+        gate = self._gates.get(conn.site)
+        return gate if gate is not None and gate.has(conn) else None
+
+    def describe_sender(self, conn: Conn) -> str:
+        gate = self.sender_of(conn)
+        return f"a gateway of the site {gate.name}" if gate is not None else ""
+
+    def all(self) -> Iterable[SiteConnection]:
+        """Return the connections with the configured neighbor sites; none if this node is no gateway."""
+        return self._gates.values()
+
+    def clocks(self) -> Iterator[tuple[bytes, str, int]]:
+        """Yield the uuid and name of each connected gateway, and by how many ns its clock is ahead."""
+        for gate in self._gates.values():
+            for uuid, gateway in gate.gateways.items():
+                yield uuid, f"{gateway.node.name} of the site {gate.name}", gateway.conn.clock.ahead
+
+    def gate(self, site: str) -> SiteConnection | None:
+        """Return the connection with that neighbor site, or None if this node is no gateway to it."""
+        return self._gates.get(site)
+
+    def greet(self, conn: Conn) -> Hello:
+        """Return our HELLO for a dialed connection."""
+        s, keys = self._desk.settings, self._keys[conn.site]
+        return Hello(
+            (VERSION_MIN, s.wire_version),
+            RELAY,
+            keys.cluster,
+            conn.nonce,
+            node=self._me(),
+            software=SOFTWARE,
+            process=self._desk.process,
+            speaks=self._desk.face.features,
+            site=s.site,
+            wall=self._desk.clock.believed,
+        )
+
+    def admit(self, conn: Conn, h: Hello) -> Welcome | Refuse:
+        """Return WELCOME or a refusal for the HELLO of a gateway that has proved its site.
+
+        `conn` is assigned to the site if the gateway is welcome.
+        """
+        assert h.node is not None  # checked by the handshake
+        gate, uuid = self._gates[h.site], h.node.uuid
+        both_dial = (
+            gate.dial is not None and self._desk.clock.now - gate.dial.opened < DUEL and not gate.gateways
+        )
+        if both_dial and keep_mine(self._desk.me.uuid, uuid, True):
+            return Refuse("DUEL", "simultaneous dials: the connection of the lower uuid stays")
+        if uuid not in gate.gateways and len(gate.gateways) >= MOST:
+            return Refuse("GATEWAYS", f"{MOST} gateways of {h.site} are already connected here")
+        conn.site = h.site
+        s = self._desk.settings
+        return Welcome(conn.version, self._me(), s.cluster, speaks=self._desk.face.features)
+
+    def on_opened(self, conn: Conn, node: Introduction) -> None:
+        """Register a connection after the handshake, on either side.
+
+        An older connection with the same gateway is closed.
+        """
+        gate, now = self._gates[conn.site], self._desk.clock.now
+        if conn is gate.dial:
+            gate.dial = None
+        old = gate.gateways.get(node.uuid)
+        if old is not None:
+            self._close_replaced(old.conn)
+        gate.gateways[node.uuid] = Gateway(node, conn, now)
+        self._desk.facts.publish(GateChanged(gate.name, old is not None))
+        if gate.link.by:  # the other side allows us again
+            self._apply(gate, gate.link.allowed(now))
+        self._apply(gate, gate.link.hello(now))
+        if (own := self._own()) == self._told:
+            self._desk.out.send(conn, own)
+        else:  # send to all, so that no gateway misses a change that is soon reverted
+            self._announce_site(own)
+        self._desk.clock.wake(now + PING)
+
+    def on_welcomed(self, conn: Conn, w: Welcome) -> None:
+        """Handle the WELCOME that answers our HELLO."""
+        gate, mine = self._gates[conn.site], self._desk.me.uuid
+        if len(w.node.uuid) != UUID or w.node.uuid == mine:
+            self._desk.out.hang_up(conn)
+            self.on_refused(conn, Refuse("MALFORMED", "the gateway has no uuid of its own", final=True))
+        elif conn is not gate.dial or (
+            w.node.uuid in gate.gateways and not keep_mine(mine, w.node.uuid, True)
+        ):
+            self._close_replaced(conn)
+            gate.remove(conn)
+        else:
+            self.on_opened(conn, w.node)
+
+    def on_refused(self, conn: Conn, r: Refuse) -> None:
+        """Handle a refusal, by the other side or by us."""
+        gate, now = self._gates.get(conn.site), self._desk.clock.now
+        if gate is not None and self._remove(gate, conn):
+            is_lasting = r.code != "DUEL"
+            self._apply(
+                gate,
+                gate.link.on_refused(now, r.code, r.reason) if is_lasting else gate.link.disconnected(now),
+            )
+
+    # --- liveness -----------------------------------------------------------------------------------------
+
+    def _keep_alive(self, gate: SiteConnection, gateway: Gateway) -> None:
+        now = self._desk.clock.now
+        if now >= gateway.silent_at:
+            self._desk.out.note("info", f"{gateway.node.name} of the site {gate.name} does not answer")
+            self._on_disconnected(gate, gateway.conn)
+        elif now >= gateway.said + PING:
+            gateway.said = now
+            self._desk.out.send(gateway.conn, Ping(0, self._desk.clock.believed))
+
+    def _on_conn_ended(self, fact: ConnEnded) -> None:
+        gate = self._gates.get(fact.conn.site)
+        if gate is not None:
+            self._on_disconnected(gate, fact.conn)
+
+    def _on_disconnected(self, gate: SiteConnection, conn: Conn) -> None:
+        self._desk.out.hang_up(conn)
+        if self._remove(gate, conn):
+            self._apply(gate, gate.link.disconnected(self._desk.clock.now))
+
+    def _remove(self, gate: SiteConnection, conn: Conn) -> bool:
+        """Remove a connection, and return whether the site has none left; False if it was removed before."""
+        was_open = gate.has(conn)
+        uuid = gate.uuid_of(conn) if was_open else b""
+        is_last = gate.remove(conn)
+        if was_open:
+            self._desk.facts.publish(GateChanged(gate.name, True))
+            for site in (gate.name, *self._behind(gate)):
+                self.views.drop_gateway(uuid, self._desk.clock.now, site)
+            self._desk.clock.wake(self.views.deadline())
+        return is_last
+
+    def _close_replaced(self, conn: Conn) -> None:
+        self._desk.out.send(conn, Bye(REPLACED))
+        self._desk.out.hang_up(conn)
+
+    def _apply(self, gate: SiteConnection, actions: tuple[LinkAction, ...]) -> None:
+        for action in actions:
+            if action is LinkAction.DIAL:
+                gate.dial = self._dialler.dial(gate.next_address(), RELAY, b"", site=gate.name)
+            elif action is LinkAction.HANG_UP:
+                for conn in (gate.dial, *gate.conns()):
+                    if conn is not None:
+                        self._remove(gate, conn)
+                        self._desk.out.hang_up(conn)
+            elif action is LinkAction.NOTE:
+                state = gate.link.describe(self._desk.clock.now)
+                self._desk.event("site", f"{gate.name}: {state}: {gate.link.reason}", level="warning")
+        self._desk.clock.wake(gate.link.deadline())
+
+    # --- members ------------------------------------------------------------------------------------------
+
+    def _site(self, conn: Conn, gate: SiteConnection, said: Site, _: object) -> None:
+        if said.name != gate.name:
+            what = f"a gateway of the site {gate.name} claims to be of {said.name[:64]!r}"
+            raise RemoteError(what, code="SITE")
+        members = [SiteMember(node_name(name), uuid) for name, uuid in said.nodes]
+        if any(len(member.gateway) not in (0, UUID) for member in members):
+            raise RemoteError(f"a gateway of the site {gate.name} sends an invalid uuid", code="MALFORMED")
+        self.views.record_report(gate.uuid_of(conn), gate.name, members, self._desk.clock.now, said.leaving)
+        self._desk.clock.wake(self.views.deadline())
+
+    def _behind(self, gate: SiteConnection) -> list[str]:
+        return [site for site, way in self._desk.settings.ways.items() if way == gate.name != site]
+
+    def _own(self) -> Site:
+        others = tuple((name, b"") for name in sorted(set(self._alive()))[: SITE_NODES - 1])
+        return Site(self._desk.settings.site, ((self._desk.me.name, self._desk.me.uuid), *others))
+
+    def _announce_site(self, site: Site) -> None:
+        self._told = site
+        for gate in self._gates.values():
+            for conn in gate.conns():
+                self._desk.out.send(conn, site)
+
+    def _me(self) -> Introduction:
+        """Return the facts about this node that other sites may know."""
+        me = self._desk.me
+        return Introduction(me.uuid, me.name, me.boot, "", key=me.key)

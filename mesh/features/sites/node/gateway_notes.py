@@ -1,0 +1,59 @@
+"""The notes with which this site's gateways announce other sites, and which gateways lost messages.
+
+A gateway announces each site that it reaches with a note (`mesh/features/sites/model/stores.py`), which changes with each
+lost connection. What the gateway then had in transit must be sent again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mesh.features.sites.model.gateways import gateway
+from mesh.features.sites.model.stores import broken
+from mesh.features.sites.node.facts import SITE, ExitsChanged
+from mesh.features.sites.node.gateway_relay import GatewayRelay
+from mesh.kernel.context.component import Component
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.facts import LoggedOut
+from mesh.kernel.presence.facts import ServersChanged
+
+# Law: each change of a site's notes is reported once, with the gateways whose messages in transit are lost.
+
+
+class GatewayNotes(Component):
+    """The notes of the gateways to each site, as last read, by uuid."""
+
+    def __init__(self, desk: NodeContext, transit: GatewayRelay) -> None:
+        self._desk = desk
+        self._transit = transit
+        self._notes: dict[str, dict[bytes, bytes]] = {}
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(ServersChanged, lambda fact: self.read(fact.name) if fact.kind == SITE else None),
+            on_fact(LoggedOut, lambda fact: self._logged_out(fact.peer.node.uuid)),
+        )
+
+    def of(self, site: str) -> Mapping[bytes, bytes]:
+        """Return the notes of the gateways that are linked with the site."""
+        return self._notes.get(site, {})
+
+    def choose(self, site: str, stream: bytes) -> bytes | None:
+        """Return the uuid of the gateway that takes `stream` to the site, or `None` without one."""
+        return gateway(stream, site, self.of(site), self._desk.settings.relays)
+
+    def read(self, site: str) -> None:
+        """Read the present notes, and report a change. The site is watched for a while after this."""
+        self._replace(site, self._transit.announced(site))
+
+    def _replace(self, site: str, now: dict[bytes, bytes]) -> None:
+        before = self._notes.pop(site, {})
+        if now:
+            self._notes[site] = now
+        if now != before:
+            self._desk.facts.publish(ExitsChanged(site, frozenset(broken(before, now))))
+
+    def _logged_out(self, uuid: bytes) -> None:
+        for site, notes in list(self._notes.items()):
+            self._replace(site, {each: note for each, note in notes.items() if each != uuid})

@@ -1,0 +1,89 @@
+"""Creates and connects the components for other sites."""
+
+from __future__ import annotations
+
+from mesh.features.sites.node.answering import Answering
+from mesh.features.sites.node.gateway import Gateways
+from mesh.features.sites.node.gateway_notes import GatewayNotes
+from mesh.features.sites.node.gateway_relay import GatewayRelay
+from mesh.features.sites.node.gateway_routes import GatewayRoutes
+from mesh.features.sites.node.indirect_sites import IndirectSites
+from mesh.features.sites.node.listing import Sites
+from mesh.features.sites.node.pausing import Pausing
+from mesh.features.sites.node.remote_sessions import RemoteSessions
+from mesh.features.sites.node.requests import SiteRequests
+from mesh.features.sites.node.site_conflicts import SiteConflicts
+from mesh.features.sites.node.site_direct_messages import SiteDirectMessages
+from mesh.features.sites.node.site_ingress import SiteIngress
+from mesh.features.sites.node.site_pass_through import SitePassThrough
+from mesh.features.sites.node.site_relay import SiteRelay
+from mesh.features.sites.node.transfer_marks import TransferMarks
+from mesh.features.sites.node.transferring import Transferring
+from mesh.kernel.feature import FeatureParts
+from mesh.kernel.parts import Parts
+from mesh.remote_names import way_to
+
+
+class SiteParts(FeatureParts):
+    """The components that relay messages to other sites and accept messages from them."""
+
+    def __init__(self, k: Parts) -> None:
+        desk, disk, n, router, presence = k.desk, k.disk, k.neighbours, k.router, k.presence
+        gateways = self.gateways = Gateways(
+            desk, k.dialler, lambda: [peer.node.name for peer in n.alive()], presence
+        )
+        answering = self.answering = Answering(desk, gateways)
+        transit = self.transit = GatewayRelay(desk, gateways, presence, n)
+        pausing = Pausing(desk, disk, k.shared)
+        marking = TransferMarks(desk, disk)
+        notes = GatewayNotes(desk, transit)
+        relaying = self.relaying = SiteRelay(
+            desk,
+            disk,
+            router,
+            n,
+            transit,
+            notes,
+            k.dead,
+            k.settling.on_released,
+            k.paging,
+            pausing.is_paused,
+            marking,
+        )
+        transferring = Transferring(
+            desk, k.log.retained, relaying, marking, k.nodes, k.questions, pausing.is_paused
+        )
+        conflicting = self.conflicting = SiteConflicts(desk, router, relaying, marking, transit)
+        sites = Sites(
+            desk,
+            k.nodes,
+            k.questions,
+            gateways,
+            lambda site: (relaying.depth(site), k.forwarder.tailback.depth(way_to(site))),
+            pausing.is_paused,
+            marking.dropped_count,
+        )
+        through = self.through = SitePassThrough(desk, transit, notes, n, answering, pausing.why_paused)
+        beyond = IndirectSites(desk, gateways, transit, n, k.questions, pausing.is_paused)
+        entering = self.entering = SiteIngress(desk, k.forwarder, answering, through)
+        exits = GatewayRoutes(desk, n, presence, transit, notes)
+        letters = self.letters = SiteDirectMessages(desk, k.forwarder, n, transit, exits, pausing.why_paused)
+        requests = self.requests = SiteRequests(desk, gateways, transit, exits, k.back, pausing.why_paused)
+        super().__init__(
+            gateways,
+            sites,
+            transit,
+            notes,
+            pausing,
+            marking,
+            relaying,
+            transferring,
+            through,
+            beyond,
+            entering,
+            conflicting,
+            exits,
+            letters,
+            requests,
+            RemoteSessions(desk, gateways, answering.aliases),
+        )

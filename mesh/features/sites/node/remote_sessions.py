@@ -1,0 +1,191 @@
+"""Requests from sessions of other sites to addresses here or in a third site, and their answers.
+
+To services, a session of another site is a client of this gateway. The gateway remembers the session while
+the session has open messages. Requests are assigned as if a client here had sent them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from msgspec.structs import replace
+
+from mesh.errors import LocalError, MessageTooLarge, PublishRefused, RemoteError
+from mesh.features.sites.node.aliases import Aliases
+from mesh.features.sites.node.arrivals import NeighbourSite, origin, unfit_to_ask
+from mesh.features.sites.node.facts import GateChanged
+from mesh.features.sites.node.gateway import Gateways
+from mesh.features.sites.node.site_connection import SiteConnection
+from mesh.hops import is_foreign
+from mesh.kernel.context.component import Component, HandlerEntry, on_command
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.context.seams import Guest, GuestRequests
+from mesh.names import OTHERS, SENDS, check_address
+from mesh.patterns import SYSTEM
+from mesh.remote_names import split
+from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
+from mesh.wire.envelope import Envelope, short_parts
+from mesh.wire.envelope_batches import TimedEnvelopes, batches
+from mesh.wire.frames import body_frames
+from mesh.wire.limits import MIB
+from mesh.wire.properties import check_properties
+
+OPEN, OPEN_BYTES = 10_000, 16 * MIB  # unanswered per site
+OUTCOMES = 256  # in one message
+
+# Rule 1: a message that may not enter is refused, and nothing else is done with it.
+# Rule 2: the open messages of one site are bounded, and nothing is kept that will not be answered.
+
+
+@dataclass(slots=True)
+class SiteVisit:
+    """A session of another site, and the connection that it used last."""
+
+    site: str
+    conn: Conn
+    stream: bytes  # its name at the other site
+    guest: Guest
+
+
+class RemoteSessions(Component):
+    """Component that serves requests of other sites."""
+
+    def __init__(self, desk: NodeContext, gateways: Gateways, aliases: Aliases) -> None:
+        self._desk = desk
+        self._gateways = gateways
+        self._aliases = aliases
+        self._visits: dict[bytes, SiteVisit] = {}  # by alias of the stream
+        self._load: dict[str, tuple[int, int]] = {}  # open messages and bytes by site, upper bounds
+        self._outcomes: dict[Conn, list[Outcome]] = {}
+        self._replies: dict[Conn, TimedEnvelopes] = {}
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(GateChanged, lambda fact: self._on_gate_changed(fact.site) if fact.is_less else None),
+        )
+
+    def from_gateways(self) -> Sequence[HandlerEntry]:
+        return (on_command(Sends, self._on_sends),)
+
+    @property
+    def _requests(self) -> GuestRequests:
+        return self._desk.face.guest_requests[SENDS]
+
+    # --- received requests ------------------------------------------------------------------------------
+
+    def _on_sends(self, conn: Conn, gate: SiteConnection, command: Sends, envelopes: list[Envelope]) -> None:
+        ttls = command.ttls or (0,) * len(envelopes)
+        if len(ttls) != len(envelopes):
+            raise RemoteError(f"{len(envelopes)} envelopes with {len(ttls)} time limits", code="MALFORMED")
+        for e, ttl in zip(envelopes, ttls, strict=True):
+            try:
+                self._check(gate, e)
+            except LocalError as error:
+                self._refuse(conn, e, error)
+                continue
+            visit = self._visit(conn, gate.name, e)
+            for part in short_parts(e, self._desk.settings.max_content, partial(self._too_long, conn)):
+                count, size = self._load.get(gate.name, (0, 0))
+                self._load[gate.name] = count + part.count, size + len(part.body)
+                site, address = split(part.to)
+                to = address if site == self._desk.settings.site else part.to  # otherwise it passes through
+                self._requests.receive(visit.guest, replace(part, stream=visit.guest.stream, to=to), ttl)
+
+    def _check(self, gate: SiteConnection, e: Envelope) -> None:
+        s, (to, address) = self._desk.settings, split(e.to)
+        came = NeighbourSite(gate.name, self._desk.me.name, s.accepting, s.ways)
+        error = unfit_to_ask(e, came, s.site, to)
+        if error is not None:
+            raise error
+        check_address(address)
+        is_own = e.domain != SENDS or any(key.startswith(SYSTEM) for key in e.keys)
+        first = origin(e)
+        if is_own or (to == s.site and not s.accepting[first].may_ask(address)):
+            raise came.no_right(f"send to {address[:80]!r}", "serves", first, s.site)
+        count, size = self._load.get(gate.name, (0, 0))
+        if count + e.count > OPEN or size + len(e.body) > OPEN_BYTES:
+            what = (
+                f"The site {gate.name} has {count:,} unanswered messages at {self._desk.me.name}, "
+                "which is the limit."
+            )
+            raise PublishRefused(what, hint="Send more slowly.", code="TOO_MANY_REQUESTS")
+        if e.props:
+            check_properties(e)
+
+    def _visit(self, conn: Conn, site: str, e: Envelope) -> SiteVisit:
+        alias = self._aliases.here(site, e.stream)
+        visit = self._visits.get(alias)
+        if visit is None:
+            guest = Guest(alias, e.sender, partial(self._answer_visit, alias), partial(self._reply, alias))
+            visit = self._visits[alias] = SiteVisit(site, conn, e.stream, guest)
+        visit.conn = conn
+        return visit
+
+    def _too_long(self, conn: Conn, part: Envelope) -> None:
+        what = f"{self._desk.me.name} accepts at most {self._desk.settings.max_content} bytes per message."
+        hint = f"Raise `limits.max_content` at {self._desk.settings.site}, or send the content in parts."
+        self._refuse(conn, part, MessageTooLarge(what, hint=hint))
+
+    def _refuse(self, conn: Conn, e: Envelope, error: LocalError) -> None:
+        self._desk.counters.count("refused", e.count)
+        self._add_outcome(
+            conn, Outcome(e.stream, Answer(SENDS, e.first, e.last, error.code, text=str(error)))
+        )
+
+    # --- answers and replies ----------------------------------------------------------------------------
+
+    def _answer_visit(self, alias: bytes, answer: Answer) -> None:
+        visit = self._visits[alias]
+        self._add_outcome(visit.conn, Outcome(visit.stream, answer))
+
+    def _add_outcome(self, conn: Conn, outcome: Outcome) -> None:
+        self._outcomes.setdefault(conn, []).append(outcome)
+        self._desk.out.ending[self._flush] = None
+
+    def _reply(self, alias: bytes, e: Envelope) -> None:
+        """Queue a reply to a session of another site, with this site in the name of a sender here."""
+        visit = self._visits[alias]
+        is_ours = e.sender and not is_foreign(e.sender)
+        sender = f"{OTHERS}{self._desk.settings.site}{e.sender}" if is_ours else e.sender
+        reply = replace(e, stream=visit.stream, sender=sender)
+        self._replies.setdefault(visit.conn, []).append((reply, 0))
+        self._desk.out.ending[self._flush] = None
+
+    def _flush(self) -> None:
+        said, self._outcomes = self._outcomes, {}
+        for conn, outcomes in said.items():
+            for at in range(0, len(outcomes), OUTCOMES):
+                self._desk.out.send(conn, Sent(tuple(outcomes[at : at + OUTCOMES])))
+        replied, self._replies = self._replies, {}
+        for conn, replies in replied.items():
+            for batch in batches(replies):
+                whole = [envelope for envelope, _ in batch]
+                self._desk.out.send(conn, Respond(tuple(map(body_frames, whole))), whole)
+
+    # --- changes ----------------------------------------------------------------------------------------
+
+    def _on_gate_changed(self, site: str) -> None:
+        """End visits over lost connections; the site of the senders reports the loss to them."""
+        gate = self._gateways.gate(site)
+        conns = gate.conns() if gate is not None else []
+        for alias, visit in list(self._visits.items()):
+            if visit.site == site and visit.conn not in conns:
+                self._leave(alias)
+
+    def _leave(self, alias: bytes) -> None:
+        self._requests.leave(self._visits.pop(alias).guest)
+
+    def on_second(self) -> None:
+        """Forget visits that wait for nothing, and recount the load."""
+        self._load.clear()
+        for alias, visit in list(self._visits.items()):
+            count, size = self._requests.open_of(visit.guest)
+            if not count:
+                self._leave(alias)
+                continue
+            total, bytes_ = self._load.get(visit.site, (0, 0))
+            self._load[visit.site] = total + count, bytes_ + size

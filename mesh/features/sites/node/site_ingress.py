@@ -1,0 +1,127 @@
+"""Admits messages from gateways of other sites.
+
+An admitted message continues as if it was published here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFull
+from mesh.features.sites.node.answering import Answering, FromSite
+from mesh.features.sites.node.arrivals import NeighbourSite, sender_of, unfit
+from mesh.features.sites.node.passing import turn_of
+from mesh.features.sites.node.site_connection import SiteConnection
+from mesh.features.sites.node.site_pass_through import SitePassThrough
+from mesh.features.sites.wire import Relay
+from mesh.flow.seldom import Seldom
+from mesh.kernel.context.component import Component, HandlerEntry, on_command
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.forwarding.forwarder import Forwarder
+from mesh.kernel.subscribers.facts import MissedFromSite
+from mesh.printable import count
+from mesh.remote_names import WAY_LOST, split
+from mesh.routing.verdict import refusal
+from mesh.site_policy.refusals import FOR_NOW
+from mesh.streams.deferred_numbers import DeferredNumbers
+from mesh.wire.envelope import Envelope, short_parts
+
+TOLD_AGAIN = 60.0  # s between two warnings about messages that a site dropped
+STREAMS = 4096  # streams whose deferred messages are remembered
+
+# Rule 1: an envelope that may not enter is refused, and nothing else is done with it.
+# Rule 2: waiting messages of other sites take at most half of the outbound buffer.
+# Rule 3: the other site keeps every message that this node has in memory until it is answered.
+
+
+class SiteIngress(Component):
+    """Component that admits messages from other sites."""
+
+    def __init__(
+        self, desk: NodeContext, forwarder: Forwarder, answering: Answering, through: SitePassThrough
+    ) -> None:
+        self._desk = desk
+        self._through = through
+        self._forwarder = forwarder
+        self._answering = answering
+        self._turns = DeferredNumbers(STREAMS)
+        self._dropped: dict[str, int] = {}  # by site, since the start
+        self._warnings: dict[str, Seldom] = {}  # by site
+
+    def from_gateways(self) -> Sequence[HandlerEntry]:
+        return (on_command(Relay, self._relayed),)
+
+    def _relayed(self, conn: Conn, gate: SiteConnection, command: Relay, envelopes: list[Envelope]) -> None:
+        origin, s = self._answering.origin_of(gate, conn), self._desk.settings
+        came = NeighbourSite(gate.name, self._desk.me.name, s.accepting, s.ways)
+        if command.site != s.site:
+            self._through.forward(origin, came, command, envelopes)
+            return
+        if command.dropped:
+            site = sender_of(envelopes[0], came) if envelopes else came.name
+            self._has_gap(site, came.name, command.dropped)
+        for envelope in envelopes:
+            error = unfit(envelope, came, s.site, self._desk.clock.wall)
+            renamed = replace(envelope, stream=self._answering.aliases.here(gate.name, envelope.stream))
+            error = self._in_turn(renamed, error)
+            if envelope.to and error is None:
+                renamed = replace(renamed, to=split(envelope.to)[1])
+            if error is not None:
+                self._refuse(origin, renamed, error)
+                continue
+            for part in self._short(origin, renamed):
+                self._forwarder.accept_from_site(part, origin)
+
+    def _has_gap(self, site: str, neighbour: str, dropped: int) -> None:
+        total = self._dropped[site] = self._dropped.get(site, 0) + dropped
+        self._desk.facts.publish(MissedFromSite(neighbour, dropped))
+        if self._warnings.setdefault(site, Seldom(TOLD_AGAIN)).allows(self._desk.clock.now):
+            text = f"{site} discarded {count(total, 'message')} for this site: its buffer was full"
+            self._desk.event("site", text, level="warning")
+
+    def _in_turn(self, envelope: Envelope, error: LocalError | None) -> LocalError | None:
+        """Return why the envelope is refused now, or None.
+
+        After a temporary refusal, later messages of the publisher wait until the refused one is sent again.
+        The same holds for a direct message that finds no room, because it may have been accepted before.
+        """
+        if error is not None and (envelope.to or error.code not in FOR_NOW):
+            return error
+        who, now = turn_of(envelope), self._desk.clock.now
+        is_early = self._turns.is_early(who, envelope.first, envelope.last, envelope.low, now)
+        if error is None and is_early:
+            error = TailBackFull(f"{self._desk.me.name} must accept an earlier deferred message first.")
+        elif error is None and self._is_full(envelope):
+            error = self._no_room()
+        if error is not None:
+            self._turns.defer(who, envelope.first, now)
+            if envelope.to:
+                return PublishRefused(str(error), code=WAY_LOST)
+        return error
+
+    def _no_room(self) -> TailBackFull:
+        return TailBackFull(f"The outbound buffer of {self._desk.me.name} for unreachable masters is full.")
+
+    def _is_full(self, envelope: Envelope) -> bool:
+        """Return whether the half of the outbound buffer for other sites is full for the envelope.
+
+        An envelope that is already in the buffer always passes.
+        """
+        return self._forwarder.tailback.is_half_full() and not self._forwarder.onward.split_known(envelope)[0]
+
+    def _short(self, origin: FromSite, envelope: Envelope) -> Iterator[Envelope]:
+        most = self._desk.settings.max_content
+
+        def too_long(part: Envelope) -> None:
+            what = f"{self._desk.me.name} accepts at most {most} bytes per message."
+            hint = f"Raise `limits.max_content` at {self._desk.settings.site}, or send the content in parts."
+            self._refuse(origin, part, MessageTooLarge(what, hint=hint))
+
+        return short_parts(envelope, most, too_long)
+
+    def _refuse(self, origin: FromSite, envelope: Envelope, error: LocalError) -> None:
+        self._desk.counters.count("refused", envelope.count)
+        origin.answer(envelope.stream, refusal(envelope, error))

@@ -1,0 +1,61 @@
+"""Slices that have reached another site and wait there for a master, without blocking others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mesh.features.sites.node.site_in_flight import PartlySent
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.overflow import Credit
+from mesh.streams.ranges import Ranges
+
+PARKED = 4  # limit, in windows
+
+
+class WaitingAtSite:
+    """The waiting slices of one site, for one master here; `bytes` is their total size."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._portions: dict[PartlySent, EnvelopeSlice] = {}
+        self._places = Ranges()  # positions in our log
+
+    def __len__(self) -> int:
+        return len(self._portions)
+
+    def __iter__(self) -> Iterator[PartlySent]:
+        return iter(self._portions)
+
+    def __contains__(self, given: PartlySent) -> bool:
+        return given in self._portions
+
+    @property
+    def messages(self) -> int:
+        return sum(portion.messages for portion in self._portions.values())
+
+    def has_room(self, window: Credit) -> bool:
+        """Return whether one more slice may wait at the site."""
+        return len(self) < PARKED * window.items and self.bytes < PARKED * window.bytes
+
+    def add(self, given: PartlySent, portion: EnvelopeSlice) -> None:
+        place = portion.parcel.position
+        self._portions[given] = portion
+        self.bytes += portion.size
+        if place:
+            self._places.add(place, place)
+
+    def pop(self, given: PartlySent) -> EnvelopeSlice:
+        portion = self._portions.pop(given)
+        self.bytes -= portion.size
+        self._places.remove(portion.parcel.position, portion.parcel.position)
+        return portion
+
+    def take_all(self) -> list[EnvelopeSlice]:
+        return [self.pop(given) for given in list(self)]
+
+    def settled(self, passed: int) -> int:
+        """Return the last position in our log before all slices, but at most `passed`."""
+        return min(passed, self._places.bottom() - 1) if self._places else passed
+
+    def holds(self, stream: bytes, domain: str, number: int) -> bool:
+        return any(portion.holds(stream, domain, number) for portion in self._portions.values())

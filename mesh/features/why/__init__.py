@@ -1,0 +1,1 @@
+"""The feature that explains why something is as it is."""

@@ -1,0 +1,184 @@
+"""Connects handshakes with the components for peers, clients and other roles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mesh.kernel.access.authenticator import SOFTWARE, Authenticator
+from mesh.kernel.context.component import Component
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.effects import Proven
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.message_fragments import MessageFragments
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.census import Censuses
+from mesh.kernel.peers.dialler import Dialler
+from mesh.kernel.peers.facts import Dialled, LoggedIn, RoutesChanged
+from mesh.kernel.peers.neighbours import Neighbours
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.peers.peer_handshake import PeerHandshake
+from mesh.kernel.states.recall import Recall
+from mesh.kernel.subscribers.clients import Clients
+from mesh.kernel.subscribers.datalink import DataLinks
+from mesh.kernel.subscribers.facts import HolderGone, HolderLives
+from mesh.kernel.subscribers.session import Session
+from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, Hello, Refuse, Welcome
+from mesh.wire.limits import VERSION_MIN
+from mesh.wire.spoken import OF_VERSION_1
+
+
+class Admission(Component):
+    """The component for handshakes: builds HELLO and WELCOME, and connects admitted ends."""
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        dialler: Dialler,
+        neighbours: Neighbours,
+        meeting: PeerHandshake,
+        censuses: Censuses,
+        recall: Recall,
+        clients: Clients,
+        links: DataLinks,
+        piecework: MessageFragments,
+    ) -> None:
+        self.door = Authenticator(
+            desk, self._greet, self._admit, self._entered, self._rejected, self._denied, meeting.mirrored
+        )
+        self._desk = desk
+        self._dialler = dialler
+        self._neighbours = neighbours
+        self._meeting = meeting
+        self._censuses = censuses
+        self._recall = recall
+        self._clients = clients
+        self._links = links
+        self._roles = desk.face.connection_roles
+        self._agree = piecework.agree  # on features
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(Dialled, lambda fact: self.door.knock(fact.conn)),
+            on_fact(HolderLives, lambda fact: self.door.refuse(fact.conn, fact.hello, fact.refusal)),
+            on_fact(HolderGone, lambda fact: self.hello(fact.conn, fact.hello)),
+        )
+
+    def hello(self, conn: Conn, command: Hello) -> None:
+        """Handle HELLO of the dialing end, if necessary after the recall of our state has ended."""
+        if command.role == NODE_CONTROL or self._recall.is_over:
+            self._hello(conn, command)
+        else:
+            self._recall.when_over(conn, lambda: self._hello(conn, command))
+
+    def _hello(self, conn: Conn, command: Hello) -> None:
+        if conn.closed:
+            return
+        self.door.hello(conn, command)
+        if not conn.is_open:
+            return
+        self._agree(conn)
+        self._desk.out.emit(Proven(conn.key, conn.user, conn.role in (NODE_CONTROL, NODE_DATA)))
+        role = self._roles.get(conn.role)
+        if role is not None:
+            assert command.node is not None  # checked by the authenticator
+            role.on_opened(conn, command.node)
+            return
+        session, peer = self._clients.session_of(conn), self._neighbours.of(conn)
+        if peer is not None:
+            self._meeting.connected(conn, peer)
+            self._censuses.compare(conn, command.alive)
+        if session is not None:
+            self._clients.welcomed(session, command.have if command.boot_seen == self._desk.me.boot else 0)
+        elif peer is not None and conn.role == NODE_DATA:
+            self._logged_in(peer, conn)
+
+    def _greet(self, conn: Conn) -> Hello:
+        role = self._roles.get(conn.role)
+        if role is not None:
+            return role.greet(conn)
+        peer, s = self._neighbours.of(conn), self._desk.settings
+        hello = Hello(
+            (VERSION_MIN, s.wire_version),
+            conn.role,
+            s.cluster,
+            conn.nonce,
+            node=self._desk.me,
+            software=SOFTWARE,
+            passwd=s.keyring.passwds.get(peer.node.name, "") if peer and s.keyring else "",
+            alive=self._neighbours.membership.count,
+            process=self._desk.process,
+            speaks=self._desk.face.features,
+            wall=self._desk.clock.believed,
+        )
+        return self._links.greeting(peer, hello) if peer and conn.role == NODE_DATA else hello
+
+    def _admit(self, conn: Conn, h: Hello) -> Welcome | Refuse | None:
+        most, conns = self._desk.settings.max_key_connections, self._dialler.conns.values()
+        if conn.user and sum(each.is_open and each.user == conn.user for each in conns) >= most:
+            what = f"the key of the connecting side has {most:,} connections here, which is the limit"
+            return Refuse(
+                "TOO_MANY_CONNECTIONS", what, "Close some of them, or raise `limits.key_connections`."
+            )
+        if h.role == CLIENT:
+            session = self._clients.admit(conn, h)
+            return self._clients.welcome(session, conn) if isinstance(session, Session) else session
+        if h.role in self._roles:
+            return self._roles[h.role].admit(conn, h)
+        peer = self._meeting.admit(conn, h)
+        if isinstance(peer, Refuse):
+            return peer
+        self._understood(conn, peer)
+        welcome = Welcome(
+            conn.version,
+            self._desk.me,
+            self._desk.settings.cluster,
+            nodes=self._neighbours.others(peer.node.uuid),
+            alive=self._neighbours.membership.count,
+            speaks=self._desk.face.features,
+        )
+        if h.role == NODE_DATA:
+            conn.resume = self._links.meet(peer, h)
+            return self._links.greeting(peer, welcome)
+        return welcome
+
+    def _entered(self, conn: Conn, w: Welcome) -> None:
+        self._agree(conn)
+        role = self._roles.get(conn.role)
+        if role is not None:
+            role.on_welcomed(conn, w)
+            return
+        peer = self._meeting.entered(conn, w.node)
+        if peer is None:
+            return
+        self._understood(conn, peer)
+        self._meeting.connected(conn, peer)
+        self._neighbours.introduced(w.nodes, peer)
+        self._censuses.compare(conn, w.alive)
+        if conn.role == NODE_DATA:
+            conn.resume = self._links.meet(peer, w)
+            self._logged_in(peer, conn)
+
+    def _rejected(self, conn: Conn, r: Refuse, is_proven: bool) -> None:
+        role = self._roles.get(conn.role)
+        if role is not None:
+            role.on_refused(conn, r)
+        else:
+            self._meeting.rejected(conn, r, is_proven)
+
+    def _denied(self, conn: Conn, r: Refuse) -> None:
+        role = self._roles.get(conn.role)
+        if role is not None:
+            role.on_refused(conn, r)
+        else:
+            self._meeting.denied(conn, r)
+
+    def _understood(self, conn: Conn, peer: Peer) -> None:
+        """Record the version and features of a peer, which may be of another release than before."""
+        news = peer.speaks ^ conn.speaks
+        peer.version, peer.speaks = conn.version, conn.speaks
+        if news - OF_VERSION_1:
+            self._desk.facts.publish_last(RoutesChanged())
+
+    def _logged_in(self, peer: Peer, conn: Conn) -> None:
+        self._dialler.apply(peer, peer.link.hello(self._desk.clock.now))
+        self._desk.facts.publish(LoggedIn(peer, conn))

@@ -1,0 +1,288 @@
+"""Looks up retained values: in this node's log, in its cache, or at the nodes that the rules name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from mesh.kernel.asking.facts import Unwanted
+from mesh.kernel.asking.interest_sync import InterestSync
+from mesh.kernel.asking.scans import Scans
+from mesh.kernel.context.component import Component
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.context.pages import NAMES
+from mesh.kernel.context.settings import CONFIRM
+from mesh.kernel.delivery.router import Router
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.routes.nodes import Nodes
+from mesh.kernel.routes.peer_calls import PeerCalls, Replies
+from mesh.mapping.decision import Use
+from mesh.routing.interest import CLIENTS
+from mesh.routing.merging import Merging
+from mesh.routing.querytrie import wants
+from mesh.routing.retained_value import RetainedValue
+from mesh.wire.calls import LONGEST, AskGet
+from mesh.wire.commands import Query
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import XPATH
+from mesh.wire.replies import Values
+
+HEDGE = 1.0  # s until the next of several masters is asked
+
+
+@dataclass(frozen=True, slots=True)
+class LastValue:
+    """A retained value: its master, the node that had it, and its possible age in s (None = current)."""
+
+    master: bytes
+    envelope: Envelope
+    source: str
+    age: float | None = None
+
+
+@dataclass(slots=True)
+class LookupResult:
+    """The newest value of each topic, the nodes that did not answer, and the unreachable masters."""
+
+    best: dict[tuple[str, str], LastValue] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    away: list[str] = field(default_factory=list)
+
+    @property
+    def values(self) -> list[LastValue]:
+        return list(self.best.values())
+
+    def add_replies(self, replies: Replies[Values], query: Query) -> int:
+        """Add the replies of nodes, and return the number of unexpected values."""
+        unasked = 0
+        for told in replies.values():
+            for envelope, (source, age, master) in told.found:
+                if _fits(envelope, query):
+                    self.add(LastValue(master, envelope, source, age))
+                else:
+                    unasked += 1
+            self.away += [name[:LONGEST] for name in told.value.away[:NAMES]]
+        return unasked
+
+    def add(self, value: LastValue) -> None:
+        """Keep the value if it is the newest of its topic: by hybrid clock, then id."""
+        e = value.envelope
+        topic = (e.keys[0], e.domain)
+        known = self.best.get(topic)
+        if known is None or e.stamp > known.envelope.stamp:
+            self.best[topic] = value
+
+
+class Lookup(Component):
+    """Component for retained values: `get` for clients, and for peers that use this node as next hop."""
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        router: Router,
+        demand: InterestSync,
+        questions: PeerCalls,
+        nodes: Nodes,
+        merging: Merging,
+    ) -> None:
+        self._merging = merging
+        self._desk = desk
+        self._router = router
+        self._cache = router.cache
+        self._demand = demand
+        self._questions = questions
+        self._nodes = nodes
+        self._scans = Scans(
+            lambda: router.log.retained.values(desk.clock.believed), lambda: desk.clock.wake(desk.clock.now)
+        )
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(Unwanted, lambda fact: self._unwanted(fact.query)),)
+
+    def look_up(
+        self, query: Query, then: Callable[[LookupResult], None], *, fresh: bool = True, after: bool = False
+    ) -> None:
+        """Look up the values of this node and of its sources.
+
+        `fresh` bypasses the cache. With `after` the reply of a node comes after all its messages that are in
+        transit to this node.
+        """
+
+        def settled() -> None:
+            cached = None if fresh else self._cached(query)
+            if cached is None:
+                self._own(query, partial(self._gather, query, then, CLIENTS, (), CONFIRM, after))
+                return
+
+            def both(found: LookupResult) -> None:
+                found.add(cached)
+                then(found)
+
+            self._own(query, both)
+
+        self._questions.when_settled(settled)
+
+    def get_for(
+        self,
+        peer: Peer,
+        query: Query,
+        then: Callable[[LookupResult], None],
+        visited: Collection[str],
+        within: float,
+        after: bool,
+    ) -> None:
+        """Look up for a peer: own values, and those of the nodes that the peer reaches through this one."""
+        if self._demand.is_relayed(query):
+            then = partial(self._gather, query, then, peer.node.uuid, visited, within, after)
+        self._own(query, then, is_local=False)
+
+    def tick(self) -> None:
+        self._scans.tick()
+
+    def _own(self, query: Query, then: Callable[[LookupResult], None], is_local: bool = True) -> None:
+        """Look up the values of which this node is master: immediately, unless an XPath has much to scan."""
+        if is_local:
+            for reads in self._desk.face.before_reads:
+                reads(query)
+        me = self._desk.me
+
+        def looked(values: Iterable[RetainedValue]) -> None:
+            found = LookupResult()
+            for last in values:
+                if is_local or not last.is_local:
+                    found.add(LastValue(me.uuid, last.as_envelope(), me.name, self._age(last)))
+            then(found)
+
+        if query.kind == XPATH:
+            self._scans.begin(query, looked)
+        else:
+            looked(self._router.log.retained.find(query, self._desk.clock.believed))
+
+    def _age(self, last: RetainedValue) -> float | None:
+        """Return for how many s the master has been unreachable if this node replaces it, otherwise `None`.
+
+        That master may have had a newer value.
+        """
+        masters = self._demand.stands_for(last.key, last.envelope)
+        if not masters or last.envelope.master == self._desk.me.name:
+            return None
+        peers = [peer for name in masters if (peer := self._nodes.named(name)) is not None]
+        return max(
+            (self._desk.clock.now - peer.lost_at for peer in peers if peer.lost_at is not None), default=0.0
+        )
+
+    def _gather(
+        self,
+        query: Query,
+        then: Callable[[LookupResult], None],
+        by: bytes,
+        visited: Collection[str],
+        within: float,
+        after: bool,
+        found: LookupResult,
+    ) -> None:
+        me, life = self._desk.me.name, self._cache.life
+        # A subscription begins with the values of all sources, as one of them may lag behind another.
+        everybody = self._demand.sources(query)
+        sources = everybody if after else self._demand.sources(query, Use.GET)
+        spare = [hop for hop in everybody.hops if hop not in (*sources.hops, *visited)]
+        found.away = list(sources.away)
+        question = AskGet(
+            kind=query.kind, text=query.text, domain=query.domain, after=after, visited=[*visited, me]
+        )
+
+        def ask(targets: set[bytes]) -> None:
+            peers = [p for p in self._nodes.askable(visited) if p.node.uuid in targets]
+            self._questions.ask_all(peers, question, Values, came, min(within, HEDGE) if spare else within)
+
+        def came(replies: Replies[Values], missing: list[str]) -> None:
+            if unasked := found.add_replies(replies, query):
+                self._desk.counters.count("unasked", unasked)
+            lacking = [node for node in missing if node in everybody.hops]
+            if lacking and (uuid := self._next_alive(spare)):  # a missing node may be failing unnoticed
+                ask({uuid})
+                return
+            found.away += lacking
+            found.missing = missing
+            if after:
+                self._begins(query, found, life, is_own=by == CLIENTS)
+            self._remember(found, life)
+            then(found)
+
+        ask(self._demand.targets(query, {by}, sources))
+
+    def _next_alive(self, names: list[str]) -> bytes | None:
+        """Remove the names before the first reachable node with its own, and return that node's uuid."""
+        while names:
+            peer = self._nodes.named(names.pop(0))
+            if peer is not None and self._nodes.is_alive(peer.node.name):
+                return peer.node.uuid
+        return None
+
+    def _begins(self, query: Query, found: LookupResult, life: int, is_own: bool) -> None:
+        for value in found.values:
+            self._merging.passed(value.envelope, value.source)
+        if is_own and not (found.missing or found.away):
+            self._cache.knows(query, life)
+
+    # --- the cache of what clients here have subscribed to ----------------------------------------------
+
+    def _cached(self, query: Query) -> LastValue | None:
+        if query.kind != "exact":
+            return None
+        for domain in [query.domain] if query.domain else self._cache.values.domains(query.text):
+            last = self._cache.values.get(query.text, domain)
+            hop = self._covered_by(last.envelope, query.text) if last is not None else None
+            if last is None or hop is None or last.is_void(self._desk.clock.believed):
+                continue
+            if hop.lost_at is None and not self._is_known(last.envelope, query.text):
+                continue
+            age = None if hop.lost_at is None else self._desk.clock.now - hop.lost_at
+            return LastValue(b"", last.as_envelope(), self._desk.me.name, age)
+        return None
+
+    def _remember(self, found: LookupResult, life: int) -> None:
+        if life != self._cache.life:
+            return  # the value is older than the emptied cache
+        for value in found.values:
+            key, domain = value.envelope.keys[0], value.envelope.domain
+            if value.source != self._desk.me.name and self._covered_by(value.envelope, key) is not None:
+                self._cache.store_value(value.envelope)
+                self._cache.knows(Query("exact", key, domain), life)
+
+    def _unwanted(self, query: Query) -> None:
+        """Drop cached values that no other query here keeps up to date; all of them for an XPath query."""
+        if query.kind == XPATH:  # matching values are not looked up again
+            self._cache.empty()
+            return
+        self._cache.unwanted(query)
+        for last in list(self._cache.values.find(query, 0)):
+            key, domain = last.key, last.envelope.domain
+            if not self._demand.interests.matching(key, domain, last.envelope.xml):
+                self._cache.unwanted(Query("exact", key, domain))
+                self._cache.values.remove(key, domain)
+
+    def _is_known(self, value: Envelope, key: str) -> bool:
+        wanted = self._demand.interests.matching(key, value.domain, value.xml)
+        return self._cache.knows_one((Query("exact", key, value.domain), *wanted))
+
+    def _covered_by(self, value: Envelope, key: str) -> Peer | None:
+        """Return the peer that sends every new value of the topic, because of a subscription here.
+
+        Of several peers a connected one is preferred.
+        """
+        asked = self._demand.interests.interest_of
+        for query in self._demand.interests.matching(key, value.domain, value.xml):
+            named = [self._nodes.named(hop) for hop in self._demand.sources(query).hops]
+            peers = [p for p in named if p is not None and query in asked(p.node.uuid).queries]
+            if peers:
+                return min(peers, key=lambda peer: peer.lost_at is not None)
+        return None
+
+
+def _fits(value: Envelope, query: Query) -> bool:
+    if query.kind == "exact" and value.keys[0] != query.text:
+        return False
+    return value.count == 1 and wants(query, value.keys[0], value.domain, value.xml)

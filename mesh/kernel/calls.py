@@ -1,0 +1,104 @@
+"""Calls: checks the right of the sender, and passes each question to the component that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mesh.errors import LocalError
+from mesh.kernel.context.component import Component, HandlerEntry, on_command
+from mesh.kernel.context.conn import ONLY_READS, Conn
+from mesh.kernel.context.effects import Backup, SetLevel, Stop
+from mesh.kernel.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.subscribers.peer_subscriptions import PeerSubscriptions
+from mesh.kernel.subscribers.session import Session
+from mesh.loglevels import check_level
+from mesh.wire.calls import AskBackup, AskDown, AskLog, Carried, read_ask
+from mesh.wire.commands import NODE_CONTROL, Call, Reply
+from mesh.wire.envelope import Envelope
+from mesh.wire.replies import ReplyValue
+
+VISITED = 2048  # names of nodes in one question
+
+
+class Verbs(Component):
+    """Component that passes each CALL to the component with its verb, and answers those about the process."""
+
+    def __init__(self, desk: NodeContext, wanted: PeerSubscriptions) -> None:
+        self._desk = desk
+        self._wanted = wanted
+
+    def from_clients(self) -> Sequence[HandlerEntry]:
+        return (on_command(Call, self._from_client),)
+
+    def from_peers(self) -> Sequence[HandlerEntry]:
+        return (on_command(Call, self._from_peer),)
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (
+            answer(AskDown, self._down, Right.RUN),
+            answer(AskLog, self._log, Right.RUN),
+            answer(AskBackup, self._backup, Right.RUN),
+        )
+
+    def _from_client(self, conn: Conn, session: Session, call: Call, _: list[Envelope]) -> None:
+        verb = self._desk.face.client_verbs.get(call.verb)
+
+        def send(reply: Reply, envelopes: Sequence[Envelope]) -> None:
+            self._desk.out.send(conn, reply, envelopes)
+
+        def work() -> None:
+            if not conn.may_write and (verb is None or verb.right is not Right.READ):
+                raise LocalError(ONLY_READS, code="NOT_ALLOWED")
+            if verb is None:
+                raise LocalError(f"The node knows no verb {call.verb[:40]!r}.", code="UNKNOWN_VERB")
+            asked = IncomingCall(read_ask(verb.asks, call.arguments), call.request, session, conn, send)
+            if verb.right is Right.RUN:
+                asked.check_keys()
+            verb.then(asked)
+
+        self._desk.out.reply_to(conn, call.request, work)
+
+    def _from_peer(self, conn: Conn, peer: Peer, call: Call, _: list[Envelope]) -> None:
+        """Answer a peer's question.
+
+        A question on the control connection is answered there. A question on the data connection waits for
+        the queries that the peer sent before.
+        """
+        verb = self._desk.face.peer_verbs.get(call.verb)
+        is_control = conn.role == NODE_CONTROL
+
+        def send(reply: Reply, envelopes: Sequence[Envelope]) -> None:
+            self._desk.out.send((peer.control or peer.data) if is_control else peer.data, reply, envelopes)
+
+        def work() -> None:
+            if verb is None:
+                raise LocalError(f"no verb {call.verb[:40]!r}", code="UNKNOWN_VERB")
+            ask = read_ask(verb.asks, call.arguments)
+            if isinstance(ask, Carried) and len(ask.visited) > VISITED:
+                raise LocalError(f"the request passed {len(ask.visited)} nodes already", code="TOO_MANY_HOPS")
+            verb.then(IncomingCall(ask, call.request, peer, conn, send))
+
+        if conn is peer.data:
+            self._wanted.behind(peer, lambda: self._desk.out.reply_to(conn, call.request, work))
+        else:
+            self._desk.out.reply_to(conn, call.request, work)
+
+    def _log(self, asked: IncomingCall[AskLog]) -> None:
+        check_level(asked.ask.logger, asked.ask.level)
+        self._desk.out.emit(SetLevel(asked.ask.logger, asked.ask.level))
+        asked.reply(ReplyValue())
+
+    def _backup(self, asked: IncomingCall[AskBackup]) -> None:
+        if not asked.conn.trusted:
+            hint = "Run `mesh backup create` there, as the user of the node."
+            raise LocalError(
+                "A backup can be made only on the node's own machine.", hint=hint, code="NOT_ALLOWED"
+            )
+        self._desk.out.emit(Backup())
+        asked.reply(ReplyValue())
+
+    def _down(self, asked: IncomingCall[AskDown]) -> None:
+        asked.reply(ReplyValue())
+        self._desk.out.emit(Stop())

@@ -1,0 +1,267 @@
+"""The component interface: what a node may ask of each of its components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from mesh.discovery.state import Sample
+from mesh.errors import NotAvailable
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.facts import Hearing
+from mesh.kernel.context.incoming_call import Verb
+from mesh.kernel.context.seams import (
+    ConnectionRole,
+    GuestRequests,
+    MessageSinks,
+    NextHop,
+    PutEnvelope,
+    RemoteAddresses,
+)
+from mesh.mapping.agreed import RuleSet
+from mesh.operations import Image, StoreReach
+from mesh.reasons.what import What
+from mesh.routing.feed import Feed
+from mesh.routing.sink import AddressResolver
+from mesh.snapshots.outcomes import OutcomeCounts
+from mesh.snapshots.waiting import Waiting
+from mesh.wire.commands import Command, Consume, Query, Settle
+from mesh.wire.envelope import Envelope
+from mesh.wire.replies import Process, Reason
+
+C = TypeVar("C", bound=Command)
+CommandHandler = Callable[[Conn, Any, Any, list[Envelope]], None]
+HandlerEntry = tuple[type[Command], CommandHandler]
+HandleEnvelope = Callable[[Any, Envelope, int], None]  # session, envelope, time limit in ms; 0: none
+
+
+class DeliverySource(Protocol):
+    """A component that delivers messages of one kind of destination one by one, for consumers to settle."""
+
+    def begin(self, conn: Conn, session: Any, command: Consume) -> None:
+        """Start or stop a consumer of a session. Raises: LocalError if the session must not consume."""
+
+    def has(self, session: Any, number: int) -> bool:
+        """Return whether the session has a consumer with that number here."""
+
+    def has_work(self, session: Any) -> bool:
+        """Return whether the session has deliveries that it has not settled."""
+
+    def settle(self, conn: Conn, session: Any, command: Settle, envelopes: list[Envelope]) -> None:
+        """Settle deliveries. Raises: RemoteError for an invalid settlement."""
+
+
+Share = tuple[Any, object, int]  # session, contents that count once, bytes
+Restores = Callable[[int, Envelope], None]  # an envelope of the store, with its position
+
+PUBLISHED, TAILED_BACK = "published", "tailed back"  # kinds of stored envelopes
+
+
+def on_command(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None]) -> HandlerEntry:
+    """Return the handler entry of a component for a class of commands.
+
+    `then` is called with the connection, the sender, the command and its envelopes.
+    """
+    return command, then
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """A configuration that was read again.
+
+    `ruleset` is `None` if the rules are unchanged. `settings` has new values by their names in Settings;
+    `now` describes the changes in effect, and `later` names those that need a restart. `keep` is called when
+    the node applies the configuration: the next reload is compared with it.
+    """
+
+    ruleset: RuleSet | None
+    settings: Mapping[str, Any]
+    now: tuple[str, ...]
+    later: tuple[str, ...]
+    keep: Callable[[], None] = lambda: None
+
+
+def no_file() -> Reloaded:
+    text = "The node was started without a configuration file."
+    raise NotAvailable(text, hint="Start it with `mesh up --config FILE`.")
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The state that a node begins with: the contents of its store, and functions of the shell.
+
+    `sample` measures the machine; without it no state is gossiped. `reach` returns the progress of the store,
+    `process` describes the process, and `is_tight` whether disk space is too low for queues to grow. `others`
+    has the contents of the queues' stores by name. `reload` reads the configuration without applying it, and
+    raises LocalError if it is unusable.
+    """
+
+    image: Image
+    sample: Callable[[], Sample] | None
+    reach: Callable[[], StoreReach]
+    process: Callable[[], Process] = Process
+    is_tight: Callable[[], bool] = lambda: False
+    others: Mapping[str, Image] = field(default_factory=dict)
+    reload: Callable[[], Reloaded] = no_file
+
+    def rows(self, table: str, store: str = "") -> dict[bytes, bytes]:
+        """Return the rows of one side table, from the node's own store or from another one."""
+        image = self.others.get(store) if store else self.image
+        return image.tables.get(table, {}) if image is not None else {}
+
+
+class Component:
+    """Base class of the components of a node, each with one duty.
+
+    A method that is not overridden does nothing, or returns an empty result.
+    """
+
+    # --- declarations -----------------------------------------------------------------------------------
+
+    def from_clients(self) -> Sequence[HandlerEntry]:
+        """Return handlers of client commands; the sender is a Session."""
+        return ()
+
+    def from_peers(self) -> Sequence[HandlerEntry]:
+        """Return handlers of peer commands; the sender is a Peer."""
+        return ()
+
+    def from_gateways(self) -> Sequence[HandlerEntry]:
+        """Return handlers of commands from gateways of other sites; the sender is a SiteConnection."""
+        return ()
+
+    def client_verbs(self) -> Sequence[Verb]:
+        """Return the verbs that clients may call."""
+        return ()
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        """Return the verbs that peers may call."""
+        return ()
+
+    def address_resolvers(self) -> Mapping[str, AddressResolver]:
+        """Return the resolvers of addresses for messages that this component accepts, by kind of address."""
+        return {}
+
+    def destination_handlers(self) -> Mapping[str, HandleEnvelope]:
+        """Return the handlers of client messages that this component forwards, by kind of destination."""
+        return {}
+
+    def delivery_sources(self) -> Mapping[str, DeliverySource]:
+        """Return the sources of messages that are delivered one by one, by kind of destination."""
+        return {}
+
+    def message_sinks(self) -> Sequence[MessageSinks]:
+        """Return the receivers of accepted messages other than subscribers, such as other sites."""
+        return ()
+
+    def next_hops(self) -> Mapping[str, NextHop]:
+        """Return the routes to places that are no nodes, by the prefix of their hops."""
+        return {}
+
+    def remote_addresses(self) -> Mapping[str, RemoteAddresses]:
+        """Return the addresses that are served in other places, by the prefix of their names."""
+        return {}
+
+    def puts(self) -> Mapping[str, PutEnvelope]:
+        """Return functions that accept messages of clients here, by the prefix of their destinations."""
+        return {}
+
+    def connection_roles(self) -> Mapping[str, ConnectionRole]:
+        """Return the handlers of connections that are neither clients nor nodes, by their role."""
+        return {}
+
+    def guest_requests(self) -> Mapping[str, GuestRequests]:
+        """Return the function that forwards requests of sessions elsewhere, by the domain of requests."""
+        return {}
+
+    def envelope_restorers(self) -> Mapping[str, Restores]:
+        """Return the functions that restore stored envelopes at the start, by kind of envelope.
+
+        A kind is PUBLISHED, TAILED_BACK, or a kind of address. Bodies that are not needed in memory must be
+        released, as all of them together may exceed it.
+        """
+        return {}
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        """Return handlers of facts."""
+        return ()
+
+    def features(self) -> Sequence[str]:
+        """Return the features that this component understands: see mesh/wire/spoken.py."""
+        return ()
+
+    def before_read(self, query: Query) -> None:
+        """Prepare data that is only made on demand, before a client's query is answered."""
+
+    # --- lifecycle --------------------------------------------------------------------------------------
+
+    def start(self, beginning: Beginning) -> None:
+        """Restore the component's rows when the node starts."""
+
+    def on_restored(self) -> None:
+        """Continue after all components have restored their rows and stored envelopes."""
+
+    def tick(self) -> None:
+        """Do the work that is due."""
+
+    def on_second(self) -> None:
+        """Do the work that is due about once a second, before deferred operations are committed."""
+
+    def flush(self) -> None:
+        """Send everything that has gathered during an event."""
+
+    def before_goodbye(self) -> None:
+        """Announce the intended stop of this node, before its connections end."""
+
+    def after_goodbye(self) -> None:
+        """Finish what the stop itself changes, before the last commit."""
+
+    # --- reasons and figures ----------------------------------------------------------------------------
+
+    def requires_login(self, peer: Any) -> bool:
+        """Return whether this component needs a data connection to the peer, to send what it owes."""
+        return False
+
+    def figures(self) -> Mapping[str, int | float]:
+        """Return the component's metrics, by names that no other component uses."""
+        return {}
+
+    def waiting(self, names: Collection[str]) -> Iterable[Waiting]:
+        """Return the queues and buffers in which messages wait, for the history.
+
+        `names` were recorded by the history before, and are returned even if they are empty now.
+        """
+        return ()
+
+    def service_outcomes(self, most: int) -> Iterable[tuple[str, str, OutcomeCounts]]:
+        """Return (address, node, outcomes) of the `most` busiest services, for the history."""
+        return ()
+
+    def explain(self, what: What) -> Iterable[Reason]:
+        """Return the reasons that this component can give for the state of `what`.
+
+        The component changes nothing, and limits how much it examines.
+        """
+        return ()
+
+    def feeds(self) -> Iterable[Feed]:
+        """Return the feeds of the component's subscribers, for the message accounts."""
+        return ()
+
+    # --- memory: see mesh/kernel/subscribers/holdings.py --------------------------------------------------
+
+    def holds(self) -> int:
+        """Return the bytes in memory that this component holds for others, within a bound of its own."""
+        return 0
+
+    def holds_for_sessions(self) -> int:
+        """Return the bytes in memory that this component holds for sessions.
+
+        The result may be too high, as contents held for several sessions count for each.
+        """
+        return 0
+
+    def shares(self) -> Iterable[Share]:
+        """Return the memory that this component holds for each session."""
+        return ()

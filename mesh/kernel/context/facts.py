@@ -1,0 +1,73 @@
+"""Facts: frozen values that components record for the components above them."""
+
+# Rule 1: a fact is handled later. What the recording component needs immediately is passed as an argument.
+# Rule 2: facts are handled in their order, after the current event and before anything is sent.
+# Rule 3: the handler of a fact may record further facts; they are appended.
+# Rule 4: on the path of an envelope there are only traces, which cost nothing unless they are watched.
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from mesh.kernel.context.conn import Conn
+from mesh.wire.commands import Introduction
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Base class of the facts that components record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace(Fact):
+    """A fact for observers of a node, recorded only if `desk.facts.watched`."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventOccurred(Fact):
+    """An event for operators; `who` is the node that it concerns, if any."""
+
+    kind: str
+    text: str
+    who: Introduction | None
+    wall: int  # ns since 1970
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolBroken(Trace):
+    """A connection was closed for an invalid command; `who` is the node at its other end, if any."""
+
+    who: Introduction | None
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsRead(Fact):
+    """The settings were read again, and the changeable ones are in effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnEnded(Fact):
+    """A connection of any kind ended."""
+
+    conn: Conn
+
+
+@dataclass(frozen=True, slots=True)
+class InboundClosed(Fact):
+    """An inbound connection closed.
+
+    The transport does not know which one it was; sending on it fails.
+    """
+
+
+F = TypeVar("F", bound=Fact)
+FactHandler = Callable[[Any], None]
+Hearing = tuple[type[Fact], FactHandler]
+
+
+def on_fact(fact: type[F], then: Callable[[F], None]) -> Hearing:
+    """Return the handler entry of a component for a class of facts."""
+    return fact, then

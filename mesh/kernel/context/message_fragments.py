@@ -1,0 +1,91 @@
+"""Messages sent and received in pieces on all connections of a node, with a bound for each and for all."""
+
+from __future__ import annotations
+
+from mesh.errors import RemoteError
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.effects import Send
+from mesh.kernel.context.node_context import NodeContext
+from mesh.wire.commands import CLIENT, Piece, PieceAck, Refuse
+from mesh.wire.limits import FRAME, INTEREST_FRAME, MAX_CONTENT_EVER, PIECES
+from mesh.wire.pieces import Cutter, Gatherer
+
+TOGETHER = 4 * MAX_CONTENT_EVER  # bytes of all incomplete messages
+FROM_PEER = 2 * MAX_CONTENT_EVER  # bytes; an answer may hold many retained values
+PATIENCE = 3  # times `silence`, until the next piece
+BESIDE = 2 * FRAME  # bytes of a message beside its content
+
+
+class MessageFragments:
+    """The incomplete messages in both directions."""
+
+    def __init__(self, desk: NodeContext) -> None:
+        self._desk = desk
+        self._coming: dict[Conn, float] = {}  # time of the last piece
+
+    def agree(self, conn: Conn) -> None:
+        """Enable pieces on an opened connection, if the other end is another process with that feature."""
+        if PIECES in conn.speaks and not conn.within:
+            conn.cutter = Cutter()
+
+    def piece(self, conn: Conn, piece: Piece) -> list[bytes] | None:
+        """Add a piece, and return the message if it is complete.
+
+        Raises: RemoteError for an invalid piece, or if there is no room for it.
+        """
+        if conn.gatherer is None:
+            conn.gatherer = self._gatherer(conn)
+        while self.held + len(piece.data) > TOGETHER:
+            self._make_room(conn, conn.gatherer.held + len(piece.data))
+        message = conn.gatherer.add_piece(piece)
+        self._desk.out.send(conn, PieceAck(conn.gatherer.taken))
+        if message is not None:
+            self._coming.pop(conn, None)
+            return message
+        self._coming[conn] = self._desk.clock.now
+        self._desk.clock.wake(self._desk.clock.now + PATIENCE * self._desk.settings.silence)
+        return None
+
+    def _make_room(self, conn: Conn, size: int) -> None:
+        """Close the connection that holds the most bytes of incomplete messages.
+
+        Raises: RemoteError if no connection holds more than `size`, the bytes of `conn` with its next piece.
+        """
+        what = f"incomplete messages take {self.held} bytes of the {TOGETHER} that are allowed"
+        most = max(self._coming, key=_held, default=conn)
+        if _held(most) <= size:
+            raise RemoteError(what, code="NO_ROOM")
+        self._desk.out.note("warning", f"{what}; the connection with most of them is closed")
+        self._desk.out.send(most, Refuse("NO_ROOM", what))
+        self._desk.end_connection(most)
+
+    def _gatherer(self, conn: Conn) -> Gatherer:
+        if conn.role == CLIENT:
+            return Gatherer(self._desk.settings.max_content + BESIDE)
+        return Gatherer(FROM_PEER, INTEREST_FRAME)
+
+    @property
+    def held(self) -> int:
+        for conn in [conn for conn in self._coming if conn.closed]:
+            del self._coming[conn]
+        return sum(map(_held, self._coming))
+
+    def on_acked(self, conn: Conn, ack: PieceAck) -> None:
+        """Send the pieces for which an acknowledgement makes room. Raises: RemoteError for an invalid one."""
+        if conn.cutter is None:
+            raise RemoteError("an acknowledgement of pieces that were never sent", code="FORGED_ACK")
+        for frames in conn.cutter.on_acked(ack.taken):
+            self._desk.out.emit(Send(conn.key, frames))
+
+    def lagged(self, seconds: float, now: float) -> None:
+        """Extend all deadlines by the `seconds` for which this node stood still and read no pieces."""
+        self._coming = {conn: min(last + seconds, now) for conn, last in self._coming.items()}
+
+    def stopped(self) -> list[Conn]:
+        """Return connections with an incomplete message whose next piece is overdue."""
+        late = self._desk.clock.now - PATIENCE * self._desk.settings.silence
+        return [conn for conn, last in self._coming.items() if last <= late and not conn.closed]
+
+
+def _held(conn: Conn) -> int:
+    return conn.gatherer.held if conn.gatherer is not None else 0

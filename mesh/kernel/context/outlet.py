@@ -1,0 +1,241 @@
+"""The outbound side of a subscriber's connection: packs slices into numbered item messages."""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.passing import MOST, PassedNodes, pass_on, written
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.feed import Feed
+from mesh.routing.heldbodies import without_contents
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.streams.link import LinkSender
+from mesh.wire.commands import ItemHead, Items, encode
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import body_frames, chunks
+from mesh.wire.limits import CHUNK, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
+
+GROUP = 100  # subscriptions of one client that share an item: each may list 2,000 indices
+
+
+NOTHING = Envelope(bytes(16), "", 1, 1, ("",), 1, 0, b"")  # follows a head that only reports gaps
+
+
+class Keyed(Protocol):
+    """A sink with the key of a subscription: a feed or a consumer."""
+
+    key: bytes  # contains the subscription's number, see subscription_of
+
+
+class Gapped(Protocol):
+    """A slice after a gap, or a feed that ends in one."""
+
+    gap: int
+
+    def take_gap(self) -> int:
+        """Return the gap, and reset it."""
+
+
+Emit = Callable[[Conn, list[bytes]], None]
+# The number of a message, and the gaps that it reports: its own ones by their source, and relayed ones.
+GapsTold = tuple[int, list[tuple[Gapped, int]], dict[PassedNodes, int]]
+
+
+class Outlet:
+    """The slices of all feeds that share a connection.
+
+    `number` returns the subscription number of a feed.
+    """
+
+    def __init__(
+        self, window_bytes: int, messages: int, number: Callable[[Keyed], int], to_peer: bool
+    ) -> None:
+        self.conn: Conn | None = None
+        self.departed = 0  # slices sent since the numbers began
+        self.passed_on: dict[PassedNodes, int] = {}  # to a peer: gaps that other nodes reported
+        self.furthest: dict[bytes, int] = {}  # to a peer: another master -> highest position sent
+        self.life = object()  # replaced when the numbers begin again
+        self._window = (window_bytes, messages)
+        self._number = number
+        self._to_peer = to_peer
+        self._queue: deque[tuple[Keyed, EnvelopeSlice]] = deque()
+        self._sender: LinkSender[list[bytes]] = LinkSender(window_bytes, messages)
+        self._told: deque[GapsTold] = deque()  # gaps in flight
+        self._ending: dict[Feed, None] = {}  # feeds that end in a gap
+
+    @property
+    def next(self) -> int:
+        return self._sender.next
+
+    @property
+    def unacked_bytes(self) -> int:
+        return self._sender.bytes
+
+    def push(self, feed: Keyed, portion: EnvelopeSlice) -> None:
+        self._queue.append((feed, portion))
+
+    def tell_gap(self, feed: Feed) -> None:
+        """Report the gap at the end of a feed to its client, after all slices that wait here."""
+        self._ending[feed] = None
+
+    def withdraw(self, feed: Keyed) -> None:
+        """Remove the queued slices of `feed`."""
+        self._ending = {each: None for each in self._ending if each is not feed}
+        self._queue = deque(pair for pair in self._queue if pair[0] is not feed)
+
+    def restart(self) -> None:
+        """Restart the numbers, and drop the queued slices.
+
+        Feeds resend their items themselves. Unacknowledged gaps are reported again.
+        """
+        for _, gaps, passed_on in self._told:
+            for whose, gap in gaps:
+                whose.gap += gap
+            for path, messages in passed_on.items():
+                pass_on(self.passed_on, path, messages)
+        self._told.clear()
+        self.life = object()
+        self._sender = LinkSender(*self._window)
+        self._queue.clear()
+        self.departed = 0
+
+    def can_resume(self, have: int) -> bool:
+        """Return whether the numbers can continue for an end that has everything up to `have`."""
+        return self._sender.can_resume(have)
+
+    def attach(self, conn: Conn, have: int, emit: Emit) -> None:
+        """Continue on a new connection to the same process, and resend messages that did not arrive."""
+        self.conn = conn
+        for frames in self._sender.resume(have):
+            emit(conn, frames)
+
+    def detach(self) -> None:
+        self.conn = None
+
+    def on_acked(self, have: int) -> None:
+        self._sender.on_acked(have)
+        while self._told and self._told[0][0] <= have:
+            self._told.popleft()
+
+    def flush(self, emit: Emit) -> None:
+        """Send as many items as the window allows."""
+        while self._queue and self.conn is not None and self._sender.open:
+            self._send(emit, self.conn, *self._gather())
+        if self._ending and self.conn is not None and self._sender.open:
+            ending = [feed for feed in self._ending if feed.gap]  # others were reported meanwhile
+            self._ending.clear()
+            if ending:
+                gaps = self._take_gaps([(feed, feed) for feed in ending])
+                head = ItemHead(body_frames(NOTHING), gaps=gaps)
+                self._send(emit, self.conn, [head], [NOTHING.header(), *chunks(NOTHING.body)], 0)
+
+    def _send(self, emit: Emit, conn: Conn, heads: list[ItemHead], frames: list[bytes], size: int) -> None:
+        message = [encode(Items(self._sender.next, tuple(heads))), *frames]
+        self._sender.sent(message, size)
+        emit(conn, message)
+
+    def _gather(self) -> tuple[list[ItemHead], list[bytes], int]:
+        heads: list[ItemHead] = []
+        frames: list[bytes] = []
+        size = 0
+        while self._queue and len(heads) < ENVELOPES_A_MESSAGE and size < ENVELOPE_BYTES:
+            if len(frames) + 2 + len(self._queue[0][1].parcel.envelope.body) // CHUNK + 1 >= FRAMES:
+                break
+            group = self._next_group()
+            head, item = self._item(group)
+            heads.append(head)
+            self.departed += len(group)
+            frames += item
+            size += sum(map(len, item)) + sum(len(column) for _, column in head.targets)
+        return heads, frames, size
+
+    def _next_group(self) -> list[tuple[Keyed, EnvelopeSlice]]:
+        """Take slices of one stored envelope for several subscriptions, to be sent as one item.
+
+        A slice with delivery counts goes alone, as the counts are those of one subscription.
+        """
+        group = [self._queue.popleft()]
+        first = group[0][1]
+        parcel, most = first.parcel, 1 if self._to_peer or first.tries else GROUP
+        while self._queue and len(group) < most:
+            portion = self._queue[0][1]
+            if portion.parcel is not parcel or portion.tries:
+                break
+            group.append(self._queue.popleft())
+        return group
+
+    def _item(self, group: list[tuple[Keyed, EnvelopeSlice]]) -> tuple[ItemHead, list[bytes]]:
+        first = group[0][1]
+        parcel = first.parcel
+        piece, places = _cut(parcel.envelope, group)
+        gapped = [pair for pair in group if pair[1].gap]
+        gaps = self._take_gaps(gapped) if gapped or self.passed_on else ()
+        targets: tuple[tuple[int, bytes], ...] = ()
+        if not self._to_peer:
+            targets = tuple((self._number(feed), _column(portion, places)) for feed, portion in group)
+        if parcel.held_by is self.life:
+            piece = without_contents(piece)
+            frames = [piece.header(), *chunks(piece.body)]
+        elif piece is parcel.envelope:
+            if not parcel.frames:
+                parcel.frames = [piece.header(), *chunks(piece.body)]
+            frames = parcel.frames
+        else:
+            frames = [piece.header(), *chunks(piece.body)]
+        position = parcel.position or parcel.after
+        if (parcel.is_late or (self._to_peer and not parcel.own)) and not self._goes_on(parcel):
+            position = 0
+        ttl, tries = parcel.ttl, first.tries
+        return ItemHead(body_frames(piece), position, parcel.master, targets, gaps, ttl, tries), frames
+
+    def _goes_on(self, parcel: StoredEnvelope) -> bool:
+        """Return whether the position of an item may be sent.
+
+        A position out of order would mean to a client that a message was dropped, and to a peer that it has
+        the message. A peer that has no higher position needs it to settle the message.
+        """
+        place = parcel.position
+        if self._to_peer and place > self.furthest.get(parcel.master, 0):
+            self.furthest[parcel.master] = place
+            return True
+        return not parcel.is_late
+
+    def _take_gaps(self, gapped: Sequence[tuple[Keyed, Gapped]]) -> tuple[tuple[int, int], ...]:
+        """Return the gaps to report before these items, and keep them until they are acknowledged."""
+        gaps = [(feed, whose, whose.take_gap()) for feed, whose in gapped]
+        passed_on, self.passed_on = self.passed_on, {}
+        self._told.append((self._sender.next, [(whose, gap) for _, whose, gap in gaps], passed_on))
+        return (*((self._number(feed), min(gap, MOST)) for feed, _, gap in gaps), *written(passed_on))
+
+
+def _cut(
+    envelope: Envelope, group: list[tuple[Keyed, EnvelopeSlice]]
+) -> tuple[Envelope, dict[int, int] | None]:
+    """Return the part of the envelope that the group needs, and the place of each message in it by index.
+
+    The places are `None` if the group needs the whole envelope.
+    """
+    wanted: set[int] = set()
+    for _, portion in group:
+        if portion.indices is None:
+            return envelope, None
+        wanted.update(portion.indices)
+    if len(wanted) == envelope.count:
+        return envelope, None
+    indices = sorted(wanted)
+    return envelope.cut(indices), {index: place for place, index in enumerate(indices)}
+
+
+def _column(portion: EnvelopeSlice, places: dict[int, int] | None) -> bytes:
+    """Return the indices as u16 for the client; empty means all messages of the part."""
+    if portion.indices is None:
+        return b""
+    if places is None:
+        return array("H", portion.indices).tobytes()
+    if len(portion.indices) == len(places):
+        return b""
+    return array("H", [places[i] for i in portion.indices]).tobytes()

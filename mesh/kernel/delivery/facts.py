@@ -1,0 +1,24 @@
+"""Facts about envelopes at their master."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mesh.kernel.context.facts import Trace
+from mesh.routing.sink import Targets
+from mesh.wire.envelope import Envelope
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopeAccepted(Trace):
+    """An envelope was accepted by this node as its master, in these pieces with their targets."""
+
+    pieces: Sequence[tuple[Envelope, Targets]]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundAgain(Trace):
+    """An accepted envelope is added to the queues of durable subscriptions once more."""
+
+    envelope: Envelope

@@ -1,0 +1,78 @@
+"""Relays items of other masters to the subscribers of this node, and to peers behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import dropwhile
+
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.delivery.cache import Cache
+from mesh.kernel.delivery.deliveries import Deliveries
+from mesh.routing.feed import Feed
+from mesh.routing.pacing import ItemsOf
+from mesh.routing.peerfeed import PeerFeed
+from mesh.routing.sink import Targets
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.routing.subscriptions import SubscriptionIndex
+
+# Law 1: an item goes to no node that it has passed since its master.
+# Law 2: a subscription receives no item that its master had accepted before the subscription began.
+# Law 3: no value of an earlier process of a master is cached if that process did not store it.
+
+
+class ItemRelay:
+    """The relayed items of other masters, the peers that receive them, and the cache of their values.
+
+    `clients` are the subscriptions of this node's clients. `boot_of(master)` returns the boot of a node, 0 if
+    unknown.
+    """
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        clients: SubscriptionIndex[Feed],
+        deliveries: Deliveries,
+        boot_of: Callable[[bytes], int],
+        keeps_cache: bool,
+    ) -> None:
+        self.peers = SubscriptionIndex[PeerFeed]()
+        self.cache = Cache(desk.settings.topics_bytes)
+        self.keeps_cache = keeps_cache
+        self._clients = clients
+        self._offer = deliveries.offer
+        self._boot_of = boot_of
+        self._desk = desk
+
+    def ruled(self, is_plain: bool) -> None:
+        """Discard the cache, as new rules may change masters."""
+        self.keeps_cache = not is_plain
+        self.cache.empty()
+
+    def relay(self, parcel: StoredEnvelope) -> None:
+        """Deliver a peer's item to local subscribers, and to peers that receive it through this node."""
+        envelope = parcel.envelope
+        targets: Targets = list(self._clients.plan(envelope))
+        if parcel.position:
+            # A message resent after our restart is too old for a subscription that came later.
+            targets = [(f, i) for f, i in targets if f.floors.get(parcel.master, 0) < parcel.position]
+        if self.keeps_cache and self._is_void(parcel):
+            self.cache.empty()
+        elif self.keeps_cache:
+            self.cache.store_value(envelope)
+        # Only hops since the master, at stratum 0: a node before it may have subscribers too.
+        visited = {hop.node for hop in dropwhile(lambda hop: hop.stratum > 0, envelope.route)}
+        targets += [
+            (feed, indices)
+            for feed, indices in self.peers.plan(envelope)
+            if feed.owner not in visited and feed.is_due(parcel)
+        ]
+        parcel.owed = len(targets) if parcel.position else 0
+        self._desk.counters.count("relayed", envelope.count)
+        self._offer([(parcel, targets)], ItemsOf(parcel.source), lambda: None)
+
+    def _is_void(self, parcel: StoredEnvelope) -> bool:
+        """Return whether an item comes from an earlier process of its master that did not store it.
+
+        Only the master knows the latest value then.
+        """
+        return not parcel.position and 0 < parcel.boot < self._boot_of(parcel.master)

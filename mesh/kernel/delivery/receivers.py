@@ -1,0 +1,83 @@
+"""The receivers of accepted messages: which subscribers, queues and sites is an envelope for?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mesh.errors import NoQueue
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.delivery.durable_bindings import NOT_FOR_THEM, DurableBindings
+from mesh.names import CLIENT, OTHERS, QUEUE, kind_of
+from mesh.routing.feed import Feed
+from mesh.routing.merging import Merging
+from mesh.routing.peerfeed import PeerFeed
+from mesh.routing.sink import AddressResolver, Sink, Targets
+from mesh.routing.subscriptions import SubscriptionIndex
+from mesh.wire.envelope import FIRST, LOCAL_ONLY, MARKS, RESENT, SECOND, Envelope
+
+# Law 1: a direct message goes only to its address, a LOCAL_ONLY message to no other node or site.
+# Law 2: groups and durable subscriptions get a message from one of its masters, see mesh/routing/first.py.
+# Law 3: a client receives a message of another site once, although several masters may relay it.
+
+
+class Receivers:
+    """The subscriptions to this node's own log, and all other receivers of what it accepts."""
+
+    def __init__(self, desk: NodeContext, merging: Merging) -> None:
+        self.clients = SubscriptionIndex[Feed]()
+        self.peers = SubscriptionIndex[PeerFeed]()
+        self.groups = SubscriptionIndex[Sink]()  # one member of a group gets each message
+        self.has_groups = False  # whether there are groups
+        self.bindings = DurableBindings(desk)  # of durable subscriptions
+        self._desk = desk
+        self._merging = merging
+
+    def pieces(self, came: Envelope, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
+        """Return an envelope and its copies for queues, each with its targets, and the number of receivers.
+
+        `came` has the original marks. Raises: LocalError or StoreFull if a receiver refuses the envelope.
+        """
+        if envelope.to:
+            return self.addressees(envelope.to).addressed(envelope)
+        targets: Targets = list(self.clients.plan(envelope))
+        if envelope.sender.startswith(OTHERS):
+            targets = self._unmerged(envelope, targets)
+        if not envelope.flags & LOCAL_ONLY:
+            targets += self.peers.plan(envelope)
+            for sinks in self._desk.face.message_sinks:
+                targets += sinks.plan(envelope)
+        if self.has_groups and not came.flags & SECOND:
+            targets += self.groups.plan(envelope)
+        if self.bindings.any and not came.flags & NOT_FOR_THEM:
+            # The node that chose a FIRST master before is lost, and may have chosen another one.
+            may_be_second = came.flags & MARKS == FIRST and came.flags & RESENT > 0
+            copies = self.bindings.copies(envelope, may_be_second)
+            return [(envelope, targets), *copies], len(targets) + len(copies)
+        return [(envelope, targets)], len(targets)
+
+    def _unmerged(self, envelope: Envelope, targets: Targets) -> Targets:
+        """Remove messages of another site that another gateway of this site has already forwarded here."""
+        news = self._merging.news(envelope)
+        if news is None:
+            return targets
+        kept = [(taker, news if each is None else tuple(set(each) & set(news))) for taker, each in targets]
+        return [(taker, tuple(sorted(each))) for taker, each in kept if each]
+
+    def addressees(self, to: str) -> AddressResolver:
+        """Return the component that delivers to this destination. Raises: NoQueue if there are no queues."""
+        if kind_of(to) != QUEUE:
+            return self._desk.face.address_resolvers[CLIENT]
+        if (found := self._desk.face.address_resolvers.get(QUEUE)) is None:
+            raise NoQueue(f"The queue {to} is not at {self._desk.me.name}, which has no queues.")
+        return found
+
+    def sites_for(self, key: str, domain: str) -> Sequence[str]:
+        return [name for sinks in self._desk.face.message_sinks for name in sinks.names(key, domain)]
+
+    def wanting(self, key: str, domain: str, xml: str, is_local: bool) -> Iterator[Sink]:
+        """Yield the sinks that may be owed messages from before the start, which groups never are."""
+        yield from self.clients.match(key, domain, xml)
+        if not is_local:
+            yield from self.peers.match(key, domain, xml)
+            for sinks in self._desk.face.message_sinks:
+                yield from sinks.match(key, domain)

@@ -1,0 +1,82 @@
+"""Features: capabilities of a node that the kernel does not import."""
+
+# Law: every feature is built in every node, whether it is used or not. Where it is not used, it costs nothing
+#      on the path of a message, because its tables are empty.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from mesh.errors import FeatureFailed
+from mesh.kernel.context.component import Component
+
+K = TypeVar("K")  # the components of the kernel
+
+
+class FeatureParts:
+    """The components of one feature in one node, lower ones first."""
+
+    def __init__(self, *components: Component) -> None:
+        self.components: Sequence[Component] = components
+
+
+@dataclass(frozen=True, slots=True)
+class Feature(Generic[K]):
+    """A capability of a node.
+
+    `build` creates its components from those of the kernel. They come behind the components of the features
+    in `after`.
+    """
+
+    name: str
+    build: Callable[[K], FeatureParts]
+    after: tuple[str, ...] = ()
+
+
+def in_order(features: Sequence[Feature[K]]) -> list[Feature[K]]:
+    """Return the features, each behind those that it names, and otherwise in the given order.
+
+    Raises: FeatureFailed for two features of one name, an unknown name, or a circle.
+    """
+    named: dict[str, Feature[K]] = {}
+    for feature in features:
+        if feature.name in named:
+            raise FeatureFailed(
+                f"Two features have the name {feature.name!r}.", hint="Uninstall the package of one of them."
+            )
+        named[feature.name] = feature
+    found: dict[str, Feature[K]] = {}
+    for feature in features:
+        _enter(feature, named, found, ())
+    return list(found.values())
+
+
+def _enter(
+    feature: Feature[K], named: dict[str, Feature[K]], found: dict[str, Feature[K]], path: tuple[str, ...]
+) -> None:
+    if feature.name in path:
+        circle = " -> ".join((*path[path.index(feature.name) :], feature.name))
+        raise FeatureFailed(
+            f"The features name each other in a circle: {circle}.", hint="Correct `after` of one of them."
+        )
+    for name in feature.after:
+        if name not in named:
+            raise FeatureFailed(
+                f"The feature {feature.name!r} needs the feature {name!r}, which is not installed.",
+                hint=f"Install the package of {name!r}, or uninstall that of {feature.name!r}.",
+            )
+        _enter(named[name], named, found, (*path, feature.name))
+    found.setdefault(feature.name, feature)
+
+
+def build(feature: Feature[K], kernel: K) -> FeatureParts:
+    """Return the components of a feature. Raises: FeatureFailed, with the name of the feature."""
+    try:
+        return feature.build(kernel)
+    except FeatureFailed:
+        raise
+    except Exception as error:
+        what = f"The feature {feature.name!r} cannot be built: {type(error).__name__}: {error}."
+        raise FeatureFailed(what, hint="Uninstall its package, or ask its author.") from error

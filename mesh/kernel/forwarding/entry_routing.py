@@ -1,0 +1,247 @@
+"""Sends entries by the decisions on their routes, and decides again when nodes or rules change."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from mesh.errors import PublishRefused
+from mesh.hops import is_foreign
+from mesh.kernel.context.disk import Disk
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.delivery.router import Router
+from mesh.kernel.forwarding.copy_marker import CopyMarker
+from mesh.kernel.forwarding.deadletters import DeadLetters
+from mesh.kernel.forwarding.deferred_entries import DeferredEntries
+from mesh.kernel.forwarding.dirty_reads import DirtyReads
+from mesh.kernel.forwarding.local_master import LocalMaster
+from mesh.kernel.forwarding.outbound_buffer import OutboundBuffer
+from mesh.kernel.forwarding.peer_sender import PeerSender
+from mesh.kernel.forwarding.refusal_memory import RefusalMemory
+from mesh.kernel.forwarding.route_decisions import CIRCULAR, TO_MASTER, UNKNOWN, RouteDecisions
+from mesh.kernel.peers.neighbours import Neighbours
+from mesh.kernel.routes.nodes import Nodes
+from mesh.mapping.decision import ASKING, CHANGING, Decision, Kind
+from mesh.mapping.mapping import Mapping
+from mesh.remote_names import UNREACHABLE, WAY, is_site
+from mesh.routing.decision_table import DecisionTable
+from mesh.routing.forward_table import ForwardTable
+from mesh.routing.origin import Origin
+from mesh.routing.pending_forward import HERE, PendingForward
+from mesh.wire.commands import Answer
+from mesh.wire.limits import DIRTY
+
+# Law 1: an entry that a node may have is not refused because of its present route.
+# Law 2: an entry that this node keeps is never handed back to the node that forwarded it.
+# Law 3: if no next hop can answer soon, the publisher is warned immediately.
+
+HOLDS = 10.0  # s after a change of rules in which loops are not final
+MAY_BE_THERE = (CIRCULAR, UNREACHABLE)  # refusals that are not final for sent messages
+
+
+class EntryRouting:
+    """The entries without a final answer, and all that decides where they go next."""
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        disk: Disk,
+        router: Router,
+        neighbours: Neighbours,
+        nodes: Nodes,
+        mapping: Mapping,
+        dead: DeadLetters,
+        refused: RefusalMemory,
+        provisional: DirtyReads,
+    ) -> None:
+        self._desk = desk
+        self._nodes = nodes
+        self._neighbours = neighbours
+        self.onward = ForwardTable(desk.settings.window_bytes, desk.settings.window_count)
+        self.deciding = RouteDecisions(desk, mapping, nodes)
+        self.rulings = DecisionTable(
+            self.onward, lambda entry: self.deciding.decide(entry.envelope), self._rouse, self._look_in_turn
+        )
+        self.tailback = OutboundBuffer(
+            desk,
+            disk,
+            router.log,
+            self.onward,
+            dead,
+            nodes.is_alive,
+            refused.remember,
+            self.rulings.is_unsettled,
+            provisional.retract_refused,
+        )
+        self.marking = CopyMarker(desk, router, nodes, mapping, provisional)
+        self.shipping = PeerSender(desk, self.onward, neighbours, self.rulings.may_leave, self.marking.to)
+        self.put_off = DeferredEntries(desk, self.onward, self.rulings)
+        self.here = LocalMaster(desk, router, mapping, refused)
+        self._settled = False  # all nodes had time to appear after the start
+
+    # --- sending ----------------------------------------------------------------------------------------
+
+    def send_on(self, entry: PendingForward, decision: Decision) -> None:
+        """Send an entry to the next hops of a decision, or let it wait for them."""
+        is_master = decision.kind is Kind.HERE
+        is_new_here = is_master and HERE not in entry.lacking
+        if decision.copies or entry.first:
+            self.marking.decided(entry, decision)
+        hops = (*((HERE,) if is_master else ()), *decision.hops)
+        self.onward.assign(entry, hops, decision.why, decision.code == ASKING)
+        _address(entry, decision.to_master)
+        if is_new_here:
+            self._accept_copy(entry)
+        for hop in entry.hops:
+            self._send_to(hop)
+        self.warn_in_vain(entry)
+
+    def _accept_copy(self, entry: PendingForward) -> None:
+        def answered(answer: Answer) -> None:
+            self.tailback.record_final_answer(entry, HERE, answer)
+            self.warn_in_vain(entry)
+
+        envelope = self.marking.here(entry)
+        entry.presume_sent()
+        self.here.accept_copy(envelope, entry.origin, answered)
+
+    def _send_to(self, hop: str) -> None:
+        """Send the waiting entries for that node, and log in to it if needed."""
+        self.shipping.schedule_send(hop)
+        peer = self._nodes.named(hop)
+        if peer is not None and peer.data is None and self._nodes.is_alive(hop):
+            self._neighbours.review_login(peer)
+
+    def warn_in_vain(self, entry: PendingForward) -> None:
+        """Warn a publisher immediately if no next hop can answer soon."""
+        is_expected = entry.lacking.get(HERE) or entry.is_asking or not self._settled
+        if entry.hops and not is_expected and not any(self._may_answer(entry, hop) for hop in entry.hops):
+            self.tailback.warn(entry)
+
+    def _may_answer(self, entry: PendingForward, hop: str) -> bool:
+        peer = self._nodes.named(hop)
+        if peer is None or not self._nodes.is_alive(hop):
+            return is_site(hop) and self._desk.face.next_hops[WAY].has_way(hop)
+        return not (
+            peer.data is None and peer.lost_at is not None and peer.link.attempt > 1
+        )  # retries failed
+
+    # --- deciding again ---------------------------------------------------------------------------------
+
+    def on_rules(self, is_agreed: bool, is_now: bool) -> None:
+        """Decide all entries by new rules; `is_now` means that this node applies them from now on."""
+        now = self._desk.clock.now
+        self.put_off.ruled()
+        self.deciding.holds_until = 0.0 if is_agreed else now + HOLDS
+        self._desk.clock.wake(now + HOLDS)
+        if is_now:
+            self.rulings.refile(lambda entry: self.deciding.question(entry.envelope))
+            self.put_off.refiled()
+
+    def review(self) -> None:
+        """Decide all waiting entries again, as nodes or rules have changed."""
+        self.deciding.drop_all()
+        self.rulings.doubt(self.tailback.unanswered())
+        self._continue_review()
+
+    def _continue_review(self) -> None:
+        self.rulings.go_on()
+        for hop in self.onward.hops():  # held entries may leave now
+            self.shipping.schedule_send(hop)
+
+    def _rouse(self, decision: Decision) -> None:
+        for hop in decision.hops if decision.kind is not Kind.REFUSE else ():
+            self._send_to(hop)
+
+    def _look_in_turn(self, entry: PendingForward, decision: Decision) -> None:
+        self.apply_decision(entry, decision, is_in_turn=True)
+
+    def apply_decision(self, entry: PendingForward, decision: Decision, is_in_turn: bool = False) -> None:
+        """Let an entry follow a later decision on its route."""
+        is_here = decision.kind is Kind.HERE and not decision.copies
+        may_wait = is_here or entry.hops == [""] or not (entry.was_sent or entry.was_divided)
+        before = self.put_off.waits_for(entry.envelope, decision, is_in_turn) if may_wait else None
+        if before is not None:
+            self.put_off.put_behind(entry, before)
+        elif is_here:
+            self._take_over(entry, decision)
+        elif decision.kind is Kind.REFUSE and entry.was_sent and _may_be_there(entry, decision):
+            return  # its node may have it, so it must not be refused
+        elif decision.kind is Kind.REFUSE or self._goes_back(entry, decision):
+            self.tailback.refuse(entry, refusal_by(decision))
+        else:
+            self.send_on(entry, decision)
+
+    def _goes_back(self, entry: PendingForward, decision: Decision) -> bool:
+        """Return whether to hand the message back to the node that forwarded it."""
+        is_to_stay = entry.is_kept or entry.was_sent or entry.is_given
+        return not is_to_stay and turns_back(decision, entry.origin)
+
+    def _take_over(self, entry: PendingForward, decision: Decision) -> None:
+        """Accept an entry, as this node is its master after all."""
+        self.marking.decided(entry, decision)
+        envelope = self.marking.here(entry)
+        self.onward.remove(entry)
+        hop = entry.hops[0]
+
+        def answered(answer: Answer) -> None:
+            self.tailback.record_final_answer(entry, hop, answer)
+
+        for first, last in entry.open:
+            self.here.take_over(envelope.part(first, last), entry.origin, decision.stands_for, answered)
+
+    def _retry_deferred(self) -> None:
+        """Decide deferred entries again that are due, and all entries once routing loops are final again."""
+        for entry in self.put_off.take_due():
+            decision = self.deciding.decide(entry.envelope)
+            self.rulings.file(entry, self.deciding.question(entry.envelope), decision)
+            self.apply_decision(entry, decision)
+        if 0.0 < self.deciding.holds_until <= self._desk.clock.now:
+            self.deciding.holds_until = 0.0
+            self.review()
+
+    def find_routes(self) -> None:
+        """Review all entries once the other nodes had time to appear, and ask for routes to unknown ones."""
+        if self._neighbours.settled() and not self._settled:
+            self._settled = True
+            self.review()
+        for node in [h for h in self.onward.hops() if h and not (self._nodes.is_known(h) or is_site(h))]:
+            self._nodes.ask_way(node)  # no event reports when it becomes reachable
+
+    def tick(self) -> None:
+        """Continue what earlier turns have left, retry deferred entries, and warn of waiting ones."""
+        if self.rulings.is_open:
+            self._continue_review()
+        self._retry_deferred()
+        self.tailback.tick()
+
+
+def turns_back(decision: Decision, origin: Origin) -> bool:
+    """Return whether the message is in a routing loop that may be temporary.
+
+    The message then goes back, as the node that applies new rules last is the first to see that the loop has
+    ended. A peer of an earlier release would take that for a final answer.
+    """
+    return decision.code == CHANGING and DIRTY in origin.features()
+
+
+def refusal_by(decision: Decision) -> PublishRefused:
+    return PublishRefused(decision.why + ".", hint="See `mesh route`.", code=decision.code)
+
+
+def _address(entry: PendingForward, to_master: bool) -> None:
+    """Record in the route whether the next hop is a master (law 5 of the mapping)."""
+    *before, mine = entry.envelope.route
+    stratum = TO_MASTER if to_master else 0
+    if mine.stratum != stratum:
+        entry.envelope = replace(entry.envelope, route=(*before, replace(mine, stratum=stratum)))
+
+
+def _may_be_there(entry: PendingForward, decision: Decision) -> bool:
+    """Return whether this refusal is not final for a message that was sent.
+
+    A message of another site may also wait for a node that is unreachable. A site that is no longer
+    configured has no route.
+    """
+    is_kept_abroad = decision.code == UNKNOWN and is_foreign(entry.envelope.sender)
+    is_for_now = decision.code in MAY_BE_THERE and not decision.is_final
+    return is_for_now or is_kept_abroad

@@ -1,0 +1,129 @@
+"""Checks envelopes that other nodes forward, and accepts, holds or refuses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefused
+from mesh.hops import inside, is_foreign
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.forwarding.from_peer import FromPeer
+from mesh.kernel.forwarding.peer_sender import PeerSender
+from mesh.kernel.forwarding.provenance import Provenance
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.states.cameby import is_way
+from mesh.names import PUTS
+from mesh.routing.origin import Origin
+from mesh.routing.verdict import refusal
+from mesh.wire.envelope import (
+    FORCE_QUEUING,
+    HELD,
+    INITIAL,
+    MARKS,
+    NO_RELAY,
+    PERSISTENT,
+    RESENT,
+    Envelope,
+    short_parts,
+)
+from mesh.wire.limits import DURABLE, HOPS
+
+# Flags that no envelope has on its route to a master.
+ODD = ~(PERSISTENT | FORCE_QUEUING | NO_RELAY | MARKS | RESENT | HELD)
+ODD_FROM_SITES = ODD & ~INITIAL  # likewise, from another site
+
+
+class Incoming:
+    """The check of envelopes from other nodes.
+
+    `take(envelope, origin)` continues with an accepted envelope, and `of_older` adds marks to envelopes of
+    earlier releases.
+    """
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        provenance: Provenance,
+        of_older: Callable[[Envelope], Envelope],
+        take: Callable[[Envelope, Origin], None],
+        sender: PeerSender,
+    ) -> None:
+        self._desk = desk
+        self.provenance = provenance
+        self._take = take
+        self._of_older = of_older
+        self._sender = sender
+        self._are_signed = desk.settings.keyring is not None  # node states, which name next hops
+
+    def forwarded(self, peer: Peer, envelopes: list[Envelope]) -> None:
+        """Accept, hold or refuse envelopes that a peer forwards to their master."""
+        most = self._desk.settings.max_content
+        if DURABLE not in peer.speaks:
+            envelopes = [self._of_older(envelope) for envelope in envelopes]
+        for envelope in envelopes:
+            error = self._unfit(peer, envelope)
+            if error is not None:
+                self._refuse(peer, envelope, error)
+            elif len(envelope.body) > most:
+                for part in self._short(peer, envelope):
+                    self._take_or_hold(peer, part)
+            else:
+                self._take_or_hold(peer, envelope)
+
+    def _take_or_hold(self, peer: Peer, envelope: Envelope) -> None:
+        if self._are_signed and self.provenance.has_to_wait(peer, envelope):
+            self._hold(peer, envelope)
+        else:
+            self._take(envelope, FromPeer(self._sender, peer.node.uuid))
+
+    def _hold(self, peer: Peer, envelope: Envelope) -> None:
+        """Hold an envelope. Raises: RemoteError if too many bytes wait after all possible refusals."""
+        self.provenance.hold_envelope(peer, envelope)
+        if self.provenance.held.is_crowded(peer):
+            self.release()
+            self.provenance.held.bound(peer)
+
+    def _short(self, peer: Peer, envelope: Envelope) -> Iterator[Envelope]:
+        most = self._desk.settings.max_content
+
+        def too_long(part: Envelope) -> None:
+            what = f"{self._desk.me.name} accepts at most {most} bytes per message."
+            error = MessageTooLarge(
+                what, hint="Raise `limits.max_content` of that node, or send the content in parts."
+            )
+            self._refuse(peer, part, error)
+
+        return short_parts(envelope, most, too_long)
+
+    def release(self) -> None:
+        """Accept or refuse the held envelopes whose routes are decided, or that have waited too long."""
+        for peer, envelope, error in self.provenance.take_released():
+            if error is None:
+                self._take(envelope, FromPeer(self._sender, peer.node.uuid))
+            else:
+                self._refuse(peer, envelope, error)
+
+    def _refuse(self, peer: Peer, envelope: Envelope, error: LocalError) -> None:
+        self._desk.counters.count("refused", envelope.count)
+        FromPeer(self._sender, peer.node.uuid).answer(envelope.stream, refusal(envelope, error))
+
+    def _unfit(self, peer: Peer, envelope: Envelope) -> LocalError | None:
+        route, me = envelope.route, self._desk.me.name
+        nodes = [hop.node for hop in inside(route)]
+        odd = envelope.flags & ODD  # usually 0
+        is_odd = (
+            envelope.numbers
+            or (odd and (odd & ODD_FROM_SITES or not is_foreign(envelope.sender)))
+            or envelope.domain[:6] == PUTS  # queue messages stay where they were published
+        )
+        sites = self._desk.settings.accepting
+        if is_odd or not is_way(envelope.sender, nodes, peer.node.name, sites):
+            return self.provenance.forged(peer, envelope)
+        if me in nodes:
+            path = " -> ".join((*nodes, me))
+            return CircularLoop(f"Routing loop: {path}.", hint="Compare `mesh route` at these nodes.")
+        if len(route) >= HOPS:
+            path = " -> ".join((*nodes, me))
+            self._desk.counters.count("too_many_hops")
+            return PublishRefused(f"The message passed more than {HOPS} nodes: {path}.", code="TOO_MANY_HOPS")
+        return None

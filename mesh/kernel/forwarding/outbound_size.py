@@ -1,0 +1,71 @@
+"""The size of the outbound buffer: how much waits, for which node and for how long."""
+
+from __future__ import annotations
+
+from mesh.kernel.context.node_context import NodeContext
+from mesh.remote_names import WAY
+from mesh.routing.forward_table import ForwardTable
+from mesh.routing.pending_forward import PendingForward
+from mesh.wire.replies import Depth
+
+# Law 1: entries without a warning count against the limits, but are in no figure.
+# Law 2: above half of a limit only publishers of this node may add entries.
+
+
+class OutboundSize:
+    """The size of `onward`, against the limits of this node."""
+
+    def __init__(self, desk: NodeContext, onward: ForwardTable) -> None:
+        self._desk = desk
+        self._onward = onward
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the waiting entries exceed a limit."""
+        s = self._desk.settings
+        return self._onward.messages > s.tailback_count or self._onward.bytes > s.tailback_bytes
+
+    def is_half_full(self) -> bool:
+        """Return whether only publishers of this node may add entries.
+
+        Direct messages to other sites do not count: two sites full of them for each other would block
+        forever.
+        """
+        s, onward = self._desk.settings, self._onward
+        if 2 * onward.messages <= s.tailback_count and 2 * onward.bytes <= s.tailback_bytes:
+            return False
+        away = [line for hop in onward.hops() if hop.startswith(WAY) for line in onward.lines(hop)]
+        messages = onward.messages - sum(line.messages for line in away)
+        size = onward.bytes - sum(line.bytes for line in away)
+        return 2 * messages > s.tailback_count or 2 * size > s.tailback_bytes
+
+    def full_text(self, entry: PendingForward) -> str:
+        waiting, me = self._onward.messages - entry.messages, self._desk.me.name
+        return (
+            f"The outbound buffer of {me} holds {waiting} messages and has no room for {entry.messages} more."
+        )
+
+    def age(self) -> float:
+        """Return the age in s of the oldest waiting message, judged by the first entry of each queue.
+
+        Entries without a warning do not count; without any other the age is 0.
+        """
+        lines = [line for hop in self._onward.hops() for line in self._onward.lines(hop)]
+        first = [entry for line in lines if (entry := next(iter(line), None)) is not None and entry.warned]
+        now = self._desk.clock.believed
+        return max([0.0, *((now - each.envelope.route[-1].at) / 1e9 for each in first)])
+
+    def depth(self, hop: str) -> Depth:
+        """Return the backlog for a node, without entries whose publishers were not warned.
+
+        For "" this is the backlog of messages whose node is unknown.
+        """
+        messages = size = 0
+        oldest = self._desk.clock.believed  # never negative, even if a clock went back
+        for line in self._onward.lines(hop):
+            entries = list(line)
+            early = [e for e in entries if not e.warned]  # they may be answered any moment now
+            messages += line.messages - sum(e.lacking[hop].count() for e in early)
+            size += line.bytes - sum(e.size for e in early)
+            oldest = min([oldest, *(e.envelope.route[-1].at for e in entries if e.warned)])
+        return Depth(messages=messages, bytes=size, age=(self._desk.clock.believed - oldest) / 1e9)

@@ -1,0 +1,100 @@
+"""Sends forwarded envelopes and answers to other nodes, in few messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mesh.kernel.context.component import Component
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.neighbours import Neighbours
+from mesh.kernel.peers.peer import Peer
+from mesh.remote_names import WAY, is_site
+from mesh.routing.forward_table import ForwardTable
+from mesh.routing.pending_forward import PendingForward
+from mesh.wire.commands import Forward, Outcome, Outcomes
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import body_frames
+from mesh.wire.limits import DURABLE, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES, STAYS
+
+OUTCOMES = 256  # answers in one message
+NEEDED = frozenset((DURABLE, STAYS))  # features of nodes that know all flags
+
+
+class PeerSender(Component):
+    """Gathers envelopes and answers for each node, and sends them after each event."""
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        onward: ForwardTable,
+        neighbours: Neighbours,
+        may_leave: Callable[[PendingForward], bool],
+        marked: Callable[[Peer, PendingForward], Envelope],
+    ) -> None:
+        """`marked` returns an entry's envelope as it leaves for a peer.
+
+        `marked` returns an entry's envelope as it leaves for a peer.
+        """
+        self._desk = desk
+        self._onward = onward
+        self._neighbours = neighbours
+        self._may_leave = may_leave
+        self._marked = marked
+        self._due: dict[str, None] = {}  # nodes for which something may leave
+        self._answers: dict[bytes, list[Outcome]] = {}  # by uuid of the receiver
+
+    def peer_of(self, uuid: bytes) -> Peer | None:
+        return self._neighbours.peers.get(uuid)
+
+    def schedule_send(self, node: str) -> None:
+        """Schedule a send of the entries for a node."""
+        self._due[node] = None
+
+    def add_answer(self, uuid: bytes, outcome: Outcome) -> None:
+        """Queue an answer for the peer that forwarded an envelope."""
+        self._answers.setdefault(uuid, []).append(outcome)
+
+    def flush(self) -> None:
+        """Send everything for which there is a connection; answers for unknown peers are dropped."""
+        while self._due:
+            node, _ = self._due.popitem()
+            peer = self._neighbours.named(node)
+            if peer is not None and peer.data is not None and peer.data.is_open:
+                self._send(peer)
+            elif is_site(node):
+                self._desk.face.next_hops[WAY].ship(node)
+        for uuid, outcomes in self._answers.items():
+            peer = self._neighbours.peers.get(uuid)
+            for at in range(0, len(outcomes), OUTCOMES) if peer is not None else ():
+                self._desk.out.send(peer.data, Outcomes(tuple(outcomes[at : at + OUTCOMES])))  # type: ignore[union-attr]
+        self._answers.clear()
+
+    def _send(self, peer: Peer) -> None:
+        batch: list[Envelope] = []
+        size = frames = 0
+        is_older = not NEEDED.issubset(peer.speaks)
+        hop, process = peer.node.name, (peer.node.uuid, peer.node.boot)
+        for entry in self._onward.next_to_send(hop, self._may_leave):
+            if entry.sent_to != process:
+                entry.mark_sent_to(process)
+            is_marked = entry.first or entry.former or entry.is_given or is_older
+            envelope = self._marked(peer, entry) if is_marked else entry.envelope
+            for first, last in entry.lacking[hop]:
+                part = envelope.part(first, last)
+                needs = 1 + body_frames(part)
+                if batch and (
+                    len(batch) >= ENVELOPES_A_MESSAGE or size >= ENVELOPE_BYTES or frames + needs >= FRAMES
+                ):
+                    self._ship(peer, batch)
+                    batch, size, frames = [], 0, 0
+                batch.append(part)
+                size, frames = size + len(part.body), frames + needs
+        if batch:
+            self._ship(peer, batch)
+
+    def _ship(self, peer: Peer, batch: list[Envelope]) -> None:
+        messages = sum(envelope.count for envelope in batch)
+        desk = self._desk
+        desk.counters.count("forwarded", messages)
+        desk.counters.tally.counters_of(peer.node.name).sent += messages
+        desk.out.send(peer.data, Forward(tuple(map(body_frames, batch))), batch)

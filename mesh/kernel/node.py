@@ -1,0 +1,340 @@
+"""A node without its sockets: frames and time go in, effects come out.
+
+The shell calls `receive`, `stored`, `disconnected` and `tick`. After each call it carries out the effects of
+`take_effects()`, in order. The simulator runs the same core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+import msgspec
+
+from mesh.discovery.state import Sample
+from mesh.errors import ONE_MESH, OTHER_SITE, LocalError, MeshError, RemoteError
+from mesh.kernel.access.authenticator import is_too_long
+from mesh.kernel.context.component import PUBLISHED, TAILED_BACK, Beginning, Reloaded, no_file
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.effects import ConnKey, Effect
+from mesh.kernel.context.facts import ConnEnded, InboundClosed
+from mesh.kernel.context.incoming_call import IncomingCall
+from mesh.kernel.context.settings import CONNECT
+from mesh.kernel.parts import Parts
+from mesh.kernel.peers.seniority import process_of
+from mesh.loglevels import ACCESS
+from mesh.names import QUEUE, kind_of
+from mesh.operations import Image, Stored, StoreReach
+from mesh.printable import harmless
+from mesh.wire import commands as c
+from mesh.wire.calls import Ask
+from mesh.wire.commands import Reply, UnknownCommand
+from mesh.wire.envelope import TAILED, Envelope, decode
+from mesh.wire.frames import checked, read
+from mesh.wire.replies import Process, ReplyValue
+
+NEAR = 8  # nodes of other meshes that are reported
+ALARM = 3600.0  # s, the longest sleep
+FORWARD = 32  # addresses in a BYE, which must fit into a frame
+LAZY_COMMIT = 1.0  # s that deferred operations stay in memory
+
+
+class NodeCore:
+    """The node's decision logic, without I/O."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self._desk, self._conns = parts.desk, parts.dialler.conns
+        self._clock, self._out, self._facts = parts.desk.clock, parts.desk.out, parts.desk.facts
+        self._committed = 0.0
+
+    # --- calls of the shell -----------------------------------------------------------------------------
+
+    def start(
+        self,
+        image: Image,
+        now: float,
+        wall: int,
+        process: Callable[[], Process] = Process,
+        sample: Callable[[], Sample] | None = None,
+        reach: Callable[[], StoreReach] = lambda: StoreReach(0, 0),
+        others: Mapping[str, Image] | None = None,
+        reload: Callable[[], Reloaded] = no_file,
+        is_tight: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Restore the contents of the node's own store, and of the queues' stores in `others` by name.
+
+        The other arguments are as in `Beginning`.
+        """
+        self._at(now, wall)
+        self._desk.process = process_of(self._desk.process, wall)
+        others = others or {}
+        beginning = Beginning(image, sample, reach, process, is_tight, others, reload)
+        for part in self._desk.face:
+            part.start(beginning)
+        for store, each in {"": image, **others}.items():
+            self._restore(store, each)
+        for part in self._desk.face:
+            part.on_restored()
+        self.tick(now, wall)
+
+    def accept(
+        self, key: ConnKey, endpoint: str, trusted: bool, user: str = "", within: bool = False
+    ) -> None:
+        """Add an inbound connection.
+
+        `user` is the public CURVE key of the dialing end, or "". `within` marks the connection of the program
+        that embeds this node.
+        """
+        now = self._clock.now
+        self._desk.counters.count("connections")
+        self._conns[key] = Conn(key, False, trusted, endpoint, now, now, user=user, within=within)
+
+    def receive(self, key: ConnKey, frames: list[bytes], now: float, wall: int) -> None:
+        self._at(now, wall)
+        conn = self._conns.get(key)
+        if conn is None or conn.closed:
+            return
+        conn.heard = now
+        if is_too_long(conn, frames):
+            self._desk.counters.count("not_open")
+            self._out.send(conn, c.Who())
+            return
+        try:
+            command, envelopes = read(frames, self._desk.settings.max_content)
+            self.parts.reception.dispatch(conn, command, envelopes)
+        except (RemoteError, LocalError) as error:
+            if isinstance(error, UnknownCommand) and self.parts.reception.is_unknown(conn, error):
+                return
+            self._broke_protocol(conn, error)
+        if self._facts.queue:  # now, so that a failure is blamed on this message
+            self._facts.dispatch(self._desk.face.fact_handlers)
+
+    def on_command(
+        self, key: ConnKey, command: c.Command, envelopes: Sequence[Envelope], now: float, wall: int
+    ) -> None:
+        """Handle a command of the program that embeds this node, as `receive` does with frames."""
+        self._at(now, wall)
+        conn = self._conns.get(key)
+        if conn is None or conn.closed:
+            return
+        conn.heard = now
+        try:
+            self.parts.reception.dispatch(conn, *checked(command, envelopes, self._desk.settings.max_content))
+        except (RemoteError, LocalError) as error:
+            if isinstance(error, UnknownCommand) and self.parts.reception.is_unknown(conn, error):
+                return
+            self._broke_protocol(conn, error)
+        if self._facts.queue:
+            self._facts.dispatch(self._desk.face.fact_handlers)
+
+    def poisoned(self, key: ConnKey, now: float, wall: int) -> str:
+        """Refuse a message over which this node failed before, unread, and return its sender's name.
+
+        The name is "" if the connection is gone.
+        """
+        self._at(now, wall)
+        conn = self._conns.get(key)
+        if conn is None or conn.closed:
+            return ""
+        conn.heard = now
+        who = self._who(conn)
+        self._broke_protocol(
+            conn, RemoteError("this message caused an earlier failure of the node", code="POISONED")
+        )
+        return who
+
+    def stored(self, token: int, error: MeshError | None, now: float, wall: int, store: str = "") -> None:
+        self._at(now, wall)
+        self.parts.disks[store].stored(token, error)
+
+    def fetched(
+        self, token: int, found: Sequence[Stored] | MeshError, now: float, wall: int, store: str = ""
+    ) -> None:
+        self._at(now, wall)
+        self.parts.disks[store].fetched(token, found)
+
+    def disconnected(self, key: ConnKey, now: float, wall: int) -> None:
+        """Handle the end of a connection, as reported by the transport."""
+        self._at(now, wall)
+        conn = self._conns.pop(key, None)
+        if conn is not None and not conn.closed:
+            conn.close()
+            self._facts.publish(ConnEnded(conn))
+
+    def on_dial_failed(self, key: ConnKey, why: str, hint: str, now: float, wall: int) -> bool:
+        """Record why a dial failed, and return whether the core will report it."""
+        self._at(now, wall)
+        conn = self._conns.get(key)
+        if conn is None or not conn.seed:
+            return False
+        conn.why, conn.hint = why.removeprefix(f"{conn.endpoint} ").rstrip("."), hint
+        return True
+
+    def gossiped(self, frames: list[bytes], now: float, wall: int) -> None:
+        """Handle a message from a subscribed PUB socket."""
+        self._at(now, wall)
+        self.parts.gossiping.on_message(frames)
+
+    def knocked(self, uuid: bytes, refused: bool, now: float, wall: int) -> None:
+        """Handle the result of a ProbeAddress, as the operating system at that address gave it."""
+        self._at(now, wall)
+        self.parts.neighbours.liveness.knocked(uuid, refused)
+
+    def on_inbound_closed(self, now: float, wall: int) -> None:
+        """Handle the end of an unknown inbound connection, so that components ping their peers.
+
+        The transport does not know which connection it was.
+        """
+        self._at(now, wall)
+        self._facts.publish(InboundClosed())
+
+    def advertised(self, node: c.Introduction, now: float, wall: int) -> None:
+        """Handle a node that was found by multicast DNS."""
+        self._at(now, wall)
+        self._desk.counters.count("adverts")
+        if node.uuid != self._desk.me.uuid:
+            self.parts.neighbours.sighted(node, "mdns")
+
+    def on_foreign_mesh(self, name: str, address: str, now: float, wall: int) -> None:
+        """Report a node of another mesh on this network, as it may be meant to be in this one."""
+        self._at(now, wall)
+        if len(self._desk.near) < NEAR and (name, address) not in self._desk.near:
+            self._desk.near.append((name, address))
+            hint = OTHER_SITE if self._desk.settings.has_sites else ONE_MESH
+            self._desk.event("near", f"{name} at {address} belongs to another mesh, with other keys. {hint}")
+
+    def readdressed(self, address: str, also: tuple[str, ...], now: float, wall: int) -> None:
+        """Change the address of this node, and announce it."""
+        self._at(now, wall)
+        self._desk.me = msgspec.structs.replace(self._desk.me, address=address, also=also)
+        self.parts.neighbours.readdressed()
+
+    def answer_process(self, ask: Ask, then: Callable[[ReplyValue], None], now: float, wall: int) -> None:
+        """Answer a question of the process itself, as if a client had asked it.
+
+        The question must not depend on a session.
+        """
+        self._at(now, wall)
+
+        def heard(reply: Reply, _: Sequence[Envelope]) -> None:
+            then(reply.value)
+
+        self._desk.face.client_verbs[ask.verb].then(IncomingCall(ask, 0, None, cast(Conn, None), heard))
+
+    def reload(self, now: float, wall: int, by: str) -> None:
+        """Read the configuration again, apply changes that need no restart, and report the result."""
+        self._at(now, wall)
+        self.parts.ruling.reload_and_tell(by)
+
+    def lagged(self, seconds: float, now: float) -> None:
+        """Record that the event loop was late by `seconds`: waiting messages are handled before timeouts."""
+        self.parts.neighbours.membership.lagged(seconds)
+        self.parts.piecework.lagged(seconds, now)
+        for conn in self._conns.values():
+            conn.heard = min(conn.heard + seconds, now)
+
+    def report_event(self, kind: str, text: str, now: float, wall: int, level: str = "info") -> None:
+        """Report an event of the shell."""
+        self._at(now, wall)
+        if kind == "refused":
+            self._desk.refused_clients.add_stranger(text, now)
+        self._desk.event(kind, text, level=level)
+
+    def tick(self, now: float, wall: int) -> None:
+        """Do the work that is due."""
+        self._at(now, wall)
+        self._clock.alarm = now + ALARM
+        self.parts.clients.silent.disconnect_silent(self._conns.values())
+        for conn in self.parts.piecework.stopped():
+            self._broke_protocol(conn, RemoteError("the rest of a message did not arrive", code="STOPPED"))
+        for conn in self._conns.values():
+            if not (conn.is_open or conn.dialled) and now - conn.opened > CONNECT:
+                self._out.hang_up(conn)  # it has not sent a valid HELLO
+        for (who, why), count in self._desk.refusals.take_counts(now).items():
+            self._out.note(
+                "info", f"refused {harmless(f'{who}: {why}')}: {count:,} more times in a minute", ACCESS
+            )
+        for tick in self._desk.face.ticks:
+            tick()
+        for key in [k for k, x in self._conns.items() if x.closed]:
+            del self._conns[key]
+        if now - self._committed >= LAZY_COMMIT and self._desk.serves:
+            self._committed = now
+            for tidy in self._desk.face.on_seconds:
+                tidy()
+            self.parts.disks.commit_later()
+
+    @property
+    def alarm(self) -> float:
+        """The time at which `tick` is next worth calling."""
+        return self._clock.alarm
+
+    def take_effects(self) -> list[Effect]:
+        """Return the effects to carry out now, in order."""
+        self._flush()
+        out = self._out
+        effects, out.effects = out.effects, []
+        return effects
+
+    def _flush(self) -> None:
+        """Handle all facts and the work for the event's end, and then send the gathered messages."""
+        facts, out, face = self._facts, self._out, self._desk.face
+        while facts.queue or out.ending:
+            facts.dispatch(face.fact_handlers)
+            if out.ending:
+                out.ending.popitem()[0]()
+        for flush in face.flushes:
+            flush()
+
+    def goodbye(self, now: float, wall: int) -> None:
+        """Announce an intended stop to clients and nodes, as the last event of this node.
+
+        If another process has the identity of this node, only clients are notified.
+        """
+        self._at(now, wall)
+        self._flush()  # before BYE, after which nothing is read
+        forward = tuple([p.node.address for p in self.parts.neighbours.alive() if p.node.address][:FORWARD])
+        for announce in self._desk.face.before_goodbyes:
+            announce()
+        for conn in list(self._conns.values()):
+            # A node whose WELCOME is in transit would otherwise consider this one dead.
+            is_heard = conn.is_open or (conn.dialled and conn.role in (c.NODE_CONTROL, c.NODE_DATA))
+            # Another process with our identity would be considered stopped as well.
+            if is_heard and (conn.role == c.CLIENT or not self._desk.is_doubled):
+                self._out.send(conn, c.Bye("stopping", forward))
+        for finish in self._desk.face.after_goodbyes:
+            finish()
+        if self._desk.serves:
+            self.parts.disks.commit_later()
+
+    # --- internals --------------------------------------------------------------------------------------
+
+    def _restore(self, store: str, image: Image) -> None:
+        restores, is_split = self._desk.face.envelope_restorers, bool(self._desk.settings.stores)
+        for position, header, body in image.envelopes:
+            envelope = decode(header, body)
+            if envelope.flags & TAILED:
+                kind = TAILED_BACK
+            else:
+                kind = kind_of(envelope.to) if envelope.to else PUBLISHED
+            if is_split:
+                self.parts.disks.check(store, envelope.to if kind == QUEUE else "")
+            restores[kind](position, envelope)
+
+    def _at(self, now: float, wall: int) -> None:
+        """Begin an event, after all facts of the last one were handled."""
+        if self._facts.queue:
+            self._facts.dispatch(self._desk.face.fact_handlers)
+        self._clock.at(now, wall)
+
+    def _who(self, conn: Conn) -> str:
+        role = self._desk.face.connection_roles.get(conn.role)
+        if role is not None and (text := role.describe_sender(conn)):
+            return text
+        session, peer = self.parts.sessions.session_of(conn), self.parts.neighbours.of(conn)
+        return session.text if session else peer.node.name if peer else "a stranger"
+
+    def _broke_protocol(self, conn: Conn, error: MeshError) -> None:
+        peer = self.parts.neighbours.of(conn)
+        self._desk.broke_protocol(conn, self._who(conn), peer.node if peer else None, error)

@@ -1,0 +1,81 @@
+"""The traffic with a peer: items to it, items from it, and their acknowledgements."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from mesh.flow.seldom import Seldom
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.context.outlet import Outlet
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.feed import Feed
+from mesh.routing.paging import Paging
+from mesh.routing.peerfeed import PeerFeed
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.routing.upstream import Upstream
+from mesh.streams.link import LinkReceiver
+from mesh.wire.commands import Introduction, Query
+
+NEVER = float("-inf")
+REPORTED_AGAIN = 600.0  # s until a peer is reported again
+
+
+class Exchange:
+    """The traffic with one peer, which outlives the peer's connections."""
+
+    def __init__(self, outlet: Outlet, feed: PeerFeed) -> None:
+        self.outlet = outlet
+        self.feed = feed
+        self.upstreams: dict[bytes, Upstream] = {}  # our progress in each log it sends from
+        self.refused: dict[bytes, int] = {}  # progress in logs that it must not send from
+        self.topics: dict[str, set[str]] = {}  # domain -> keys it is known to be asked for
+        self.is_way = False  # named by our rules; may relay other masters
+        self.homes: tuple[str, ...] = ()  # prefixes of its own senders
+        self.first_login: float | None = None  # during this boot of ours
+        self.unasked = Seldom(REPORTED_AGAIN)  # reports on unrequested items
+        self.doubts = Seldom(REPORTED_AGAIN)  # reports on an unconfirmed sender
+        self.relayed: set[Query] = set()  # its queries that we relay to others
+        self.held_replies: deque[tuple[int, Callable[[], None]]] = deque()  # (item, send after it)
+        self.held_versions: deque[tuple[int, list[bool]]] = deque()  # (version, is it confirmed)
+        self.leads = False  # it has more of our log than we do; reported
+        self.inlet = LinkReceiver()
+        self.inlet_boot = 0
+        self.lacks = False  # it must resend all items in flight
+        self.taken = 0  # items received on this link stream
+        self.ackable = (0, 0)  # (have, taken) that may be acknowledged now
+        self.acked = NEVER  # time of the last acknowledgement
+
+    def new_inlet(self, boot: int) -> None:
+        """Restart the inbound numbers for the peer's process with that boot."""
+        if boot != self.inlet_boot:
+            self.outlet.furthest.clear()  # the new process knows no position
+        self.inlet, self.inlet_boot = LinkReceiver(), boot
+        self.taken, self.ackable = 0, (0, 0)
+
+
+def peer_key(uuid: bytes) -> bytes:
+    return b"n" + uuid
+
+
+def exchange(
+    desk: NodeContext, released: Callable[[StoredEnvelope], None], paging: Paging, node: Introduction
+) -> Exchange:
+    """Return an exchange with that node; `released` receives the envelopes that are no longer owed to it."""
+    s = desk.settings
+    outlet = Outlet(s.window_bytes, s.link_messages, lambda feed: 0, to_peer=True)
+
+    def send(feed: Feed, portion: EnvelopeSlice) -> None:
+        desk.out.push(outlet, feed, portion)
+
+    feed = PeerFeed(
+        peer_key(node.uuid),
+        s.credit,
+        send,
+        released,
+        lambda: desk.clock.believed,
+        node.name,
+        paging,
+        desk.counters.loss_counter(node.name),
+    )
+    return Exchange(outlet, feed)

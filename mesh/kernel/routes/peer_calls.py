@@ -1,0 +1,254 @@
+"""Questions to other nodes, and the replies that are pending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
+from typing import Any, Generic
+
+from msgspec.structs import replace
+
+from mesh.errors import RemoteError
+from mesh.flow.known_by_all import KnownByAll
+from mesh.kernel.context.component import Component, HandlerEntry, on_command
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.context.settings import CONFIRM
+from mesh.kernel.peers.facts import PeerLost, RoutesChanged
+from mesh.kernel.peers.neighbours import Neighbours
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.routes.unresponsive_peers import SHORT, UnresponsivePeers
+from mesh.wire.calls import Ask, AskGet, AskWhere, Carried, arguments
+from mesh.wire.commands import Call, Reply
+from mesh.wire.envelope import UNCONFIRMED, Envelope
+from mesh.wire.replies import Hops, Peeked, R, Source, Values, read_result
+
+NOBODY: Source = "", None, b""  # the source does not matter
+
+
+@dataclass(slots=True)
+class PeerReply(Generic[R]):
+    """A reply of one node: a value, and envelopes with their sources."""
+
+    value: R
+    found: list[tuple[Envelope, Source]] = field(default_factory=list)
+    code: str = ""  # of its refusal
+
+    def add_reply(self, says: type[R], reply: Reply, envelopes: list[Envelope]) -> None:
+        """Add a reply or a part of one. Raises: RemoteError for an unreadable reply, which does not count."""
+        self.value, self.code = says(), reply.code
+        if not reply.code:
+            value = read_result(says, reply.value)
+            sources = [NOBODY] * len(envelopes) if isinstance(value, Peeked) else []
+            sources = value.sources if isinstance(value, Values) else sources
+            if len(sources) != len(envelopes):
+                raise RemoteError(f"{len(envelopes)} values from {len(sources)} nodes", code="MALFORMED")
+            self.value = value
+            # Unconfirmed messages concern only the node's own clients.
+            self.found += zip([e.without(UNCONFIRMED) for e in envelopes], sources, strict=True)
+
+
+Replies = dict[bytes, PeerReply[R]]  # by uuid
+OnReplies = Callable[[Replies[R], list[str]], None]  # (replies, names of nodes that did not reply)
+
+
+@dataclass(slots=True, eq=False)
+class Question(Generic[R]):
+    """A question to several nodes."""
+
+    need: dict[bytes, str]  # uuid -> name of nodes without a reply
+    deadline: float
+    then: OnReplies[R]
+    says: type[R]  # type of the reply
+    begun: float
+    is_counted: bool  # a get, whose answers are counted
+    is_judged: bool  # nodes without an answer count as slow
+    replies: Replies[R] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+
+
+class PeerCalls(Component):
+    """Component for questions to peers, on their data connections."""
+
+    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self.slow = UnresponsivePeers(desk, neighbours.directory.introduction, self._try)
+        self._confirming = KnownByAll[bytes](CONFIRM)  # by uuid: versions of this node's queries
+        self._questions: dict[int, Question[Any]] = {}
+        self._early: list[Callable[[], None]] = []  # asked before the peers are known
+        self._request = 0
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(PeerLost, lambda fact: self._on_peer_lost(fact.peer)),
+            on_fact(RoutesChanged, lambda _: self.review()),
+        )
+
+    def from_peers(self) -> Sequence[HandlerEntry]:
+        return (on_command(Reply, self._replied),)
+
+    def tick(self) -> None:
+        self.review()
+        self._desk.clock.wake(self.deadline())
+
+    def _try(self, uuid: bytes) -> None:
+        """Ask a peer a trivial question, to see how soon it answers."""
+        peer = self._neighbours.peers.get(uuid)
+        if peer is not None:
+            self.ask_all([peer], AskWhere(node=peer.node.name), Hops, lambda replies, missing: None)
+
+    def _send_call(self, peer: Peer, call: Call) -> None:
+        peer.reads[call.request] = call
+        self._desk.out.send(peer.data, call)
+        self._neighbours.review_login(peer)
+
+    def when_settled(self, work: Callable[[], None]) -> None:
+        """Call `work` once this node had time to meet its peers, which seem absent after a start.
+
+        Once that time is over, `work` is called immediately.
+        """
+        if self._neighbours.settled():
+            work()
+        else:
+            self._early.append(work)
+
+    def confirm(self, need: dict[bytes, int], then: Callable[[], None]) -> None:
+        """Call `then` when the peers in `need` have confirmed these versions, at the latest after CONFIRM.
+
+        A peer that dies is no longer awaited.
+        """
+        left = set(need)
+
+        def confirmed_by(uuid: bytes) -> None:
+            left.discard(uuid)
+            if not left:
+                then()
+
+        for uuid, version in need.items():
+            self._confirming.when(uuid, version, self._desk.clock.now, partial(confirmed_by, uuid))
+        if need:
+            self._desk.clock.wake(self._confirming.deadline)
+        else:
+            then()
+
+    def confirmed(self, peer: Peer) -> None:
+        """Process the version that a peer has confirmed."""
+        self._confirming.review(self._desk.clock.now, lambda _: peer.confirmed, (peer.node.uuid,))
+        self._begin()
+
+    def ask_all(
+        self,
+        peers: Iterable[Peer],
+        ask: Ask,
+        says: type[R],
+        then: OnReplies[R],
+        within: float = CONFIRM,
+        by: Callable[[Peer, Call], None] | None = None,
+    ) -> None:
+        """Ask each peer, and call `then` with the replies that arrive within `within` seconds.
+
+        `then` is called once all have replied; if only slow or dead nodes are missing, it is called earlier.
+        `by` sends the question in another way than on the data connection.
+        """
+        self._request += 1
+        peers = list(peers)
+        need = {peer.node.uuid: peer.node.name for peer in peers}
+        # The time of a reply that follows all messages in transit says little about the node.
+        is_read = isinstance(ask, AskGet) and not ask.after
+        # On another connection the question may be lost, so a missing reply says nothing about the node.
+        is_judged = by is None
+        question = Question(
+            need, self._desk.clock.now + within, then, says, self._desk.clock.now, is_read, is_judged
+        )
+        for node in need.values() if is_read else ():
+            self._desk.counters.tally.counters_of(node).asked += 1
+        self._questions[self._request] = question
+        self._desk.clock.wake(self._due(question))
+        # The peers may have to ask others, and must answer before this node stops waiting.
+        if isinstance(ask, Carried):
+            ask = replace(ask, within=within * 3 / 4)
+        call = Call(self._request, ask.verb, arguments(ask))
+        for peer in peers:
+            (by or self._send_call)(peer, call)
+        self._finish(call.request)
+
+    def _replied(self, conn: Conn, peer: Peer, reply: Reply, envelopes: list[Envelope]) -> None:
+        question = self._questions.get(reply.request)
+        if question is None or peer.node.uuid not in question.need:
+            peer.reads.pop(reply.request, None)
+            if not self.slow.tried(peer.node.uuid, reply.request):
+                self._desk.counters.count("unasked")  # or late
+            return
+        told = question.replies.setdefault(peer.node.uuid, PeerReply(question.says()))
+        try:
+            told.add_reply(question.says, reply, envelopes)
+        except RemoteError as error:
+            told.code = error.code
+            self._desk.counters.count("malformed")
+        for envelope in envelopes:
+            self._desk.clock.observe_timestamp(envelope)
+        if not (isinstance(told.value, Values) and told.value.more):
+            peer.reads.pop(reply.request, None)
+            node = question.need.pop(peer.node.uuid)
+            self.slow.answers(peer.node.uuid)
+            if question.is_counted:
+                self._desk.counters.tally.counters_of(node).answered += 1
+                self._desk.counters.tally.counters_of(node).seconds += self._desk.clock.now - question.begun
+            self._finish(reply.request)
+            self._begin()
+
+    def _on_peer_lost(self, peer: Peer) -> None:
+        peer.reads.clear()
+        self.slow.forget_node(peer.node.uuid)
+        self._confirming.review(self._desk.clock.now, lambda _: inf, (peer.node.uuid,))
+        for request, question in list(self._questions.items()):
+            if peer.node.uuid in question.need:
+                question.missing.append(question.need.pop(peer.node.uuid))
+                self._finish(request)
+        self._begin()
+
+    def review(self) -> None:
+        """Finish the waits whose time is over, and ask slow nodes again when that is due."""
+        self._begin()
+        for uuid in self._confirming.late(self._desk.clock.now):
+            self.slow.waited_for(uuid, CONFIRM)
+        self._confirming.review(self._desk.clock.now, lambda _: -inf)
+        for request in list(self._questions):
+            self._finish(request)
+        self.slow.review()
+
+    def _begin(self) -> None:
+        if self._early and self._neighbours.settled():
+            early, self._early = self._early, []
+            for work in early:
+                work()
+
+    def _finish(self, request: int) -> None:
+        question = self._questions.get(request)
+        if question is not None and question.need and self._desk.clock.now < self._due(question):
+            self._desk.clock.wake(self._due(question))
+        elif question is not None:
+            del self._questions[request]
+            for uuid in question.need:
+                if (peer := self._neighbours.peers.get(uuid)) is not None:
+                    peer.reads.pop(request, None)
+                if question.is_judged:
+                    self.slow.waited_for(uuid, self._desk.clock.now - question.begun)
+                self.slow.tries(uuid, request, question.deadline)
+            question.then(question.replies, [*question.missing, *question.need.values()])
+
+    def _due(self, question: Question[Any]) -> float:
+        """Return the deadline of a question: a short one if only slow nodes are missing."""
+        if all(uuid in self.slow for uuid in question.need):
+            return min(question.deadline, question.begun + SHORT)
+        return question.deadline
+
+    def deadline(self) -> float | None:
+        """Return when review() must be called next, or None."""
+        deadlines = [self._confirming.deadline, self.slow.deadline()]
+        deadlines += map(self._due, self._questions.values())
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)

@@ -1,0 +1,114 @@
+"""Keeps masters and their backups in step, so that each can continue where another one stopped."""
+
+# Law 1: each of these nodes subscribes at all others to all that they accept. So every accepted message is
+# owed to some node, even while another one is disconnected.
+# Law 2: each also asks once for the values from before, whenever one of the two processes is new to the
+# other.
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mesh.kernel.asking.interest_sync import InterestSync
+from mesh.kernel.context.component import Beginning, Component
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.facts import LoggedIn, PeerJoined, PeerLost
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.routes.nodes import Nodes
+from mesh.kernel.routes.peer_calls import PeerCalls, Replies
+from mesh.kernel.rules.inheriting import query_of
+from mesh.kernel.subscribers.copies import Copies
+from mesh.mapping.mapping import Mapping
+from mesh.routing.interest import STANDBY
+from mesh.wire.calls import AskGet
+from mesh.wire.commands import Query
+from mesh.wire.replies import Values
+
+RETRY = 5.0  # s until a node without a reply is asked again
+
+
+class Standby(Component):
+    """Component of a master with backups, and of a backup."""
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        mapping: Mapping,
+        nodes: Nodes,
+        demand: InterestSync,
+        questions: PeerCalls,
+        copies: Copies,
+    ) -> None:
+        self._desk = desk
+        self._mapping = mapping
+        self._nodes = nodes
+        self._demand = demand
+        self._questions = questions
+        self._copies = copies
+        self._queries: dict[Query, tuple[str, ...]] = {}  # query -> nodes that are asked
+        self._had: dict[tuple[bytes, Query], int] = {}  # boot whose values were all received
+        self._again: dict[str, float] = {}  # node -> time of the next attempt
+
+    def start(self, beginning: Beginning) -> None:
+        rules = self._mapping.rules if self._mapping.has_backups else ()
+        for query in dict.fromkeys(query_of(key) for rule in rules for key in rule.alternatives()):
+            if partners := self._mapping.partners(query.kind, query.text, query.domain):
+                self._queries[query] = partners
+                self._demand.want(query, by=STANDBY)
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(LoggedIn, lambda fact: self._fetch_values(fact.peer)),
+            on_fact(PeerJoined, lambda fact: self._report_master(fact.peer, is_back=True)),
+            on_fact(PeerLost, lambda fact: self._report_master(fact.peer, is_back=False)),
+        )
+
+    # --- values -------------------------------------------------------------------------------------------
+
+    def _fetch_values(self, peer: Peer) -> None:
+        for query in self._open(peer):
+            ask = AskGet(kind=query.kind, text=query.text, domain=query.domain, visited=[self._desk.me.name])
+
+            def came(replies: Replies[Values], missing: list[str], query: Query = query) -> None:
+                self._on_values(peer, query, replies)
+
+            self._questions.ask_all([peer], ask, Values, came)
+
+    def _open(self, peer: Peer) -> Iterator[Query]:
+        for query, partners in self._queries.items():
+            if peer.node.name in partners and self._had.get((peer.node.uuid, query)) != peer.node.boot:
+                yield query
+
+    def _on_values(self, peer: Peer, query: Query, replies: Replies[Values]) -> None:
+        if all(told.code for told in replies.values()):  # also without any reply
+            self._again[peer.node.name] = self._desk.clock.now + RETRY
+            self._desk.clock.wake(self._desk.clock.now + RETRY)
+            return
+        self._had[peer.node.uuid, query] = peer.node.boot
+        found = (envelope for told in replies.values() for envelope, _ in told.found)
+        if count := self._copies.store_copies(found):
+            values = "retained value" if count == 1 else "retained values"
+            self._desk.event("rules", f"took over {count:,} {values} from {peer.node.name}", peer.node)
+
+    def tick(self) -> None:
+        for name in [name for name, at in self._again.items() if at <= self._desk.clock.now]:
+            del self._again[name]
+            peer = self._nodes.named(name)
+            if peer is not None and peer.data is not None:
+                self._fetch_values(peer)
+        if self._again:
+            self._desk.clock.wake(min(self._again.values()))
+
+    # --- events -------------------------------------------------------------------------------------------
+
+    def _report_master(self, peer: Peer, is_back: bool) -> None:
+        what = self._mapping.stands_in_for(peer.node.name)
+        if what:
+            text = (
+                "is reachable again: it is the master of"
+                if is_back
+                else "is unreachable: this node, or an earlier backup, is the master of"
+            )
+            topics = ", ".join(what)
+            self._desk.event("rules", f"{peer.node.name} {text} {topics}", peer.node)

@@ -1,0 +1,1 @@
+"""Rows that all nodes share, and weights."""

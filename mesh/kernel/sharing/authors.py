@@ -1,0 +1,106 @@
+"""Decides whether the author of a shared row may have written it."""
+
+# Law 1: a row counts only with the signature of its author; rows of some kinds only with that of the admin.
+# Law 2: an author is a node that this one knows as a member, or has met. A peer may vouch for rows of other
+# authors if they are older than this node's contact with that peer, as the authors may have left by then. At
+# most VOUCHED such rows of one kind are accepted, so that no member fills a table with invented authors.
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from mesh.discovery.member import NodeLife
+from mesh.errors import LocalError
+from mesh.kernel.context.component import Component
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.facts import PeerForgotten, PeerJoined
+from mesh.kernel.peers.neighbours import Neighbours
+from mesh.kernel.peers.peer import Peer
+from mesh.shared.row import SharedRow
+
+VOUCHED = 5_000  # rows of one kind
+
+
+class UnknownAuthor(LocalError):
+    """The author of a row is not a known member.
+
+    Other rows of the same reply may be valid.
+    """
+
+
+class Authors(Component):
+    """Checks the authors of rows from other nodes.
+
+    Rows that are on this node's disk were checked before.
+    """
+
+    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self._since: dict[bytes, int] = {}  # wall time of the first contact with a peer
+        self._vouched: defaultdict[str, set[str]] = defaultdict(set)  # names of rows, by kind
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(PeerJoined, self._on_peer_joined), on_fact(PeerForgotten, self._on_peer_forgotten))
+
+    def _on_peer_joined(self, fact: PeerJoined) -> None:
+        self._since[fact.peer.node.uuid] = self._desk.clock.wall
+
+    def _on_peer_forgotten(self, fact: PeerForgotten) -> None:
+        self._since.pop(fact.peer.node.uuid, None)
+
+    def is_signed(self, row: SharedRow, by_admin: bool) -> bool:
+        """Return whether the row has the signature of Law 1.
+
+        A mesh without keys signs nothing, so that every row passes.
+        """
+        keyring = self._desk.settings.keyring
+        if keyring is None:
+            return True
+        if by_admin:
+            is_admins = bool(keyring.admin) and row.key == keyring.admin
+            return is_admins and keyring.verify(row.key, row.signature, row.text)
+        known = self._neighbours.acquaintances.key_of(row.author)
+        if row.author == self._desk.me.uuid:
+            known = self._desk.me.key
+        return (not known or known == row.key) and keyring.verify(row.key, row.signature, row.text)
+
+    def check(self, row: SharedRow, by: Peer) -> None:
+        """Check that `by` may bring that row (Law 2). Raises: UnknownAuthor."""
+        if self._is_known(row.author):
+            return
+        names = self._vouched[row.kind]
+        since = self._since.get(by.node.uuid, 0) + max(0, by.ahead)  # by the peer's clock
+        is_before = row.stamp < since
+        if is_before and (row.name in names or len(names) < VOUCHED):
+            return
+        key = f"key {row.key.hex()}" if row.key else "no key"
+        why = (
+            f"{by.node.name} already vouches for {VOUCHED:,} rows"
+            if is_before
+            else "this node has never known it as one"
+        )
+        raise UnknownAuthor(
+            f"The author of {row.name!r} is not a member of this mesh: {row.author.hex()} ({key}); {why}.",
+            hint=f"Ask the operator of {by.node.name}; see `mesh events --kind {row.kind}`.",
+            code="UNKNOWN_AUTHOR",
+        )
+
+    def count_row(self, row: SharedRow) -> None:
+        """Count the accepted row if its author is not known; otherwise stop counting the row of that name."""
+        if self._is_known(row.author):
+            self.forgotten(row.kind, row.name)
+        else:
+            self._vouched[row.kind].add(row.name)
+
+    def forgotten(self, kind: str, name: str) -> None:
+        """Stop counting a row that no longer exists."""
+        self._vouched[kind].discard(name)
+
+    def _is_known(self, author: bytes) -> bool:
+        if author == self._desk.me.uuid or self._neighbours.acquaintances.has_met(author):
+            return True
+        member = self._neighbours.membership.of(author)
+        return member is not None and member.state is not NodeLife.SEEN

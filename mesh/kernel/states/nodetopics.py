@@ -1,0 +1,82 @@
+"""Offers the rules in force and the addresses of nodes to local clients, as topics made on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+
+from mesh.kernel.context.component import Component
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.neighbours import Neighbours
+from mesh.kernel.routes.facts import RulesChanged
+from mesh.kernel.states.state_topic_stream import StateTopicStream
+from mesh.mapping.mapping import Mapping
+from mesh.mapping.rulesxml import info_xml, master_xml
+from mesh.patterns import matches
+from mesh.reserved import MASTER
+from mesh.wire.commands import Query
+
+INFO = "__sys__cluster.node.info"
+
+
+class NodeTopics(Component):
+    """Component for the topics `__sys__cluster.node.master[heron]` and `__sys__cluster.node.info[heron]`.
+
+    The topics contain XML, and only clients of this node can read them. The first topic exists for nodes with
+    rules.
+    """
+
+    def __init__(
+        self, desk: NodeContext, telling: StateTopicStream, neighbours: Neighbours, mapping: Mapping
+    ) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self._mapping = mapping
+        self._telling = telling
+        self._masters: dict[str, bytes] = {}  # last contents, while rules change
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(RulesChanged, self._on_rules),)
+
+    def before_read(self, query: Query) -> None:
+        if query.text.startswith(MASTER):
+            rules = self._mapping.rules
+            self._create_topics(
+                query, MASTER, ((name, partial(master_xml, name, rules)) for name in self._names())
+            )
+        elif query.text.startswith(INFO):
+            self._create_topics(
+                query, INFO, ((name, partial(info_xml, name, at)) for name, at in self._known())
+            )
+
+    def _create_topics(
+        self, query: Query, prefix: str, contents: Iterable[tuple[str, Callable[[], bytes]]]
+    ) -> None:
+        for name, content in contents:
+            key = f"{prefix}[{name}]"
+            if matches(query.text, key):
+                self._telling.store_value(key, name, content())
+
+    def _on_rules(self, fact: RulesChanged) -> None:
+        if not fact.is_now:
+            self._masters = self._rules()
+            return
+        before, now = self._masters, self._rules()
+        for name in sorted({*before, *now}):
+            content = now.get(name) or master_xml(name, ())
+            if before.get(name) != content:
+                self._telling.publish_value(f"{MASTER}[{name}]", name, partial(bytes, content))
+            if name not in now:
+                self._telling.remove_value(f"{MASTER}[{name}]")
+
+    def _rules(self) -> dict[str, bytes]:
+        return {name: master_xml(name, self._mapping.rules) for name in self._names()}
+
+    def _names(self) -> Iterable[str]:
+        return dict.fromkeys(rule.node for rule in self._mapping.rules)
+
+    def _known(self) -> Iterator[tuple[str, str]]:
+        yield self._desk.me.name, self._desk.me.address
+        for peer in self._neighbours.peers.values():
+            yield peer.node.name, peer.reached or peer.node.address

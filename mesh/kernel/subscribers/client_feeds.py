@@ -1,0 +1,107 @@
+"""Makes the feeds of clients, and finds those that do not keep up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+
+import msgspec
+
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.subscribers.privacy import as_seen_by
+from mesh.kernel.subscribers.session import Session, feed_key, subscription_of
+from mesh.kernel.subscribers.settling import FeedSettling
+from mesh.patterns import SYSTEM
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.feed import Feed
+from mesh.routing.overflow import Overflow
+from mesh.routing.paging import Paging
+from mesh.wire.commands import Query
+from mesh.wire.limits import GAPS
+
+# Law 1: system messages are shown to a client only as far as it may see them.
+# Law 2: a subscription that dropped messages and reads nothing for too long is stopped, unless its client has
+# work, as its event loop may be blocked.
+
+
+class ClientFeeds:
+    """The feeds of the sessions of this node, as they deliver and overrun.
+
+    `overran` has the feeds with drops since the last check.
+    """
+
+    def __init__(self, desk: NodeContext, settling: FeedSettling, paging: Paging) -> None:
+        self._desk = desk
+        self._released = settling.on_released
+        self._paging = paging
+        self.overran: dict[Feed, Session] = {}
+
+    def make(
+        self,
+        session: Session,
+        number: int,
+        policy: Overflow,
+        max_queue: int,
+        queries: Iterable[Query],
+        end: Callable[[Session, Feed], None],
+    ) -> Feed:
+        """Return a new feed of a session. `end` ends it if it overruns and its policy is to end then."""
+
+        def send(feed: Feed, portion: EnvelopeSlice) -> None:
+            self._desk.out.push(session.outlet, feed, portion)
+
+        def send_shown(feed: Feed, portion: EnvelopeSlice) -> None:
+            envelope = as_seen_by(session, portion.parcel.envelope)
+            if envelope is not portion.parcel.envelope:
+                parcel = msgspec.structs.replace(portion.parcel, envelope=envelope, frames=[])
+                portion = EnvelopeSlice(parcel, portion.indices, gap=portion.take_gap())
+            send(feed, portion)
+
+        return Feed(
+            feed_key(session.stream, number),
+            replace(self._desk.settings.credit, messages=max_queue),
+            send_shown if any(query.text.startswith(SYSTEM) for query in queries) else send,
+            self._released,
+            policy,
+            lambda: self._desk.clock.believed,
+            partial(self._on_overrun, session, end),
+            self._paging,
+            self._desk.counters.loss_counter(session.text),
+            partial(self._tell_gap, session),
+        )
+
+    def _on_overrun(self, session: Session, end: Callable[[Session, Feed], None], feed: Feed) -> None:
+        if feed.overflow is Overflow.ERROR:
+            end(session, feed)
+        else:
+            self.overran[feed] = session
+            self._desk.clock.wake(self._desk.clock.now + self._desk.settings.slow_consumer)
+
+    def _tell_gap(self, session: Session, feed: Feed) -> None:
+        if session.conn is not None and GAPS in session.conn.speaks:
+            session.outlet.tell_gap(feed)
+            self._desk.out.outlets[session.outlet] = None
+
+    def take_stopped(self) -> list[tuple[Session, Feed, float]]:
+        """Remove and return overrun subscriptions that read nothing for too long, each with the time in s.
+
+        Those of clients with work remain, as their event loop may be blocked.
+        """
+        stopped = []
+        for feed, session in list(self.overran.items()):
+            since, limit = feed.stands_since, self._desk.settings.slow_consumer
+            if since is None:
+                del self.overran[feed]
+            elif self._desk.clock.now - since < limit:
+                self._desk.clock.wake(since + limit)
+            elif not self._desk.face.has_work(session):  # otherwise its event loop may be blocked
+                del self.overran[feed]
+                stopped.append((session, feed, self._desk.clock.now - since))
+        return stopped
+
+
+def named(session: Session, feed: Feed) -> str:
+    """Return the name of a subscription for error and event texts."""
+    query = next(iter(feed.queries), None)
+    return f"subscription {subscription_of(feed)} ({query.text if query else ''}) of {session.text}"

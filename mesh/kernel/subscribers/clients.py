@@ -1,0 +1,274 @@
+"""The clients of a node: their sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mesh.errors import BadName, LocalError, RemoteError, SlowConsumer
+from mesh.kernel.context.component import Beginning, Component, HandlerEntry, on_command
+from mesh.kernel.context.conn import NODE, Conn
+from mesh.kernel.context.facts import ConnEnded, Hearing, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.context.outlet import Outlet
+from mesh.kernel.context.records import read_record
+from mesh.kernel.delivery.router import Router
+from mesh.kernel.routes.nodes import Nodes
+from mesh.kernel.subscribers.client_feeds import named
+from mesh.kernel.subscribers.facts import SessionAway, SessionBack, SessionClosed, SessionCutOff
+from mesh.kernel.subscribers.publishing import Publishing
+from mesh.kernel.subscribers.session import Session, subscription_of
+from mesh.kernel.subscribers.session_takeover import SessionTakeover, in_use
+from mesh.kernel.subscribers.sessions import Sessions
+from mesh.kernel.subscribers.silence import SilentClients
+from mesh.kernel.subscribers.subscribing import SubscriberFeeds
+from mesh.names import SessionName, node_name
+from mesh.patterns import SYSTEM
+from mesh.proof import same, token
+from mesh.routing.feed import Feed
+from mesh.wire.commands import Bye, Hello, Pong, Refuse, Welcome
+from mesh.wire.limits import DURABLE, OPERATOR
+
+RESERVE = 16  # sessions beyond the limit, for a local operator
+
+
+class Clients(Component):
+    """Component that admits, resumes and closes the sessions of clients."""
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        router: Router,
+        nodes: Nodes,
+        publishing: Publishing,
+        subscribing: SubscriberFeeds,
+        sessions: Sessions,
+    ) -> None:
+        self.sessions, self.session_of = sessions.by_stream, sessions.session_of
+        self.subscribing = subscribing
+        self._all = sessions
+        self._nodes = nodes
+        self._desk = desk
+        self._router = router
+        self._publishing = publishing
+        self._generated = 0
+        self.holders = SessionTakeover(desk, self._disconnect_holder)
+        self.silent = SilentClients(desk, sessions)
+
+    def from_clients(self) -> Sequence[HandlerEntry]:
+        return (
+            on_command(Pong, lambda conn, session, command, _: self.holders.on_pong(session, command)),
+            on_command(Bye, lambda conn, session, command, _: self._goodbye(conn, session)),
+        )
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(ConnEnded, self._on_conn_ended),)
+
+    def _on_conn_ended(self, fact: ConnEnded) -> None:
+        session = self.session_of(fact.conn)
+        if session is not None:
+            self.on_disconnected(session)
+
+    def _goodbye(self, conn: Conn, session: Session) -> None:
+        self._desk.out.hang_up(conn)
+        self.bye(session)
+
+    # --- sessions ---------------------------------------------------------------------------------------
+
+    def admit(self, conn: Conn, h: Hello) -> Session | Refuse | None:
+        """Return the new or resumed session for a HELLO, a refusal, or `None` while the holder is asked.
+
+        If a resumed session has another connection, that connection is closed.
+        """
+        try:
+            name = SessionName(node_name(h.client), h.session or self._generate(), self._desk.me.name)
+            self._check_name(h)
+        except (LocalError, RemoteError) as error:
+            return Refuse(error.code, error.what.rstrip("."), error.hint, final=True)
+        session = self.sessions.get(h.stream)
+        if session is not None:
+            name = session.name
+        # A client may lack our WELCOME until its first command, and no other client can know its stream id.
+        must_prove = session is not None and session.has_spoken
+        wanted = token(self._desk.settings.secret, str(name), h.stream)
+        if (h.token or must_prove) and not same(h.token, wanted):
+            return Refuse("BAD_TOKEN", f"{name} belongs to another client", final=True)
+        opened = session or self._crowd(conn) or self._open(name, conn, h)
+        if opened is None or isinstance(opened, Refuse):
+            return opened
+        if opened.conn is not None:  # the newest connection holds the session
+            self._desk.facts.publish(SessionAway(opened))
+            self._desk.out.hang_up(opened.conn)
+        return self._attach(opened, conn, h)
+
+    def _crowd(self, conn: Conn) -> Refuse | None:
+        """Return a refusal if the client's key has too many sessions, otherwise `None`.
+
+        Without keys all clients belong to one user, so the limit does not apply.
+        """
+        most = self._desk.settings.max_key_sessions
+        if not conn.user or sum(session.user == conn.user for session in self.sessions.values()) < most:
+            return None
+        what = f"the key of this client has {most:,} sessions here, which is the limit"
+        return Refuse(
+            "TOO_MANY_SESSIONS", what, "Close some sessions, or raise `limits.key_sessions` of the node."
+        )
+
+    def _check_name(self, h: Hello) -> None:
+        is_ours = h.client == self._desk.me.name or self._nodes.named(h.client) is not None
+        is_node = h.named and not h.token and is_ours
+        if is_node or h.client.startswith(SYSTEM):
+            hint = "Choose another name: client=NAME, or --client NAME."
+            raise BadName(f"{h.client!r} is the name of {'a node' if is_node else 'the mesh'}.", hint=hint)
+
+    def _open(self, name: SessionName, conn: Conn, h: Hello) -> Session | Refuse | None:
+        """Return a new session, a refusal, or `None` while the holder of its name is asked."""
+        holder = self._all.named(name)
+        if holder is not None and holder.user not in (None, conn.user) and conn.grant != NODE:
+            return in_use(holder)  # even if disconnected: it may return for its subscriptions
+        if holder is not None and holder.conn is not None:
+            self.holders.ask_holder(holder, conn, h)
+            return None
+        most = self._desk.settings.max_sessions
+        if len(self.sessions) >= most + (RESERVE if conn.trusted and OPERATOR in h.speaks else 0):
+            what = f"this node has {len(self.sessions):,} sessions, and the limit is {most:,}"
+            return Refuse(
+                "TOO_MANY_SESSIONS", what, "Close some sessions, or raise `limits.sessions` of the node."
+            )
+        if h.session < 0 and not h.token:
+            return Refuse("BAD_NAME", f"{name}: only the node assigns negative session numbers", final=True)
+        if holder is not None:
+            self.close(holder)
+        return self._new(name, h.stream)
+
+    def _new(self, name: SessionName, stream: bytes) -> Session:
+        s = self._desk.settings
+        outlet = Outlet(s.window_bytes, s.link_messages, subscription_of, to_peer=False)
+        session = Session(name, stream, outlet)
+        self._all.add(session)
+        return session
+
+    def _attach(self, session: Session, conn: Conn, h: Hello) -> Session:
+        conn.owner = session.stream
+        session.connected(conn, says_again=not h.boot_seen or DURABLE in conn.speaks)
+        session.user, session.is_named = conn.user, h.named
+        known = h.boot_seen == self._desk.me.boot and session.outlet.can_resume(h.have)
+        if not known:
+            session.outlet.restart()
+            for feed in session.feeds.values():
+                feed.restart()
+        self._desk.out.outlets[session.outlet] = None
+        return session
+
+    def welcomed(self, session: Session, have: int) -> None:
+        """Resume deliveries after the WELCOME was sent."""
+        assert session.conn is not None
+        have = have if have < session.outlet.next else 0
+        session.outlet.attach(session.conn, have, self._desk.out.raw)
+        self._desk.out.outlets[session.outlet] = None
+        self._desk.facts.publish(SessionBack(session))
+
+    def welcome(self, session: Session, conn: Conn) -> Welcome:
+        s = self._desk.settings
+        return Welcome(
+            conn.version,
+            self._desk.me,
+            s.cluster,
+            session=session.text,
+            next=session.outlet.next,
+            max_content=s.max_content,
+            token=token(s.secret, session.text, session.stream),
+            window=(s.window_bytes, s.window_count),
+            speaks=self._desk.face.features,
+        )
+
+    def on_disconnected(self, session: Session) -> None:
+        """Keep a session whose connection ended, so that the client can resume it."""
+        session.conn = None
+        session.outlet.detach()
+        session.gone_since = self._desk.clock.now
+        for feed in session.feeds.values():
+            feed.leave(self._desk.clock.now)
+        self.holders.on_holder_gone(session)
+        self._desk.facts.publish(SessionAway(session))
+
+    def _disconnect_holder(self, session: Session) -> None:
+        if session.conn is not None:
+            self._desk.out.hang_up(session.conn)
+        self.on_disconnected(session)
+
+    def close(self, session: Session) -> None:
+        """Remove a session that will not come back."""
+        for number in list(session.feeds):
+            self.subscribing.drop(session, number)
+        self._router.pacing.drop_source(session.stream)
+        self._desk.counters.accounts.close_stream(session.stream)
+        self._all.remove(session)
+        self.holders.on_holder_gone(session)
+        self._desk.facts.publish(SessionAway(session))
+        self._desk.facts.publish(SessionClosed(session))
+
+    def bye(self, session: Session) -> None:
+        """Close a session at its own request, and forget its streams, as all messages were answered."""
+        self.close(session)
+        self._router.log.forget_stream(session.stream)
+        self._publishing.forget_session(session.stream)
+
+    def tick(self) -> None:
+        self.holders.tick()
+        for session, feed, seconds in self.subscribing.take_stopped():
+            self._cut_off_slow(session, feed, seconds)
+        for session in list(self.sessions.values()):
+            if (
+                session.conn is None
+                and self._desk.clock.now - session.gone_since > self._desk.settings.linger
+            ):
+                self.close(session)
+
+    def _cut_off_slow(self, session: Session, feed: Feed, seconds: float) -> None:
+        if session.conn is None:
+            return
+        what = f"{named(session, feed)} has accepted no message for {seconds:.0f} s"
+        hint = "Read its messages faster, or see overflow= of subscribe()."
+        self._cut_off(session, what, f"{what} while messages were dropped for it: disconnected", hint)
+        for each in session.feeds.values():
+            each.shed()
+
+    def cut_off_largest(self, session: Session, held: int) -> None:
+        """Disconnect a session that uses too much memory, `held` bytes, and free its messages."""
+        what = f"{session.text} holds {held:,} bytes at this node in unread or unsettled messages"
+        most = f"{self._desk.settings.sessions_bytes:,}"
+        hint = "Read and settle messages faster, or raise `limits.sessions_bytes` of the node."
+        self._cut_off(session, what, f"{what}; all sessions together may hold {most}: disconnected", hint)
+        session.outlet.restart()
+        for feed in session.feeds.values():
+            feed.restart()
+            feed.shed(frees_memory=True)
+        self._desk.facts.publish(SessionCutOff(session))
+
+    def _cut_off(self, session: Session, what: str, event: str, hint: str) -> None:
+        self._desk.counters.count("slow_consumers")
+        self._desk.event("slow consumer", event, level="warning")
+        if session.conn is not None:
+            self._desk.out.send(session.conn, Refuse(SlowConsumer.code, what, hint))
+            self._desk.out.hang_up(session.conn)
+            self.on_disconnected(session)
+
+    # --- start ------------------------------------------------------------------------------------------
+
+    def start(self, beginning: Beginning) -> None:
+        """Restore sessions that may come back, with their subscriptions."""
+        positions = beginning.rows("position")
+        for key, record in beginning.rows("feed").items():
+            if key[:1] != b"c":
+                continue
+            known = read_record(record)
+            stream = key[1:17]
+            session = self.sessions.get(stream) or self._new(SessionName.parse(known.owner), stream)
+            session.has_spoken = True
+            session.gone_since = self._desk.clock.now
+            self.subscribing.restore(session, key, known, positions.get(key, b""))
+
+    def _generate(self) -> int:
+        # A session number of an earlier boot must never name another session.
+        self._generated += 1
+        return -(self._desk.me.boot << 32 | self._generated)

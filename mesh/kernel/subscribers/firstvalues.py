@@ -1,0 +1,102 @@
+"""First values of subscriptions: retained values, some of which follow when their masters return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from itertools import islice
+
+from mesh.kernel.asking.interest_sync import InterestSync
+from mesh.kernel.asking.lookup import Lookup, LookupResult
+from mesh.kernel.context.component import Component
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.delivery.joining import Joining
+from mesh.kernel.peers.facts import RoutesChanged
+from mesh.kernel.routes.peer_calls import PeerCalls
+from mesh.kernel.subscribers.session import Session
+from mesh.routing.feed import Feed
+from mesh.wire.commands import Query
+
+TURN = 32  # subscriptions in one turn; each asks other nodes
+
+
+class FirstValues(Component):
+    """Component that fetches first values for new subscriptions.
+
+    `joining` combines them with newer messages.
+    """
+
+    def __init__(
+        self, desk: NodeContext, joining: Joining, demand: InterestSync, questions: PeerCalls, lookup: Lookup
+    ) -> None:
+        self._desk = desk
+        self._joining = joining
+        self._demand = demand
+        self._questions = questions
+        self._lookup = lookup
+        # Feeds that lack values because their masters are unreachable, by row of the rules.
+        self._lacking: dict[Hashable, dict[Feed, tuple[Session, Query]]] = {}
+        self._ready: dict[Feed, tuple[Session, Query]] = {}  # feeds that can get their values now
+        self._is_spent = False  # the budget of this tick is used
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(RoutesChanged, lambda _: self.review()),)
+
+    def expects(self, feed: Feed) -> None:
+        """Register a new subscription that gets first values soon."""
+        self._joining.expects(feed)
+
+    def deliver_values(
+        self, session: Session, feed: Feed, query: Query, done: Callable[[], None] = lambda: None
+    ) -> None:
+        """Deliver existing values to a subscription, and then call `done`.
+
+        Values of unreachable masters follow when these return (see `review`).
+        """
+
+        def deliver(found: LookupResult) -> None:
+            values = [(value.master, value.envelope) for value in found.values]
+            lacks = bool(found.away) and not feed.closed
+            self._joining.initial(feed, values, self._desk.clock.now, lacks)
+            session.outlet.flush(self._desk.out.raw)
+            if lacks:
+                self._lacking.setdefault(self._demand.row(query), {})[feed] = (session, query)
+            done()
+
+        self._joining.begins(feed)
+        self._lookup.look_up(query, deliver, after=True)
+
+    def review(self) -> None:
+        """Fetch missing values whose masters can be reached now."""
+        for row, lacking in list(self._lacking.items()):
+            if self._demand.is_reachable(next(iter(lacking.values()))[1]):
+                self._ready |= self._lacking.pop(row)
+        self._fetch_values()
+
+    def _fetch_values(self) -> None:
+        ready = [] if self._is_spent else list(islice(self._ready.items(), TURN))
+        for feed, (session, query) in ready:
+            self._is_spent = True
+            del self._ready[feed]
+            self._demand.catch_up(query)  # later messages must be asked for first
+            self._questions.confirm(
+                self._demand.unconfirmed(),
+                lambda s=session, f=feed, q=query: self.deliver_values(s, f, q),  # type: ignore[misc]
+            )
+        if self._ready:
+            self._desk.clock.wake(self._desk.clock.now)
+
+    def tick(self) -> None:
+        self._is_spent = False
+        if self._ready:
+            self._fetch_values()
+
+    def lacks_nothing(self, feed: Feed, query: Query) -> None:
+        """Remove a feed that ended from the feeds that lack values."""
+        self._joining.lacks_nothing(feed)
+        self._ready.pop(feed, None)
+        row = self._demand.row(query) if self._lacking else None
+        if row in self._lacking:
+            self._lacking[row].pop(feed, None)
+            if not self._lacking[row]:
+                del self._lacking[row]

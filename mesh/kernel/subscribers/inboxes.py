@@ -1,0 +1,297 @@
+"""Inboxes: direct messages that wait for a client or a session.
+
+An inbox belongs to a name, not to a connection: to a session such as `/node/heron/client/joe/session/1`, or
+to the client as a whole, whose messages go to the first of its sessions that opens its inbox.
+"""
+
+# Law: a message for a client as a whole stays addressed to the client, whichever session receives it. It
+#      waits for the client again if that session closes without reading it, and after a restart.
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+
+from msgspec.structs import replace
+
+from mesh.errors import MeshError, NotConnected, PublishRefused
+from mesh.kernel.context.component import Beginning, Component
+from mesh.kernel.context.disk import Disk
+from mesh.kernel.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.forwarding.deadletters import DeadLetters
+from mesh.kernel.subscribers.absent import AbsentClients
+from mesh.kernel.subscribers.owners import Owners, owner_of, user_of
+from mesh.kernel.subscribers.session import INBOX, Session, inbox_key
+from mesh.kernel.subscribers.sessions import Sessions
+from mesh.names import CLIENT, SessionName
+from mesh.operations import Delete
+from mesh.reasons.reason import reason
+from mesh.reasons.what import MESSAGE, What
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.feed import Feed
+from mesh.routing.inbox import Inbox, by_inbox, place
+from mesh.routing.paging import Paging
+from mesh.routing.sink import AddressResolver, Targets
+from mesh.values import messages
+from mesh.wire.calls import AskInbox
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import FORCE_QUEUING, Envelope
+from mesh.wire.expiry import all_void, unexpired
+from mesh.wire.replies import Reason, Released
+
+NEARLY = 0.9  # share of an inbox above which it counts as full
+SHOWN = 8  # inboxes in one answer
+IDLE = 60.0  # s that an empty inbox is kept, for pending commits
+
+
+class Inboxes(Component):
+    """Component with the inboxes of clients and sessions, by absolute name."""
+
+    def __init__(
+        self, desk: NodeContext, disk: Disk, paging: Paging, dead: DeadLetters, sessions: Sessions
+    ) -> None:
+        self._desk = desk
+        self._paging = paging
+        self._disk = disk
+        self._shelf = disk.shelf
+        self._dead = dead
+        self._open_of = sessions.open_of
+        self._feeds: dict[str, Inbox] = {}
+        self._asked: dict[str, float] = {}  # time of the last use
+        self._opened: set[str] = set()  # names of sessions with an open inbox
+        self._positions: dict[bytes, bytes] = {}  # from the store, until an inbox needs it
+        # Clients whose inbox is moving to a session; True if more messages came meanwhile.
+        self._moving: dict[str, bool] = {}
+        # By client: closed sessions that may have unread messages.
+        self._left: dict[str, list[str]] = {}
+        self._absent = AbsentClients(desk)
+        self.owners = Owners(desk, disk.later)
+
+    def __len__(self) -> int:
+        return sum(feed.is_owed for feed in self._feeds.values())
+
+    def figures(self) -> dict[str, int | float]:
+        return {"inboxes_owed": len(self), "inboxes_bytes": self._absent.bytes}
+
+    def holds(self) -> int:
+        return self._absent.bytes
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskInbox, self._release, Right.RUN),)
+
+    def _release(self, asked: IncomingCall[AskInbox]) -> None:
+        asked.reply(Released(released=self.owners.release(asked.ask.release)))
+
+    def explain(self, what: What) -> Iterator[Reason]:
+        """Yield reasons about the inboxes of a client, or about a message that waits in inboxes."""
+        if what.kind == CLIENT:
+            for name, feed in islice(self._named(what.client), SHOWN):
+                size = feed.accepted_bytes
+                if size >= NEARLY * self._desk.settings.backlog_bytes:
+                    yield reason("INBOX_FULL", who=name, bytes=size)
+                elif feed.pending:
+                    yield reason("INBOX_WAITS", who=name, n=messages(feed.pending))
+        elif what.kind == MESSAGE:
+            holding = (name for name, feed in self._feeds.items() if feed.items and feed.holds(*what.message))
+            yield from (reason("HELD_FOR", who=name) for name in islice(holding, SHOWN))
+
+    def _named(self, client: SessionName) -> Iterator[tuple[str, Inbox]]:
+        """Yield the inboxes of a client and its sessions, or of one session."""
+        for name, feed in self._feeds.items():
+            owner = SessionName.parse(name)
+            if owner.client == client.client and client.session in (None, owner.session):
+                yield name, feed
+
+    def feeds(self) -> Iterator[Feed]:
+        return iter(self._feeds.values())
+
+    def address_resolvers(self) -> Mapping[str, AddressResolver]:
+        return {CLIENT: self}
+
+    def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
+        """Return (copy, targets) for each inbox, and the number of connected sessions that may read a copy.
+
+        Raises: NotConnected, PublishRefused with INBOX_FULL, or StoreFull.
+        """
+        to = SessionName.parse(envelope.to).at(self._desk.me.name)
+        sessions = self._entitled(to)
+        if not sessions and not envelope.flags & FORCE_QUEUING:
+            raise NotConnected(f"{to} is not connected.", hint="To queue the message: force_queuing=True.")
+        if not sessions:
+            self._absent.check(str(to), envelope, self._feeds)
+        names = {session.text: session.text for session in sessions}  # inbox -> addressee of its copy
+        if len(sessions) <= 1:
+            has_reader = len(sessions) == 1 and not self._has_older(str(to), sessions[0])
+            names = {sessions[0].text if has_reader else str(to): str(to)}
+        for name in names:
+            waiting = self.taker(name).accepted_bytes
+            is_full = self._absent.is_full and waiting > 0
+            if is_full or waiting + len(envelope.body) > self._desk.settings.backlog_bytes:
+                text = f"The inbox of {name} is full: {waiting} bytes wait."
+                self._desk.counters.loss_counter(name)(envelope, "INBOX_FULL", envelope.count)
+                raise PublishRefused(text, hint="The client must read its inbox().", code="INBOX_FULL")
+        copies: list[tuple[Envelope, Targets]] = []
+        for name, whom in names.items():
+            copies.append((replace(envelope, to=whom), [(self.taker(name), None)]))
+        return copies, len(sessions)
+
+    def _entitled(self, to: SessionName) -> list[Session]:
+        """Return the connected sessions of the addressee; if there is an owner, only those of its key."""
+        owner = self.owners.owner_of(to)
+        return [s for s in self._open_of(to) if owner is None or user_of(s) == owner]
+
+    def _has_older(self, client: str, session: Session) -> bool:
+        """Return whether a message must wait: older ones are moving, or the session's inbox is not open."""
+        if client in self._moving:
+            self._moving[client] = True
+            return True
+        # Messages wait for the client until its connected session opens its inbox.
+        return not _has_opened(session)
+
+    def taker(self, name: str) -> Inbox:
+        """Return the inbox of that name, created if necessary."""
+        self._asked[name] = self._desk.clock.now
+        feed = self._feeds.get(name)
+        if feed is None:
+            feed = self._feeds[name] = self._make(name)
+        return feed
+
+    def _delete_inbox(self, name: str, feed: Inbox) -> None:
+        del self._feeds[name], self._asked[name]
+        self._desk.counters.accounts.count_closed(feed)
+        self._disk.later("position", feed.key, Delete("position", feed.key))
+
+    def _make(self, name: str) -> Inbox:
+        def send(feed: Feed, portion: EnvelopeSlice) -> None:
+            for session in self._open_of(SessionName.parse(name)):
+                self._desk.out.push(session.outlet, feed, portion)
+
+        feed = Inbox(
+            inbox_key(name),
+            self._desk.settings.credit,
+            send,
+            self._shelf.delete_released,
+            partial(self._bury, name),
+            wall=lambda: self._desk.clock.believed,
+            paging=self._paging,
+            void_at=lambda e: all_void(e, e.route[-1].at + int(self._desk.settings.tailback_ttl * 1e9)),
+        )
+        feed.position = int.from_bytes(self._positions.pop(feed.key, b""))
+        return feed
+
+    def _bury(self, name: str, portion: EnvelopeSlice, void: Sequence[int]) -> None:
+        parcel, left = portion.parcel, portion.indices
+        if parcel.position and left:
+            # In the commit of the dead letters, or they would expire again after a crash.
+            self._shelf.keep_only(parcel, left)
+        e = parcel.envelope.cut(void)
+        answer = Answer(
+            e.domain, e.first, e.last, "EXPIRED", 0, f"The message expired while it waited for {name}."
+        )
+        self._dead.publish_refused(e, answer, owner_of(self.owners, name, self._desk.me.name))
+        self._desk.counters.count("expired", e.count)
+
+    def open_inbox(self, session: Session) -> None:
+        """Open the inbox of a session, and deliver its backlog.
+
+        A session with a chosen client name also gets the backlog of its client. Raises: LocalError if another
+        key owns the inbox.
+        """
+        self.owners.open(session)
+        feed = session.feeds[INBOX] = self.taker(session.text)
+        self._opened.add(session.text)
+        feed.connect(self._desk.clock.now)
+        client = str(session.name.of_all_sessions())
+        if not session.is_named:
+            return
+        if client in self._feeds and client not in self._moving:
+            self._deal(client)
+
+    def close_inbox(self, session: Session) -> None:
+        """Close the inbox of a session; unread messages wait for their addressee again."""
+        feed = session.feeds.pop(INBOX, None)
+        if feed is None:
+            return
+        self._opened.discard(session.text)
+        feed.leave(self._desk.clock.now)
+        session.outlet.withdraw(feed)
+        feed.restart()
+        client = str(session.name.of_all_sessions())
+        if not session.is_named:
+            return
+        self._left.setdefault(client, []).append(session.text)
+        if client not in self._moving:
+            self._deal(client)
+
+    def _deal(self, client: str) -> None:
+        """Assign the backlog of a client to one of its sessions that reads, if there is one.
+
+        The backlog includes messages that are being stored, and unread messages of closed sessions.
+        """
+        self._moving[client] = False
+
+        def landed(error: MeshError | None) -> None:
+            names = (*self._left.pop(client, ()), client)
+            portions = [portion for name in names for portion in self._take_unread(name)]
+            if portions:
+                self._paging.have(portions, partial(self._dealt, client))
+            elif self._moving.pop(client):
+                self._deal(client)
+
+        self._disk.commit((), landed)
+
+    def _take_unread(self, name: str) -> list[EnvelopeSlice]:
+        feed = self._feeds.get(name)
+        return feed.take_all() if feed is not None and name not in self._opened else []
+
+    def _dealt(self, client: str, portions: list[EnvelopeSlice]) -> None:
+        """Assign slices, which are all in memory now, to a session that reads or back to the client."""
+        readers = [s.text for s in self._entitled(SessionName.parse(client)) if _has_opened(s)]
+        for name, some in by_inbox(client, readers[0] if readers else client, portions).items():
+            self._put_back(name, some)
+        if readers or client in self._left:  # more may have come meanwhile
+            self._deal(client)
+        else:
+            del self._moving[client]
+
+    def _put_back(self, name: str, portions: list[EnvelopeSlice]) -> None:
+        """Add the slices to an inbox, in order with its waiting ones unless the inbox is being read."""
+        inbox = self.taker(name)
+        waiting = [] if inbox.connected else inbox.take_all()
+        for portion in sorted((*portions, *waiting), key=place):
+            inbox.offer(portion, self._desk.clock.now)
+
+    def start(self, beginning: Beginning) -> None:
+        """Restore the position and the owner of each inbox."""
+        self._absent.is_tight = beginning.is_tight
+        positions = beginning.rows("position")
+        self.owners.restore(beginning.rows("inbox"))
+        self._positions = {key: value for key, value in positions.items() if key[:1] == b"i"}
+
+    def on_second(self) -> None:
+        """Expire messages that waited too long in their inboxes, and drop idle inboxes and owners."""
+        self._absent.looked(self._feeds.values())
+        with self._disk.together():
+            self._bury_void()
+
+    def _bury_void(self) -> None:
+        self.owners.tick(n for n, feed in self._feeds.items() if feed.is_owed or n in self._opened)
+        oldest = self._desk.clock.believed - int(self._desk.settings.tailback_ttl * 1e9)
+        for name, feed in list(self._feeds.items()):
+            is_idle = self._desk.clock.now - self._asked[name] > IDLE
+            if is_idle and not feed.is_owed and not feed.coming and name not in self._opened:
+                self._delete_inbox(name, feed)
+            for portion in feed.take_void(lambda e: _is_void(e, oldest, self._desk.clock.believed)):
+                void, portion.indices = portion.every, ()
+                self._bury(name, portion, void)
+
+
+def _has_opened(session: Session) -> bool:
+    """Return whether the session has opened its inbox on its present connection."""
+    return INBOX in session.feeds and session.feeds[INBOX].connected
+
+
+def _is_void(envelope: Envelope, oldest: int, wall: int) -> bool:
+    return envelope.route[-1].at < oldest or not unexpired(envelope, range(envelope.count), wall)

@@ -1,0 +1,97 @@
+"""Checks the streams of clients: the order of their messages, and the names and number of their domains."""
+
+from __future__ import annotations
+
+from mesh.errors import BadName, LocalError, PublishRefused, RemoteError
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.subscribers.session import Session
+from mesh.names import PUTS, RESERVED, SENDS, queue_of
+from mesh.patterns import SYSTEM
+from mesh.reserved import reserved
+from mesh.wire.envelope import Envelope
+
+DOMAINS = 10_000  # streams of one key, or of a session without one
+KEPT = 24 * 3600.0  # s, as long as a master remembers a stream
+CHECKED = 100_000  # keys remembered as not reserved
+
+
+class Ingress:
+    """Checks on published messages, once for each domain of a connection and each key.
+
+    The caller consults `free` and `Session.sent` first, so that known names cost almost nothing.
+    """
+
+    def __init__(self, desk: NodeContext) -> None:
+        self._desk = desk
+        self.free: set[str] = set()  # keys that are not reserved
+        self._streams: dict[bytes, dict[str, float]] = {}  # stream -> domain -> since when
+        self._holder: dict[bytes, str | bytes] = {}  # stream -> its key, or itself
+        self._counts: dict[str | bytes, int] = {}  # holder -> number of streams
+
+    def refuses(self, session: Session, e: Envelope) -> LocalError | None:
+        """Return why an envelope is refused, or `None`. Raises: RemoteError if it breaks the protocol."""
+        last = session.sent.get(e.domain, 0)
+        if e.first <= last:
+            text = f"{session.name} sent number {e.first} of domain {e.domain!r} after {last}"
+            raise RemoteError(text, code="OUT_OF_ORDER")
+        return self._reserved(e) or self._too_many(session, e.domain)
+
+    def _reserved(self, e: Envelope) -> LocalError | None:
+        for name in (e.domain, *e.keys):
+            if name.startswith(SYSTEM):
+                return reserved(name)
+        if e.domain.startswith(PUTS):
+            try:
+                queue_of(e.domain)
+            except BadName as error:
+                return error
+        elif e.domain != SENDS and e.domain.partition("/")[0] in RESERVED and "/" in e.domain:
+            return reserved(e.domain)
+        if len(self.free) >= CHECKED:
+            self.free.clear()
+        self.free.update(e.keys)
+        return None
+
+    def _too_many(self, session: Session, domain: str) -> PublishRefused | None:
+        domains = self._streams.setdefault(session.stream, {})
+        if domain in domains:
+            return None
+        user = session.conn.user if session.conn is not None else ""
+        holder = self._holder.setdefault(session.stream, user or session.stream)
+        count = self._counts.get(holder, 0)
+        if count >= DOMAINS:
+            return PublishRefused(
+                f"{session.name} and other sessions with its key have published in {count:,} "
+                "domains, which is the limit.",
+                hint="Use more keys and fewer domains.",
+                code="TOO_MANY_DOMAINS",
+            )
+        domains[domain] = self._desk.clock.now
+        self._counts[holder] = count + 1
+        return None
+
+    def forget_session(self, stream: bytes) -> None:
+        self._uncount(stream, len(self._streams.pop(stream, {})))
+        self._holder.pop(stream, None)
+
+    def forget_old(self, sessions: dict[bytes, Session]) -> None:
+        """Forget streams that masters have forgotten as well; active ones are counted again."""
+        oldest = self._desk.clock.now - KEPT
+        for stream, domains in list(self._streams.items()):
+            old = [domain for domain, since in domains.items() if since < oldest]
+            for domain in old:
+                del domains[domain]
+                if stream in sessions:
+                    sessions[stream].sent.pop(domain, None)
+                    sessions[stream].sent_before.pop(domain, None)
+            self._uncount(stream, len(old))
+            if not domains:
+                self.forget_session(stream)
+
+    def _uncount(self, stream: bytes, n: int) -> None:
+        holder = self._holder.get(stream, stream)
+        left = self._counts.get(holder, 0) - n
+        if left > 0:
+            self._counts[holder] = left
+        else:
+            self._counts.pop(holder, None)

@@ -1,0 +1,158 @@
+"""Receives the items of other masters, which several peers may send, and relays each message once."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.delivery.router import Router
+from mesh.kernel.forwarding.dirty_reads import DirtyReads
+from mesh.kernel.peers.neighbours import Neighbours
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.subscribers.copies import Copies
+from mesh.kernel.subscribers.settling import FeedSettling
+from mesh.mapping.mapping import Mapping
+from mesh.routing.merging import Merging
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.routing.upstream import Upstream
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import HOPS
+
+# Law 1: a repeated item is not relayed again, and is settled once nobody here needs its first copy.
+# Law 2: an item that goes round between two relays is settled immediately; otherwise both would wait forever.
+# Law 3: of an item that several masters send, only the new messages are relayed.
+
+
+class ItemArrivals:
+    """The log positions and messages that this node has of other masters.
+
+    Peers in `acking` are owed an acknowledgement.
+    """
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        router: Router,
+        neighbours: Neighbours,
+        mapping: Mapping,
+        settling: FeedSettling,
+        merging: Merging,
+        copies: Copies,
+        provisional: DirtyReads,
+    ) -> None:
+        self._desk = desk
+        self._router = router
+        self._neighbours = neighbours
+        self._mapping = mapping
+        self._settling = settling
+        self._merging = merging
+        self._copies = copies
+        self._provisional = provisional
+        self.acking = settling.acking
+        self.whole = provisional.whole  # the contents of an item that are held here
+        self._received: dict[bytes, int] = {}  # master -> how far we have its log
+        self._furthest: dict[bytes, tuple[int, bytes]] = {}  # master -> (position, peer that sent it)
+
+    def receive(self, peer: Peer, master: bytes, position: int, after: int, envelope: Envelope) -> None:
+        far = envelope.route[-1].stratum + 1 if envelope.route else 1  # from its master
+        if far >= HOPS:
+            self._desk.counters.count("too_many_hops")
+            return
+        self._desk.clock.observe_timestamp(envelope)
+        arrived = replace(envelope, route=(*envelope.route, self._desk.hop(far)))
+        parcel = StoredEnvelope(arrived, position, master, source=peer.node.uuid, after=after)
+        if self._mapping.has_dirty:
+            self._provisional.record_delivery(arrived)
+        if position and not peer.exchange.upstreams.setdefault(master, Upstream()).receive(parcel):
+            self._desk.counters.count("repeated", envelope.count)
+            self.acking[peer] = None
+            return
+        if position > self._received.get(master, 0):
+            self._received[master] = position
+        elif position and self._goes_round(parcel) and self._is_held(parcel):
+            self._desk.counters.count("repeated", envelope.count)
+            self._settling.settle(peer, parcel)
+            return
+        parcel.is_late = self._is_behind(parcel)
+        if self._mapping.has_several:
+            self._copies.keep_values(envelope)
+        if self._settling.merges:
+            self._merge(peer, parcel)
+        else:
+            self._relay(peer, parcel)
+
+    def _goes_round(self, parcel: StoredEnvelope) -> bool:
+        """Return whether a peer relayed an item that this node relays to others.
+
+        Nodes that relay to each other would wait for each other forever if a repeated item waited for its
+        first copy here. An item from the master itself may wait, as it is in no loop.
+        """
+        return parcel.master != parcel.source and any(self._router.relays.plan(parcel.envelope))
+
+    def _is_held(self, parcel: StoredEnvelope) -> bool:
+        """Return whether another peer sent the whole item before, and the item is still needed here."""
+        numbers = set(parcel.envelope.number_list(range(parcel.envelope.count)))
+        for peer in self._neighbours.peers.values():
+            upstream = begun.upstreams.get(parcel.master) if (begun := peer.begun) is not None else None
+            first = upstream.open_at(parcel.position) if upstream is not None else None
+            if first is None or first is parcel:
+                continue
+            if numbers.issubset(first.envelope.number_list(range(first.envelope.count))):
+                return True
+        return False
+
+    def received(self) -> dict[bytes, int]:
+        """Return the position up to which this node has each master's log."""
+        return self._received
+
+    def note_received(self, peer: Peer, master: bytes) -> None:
+        upstream = begun.upstreams.get(master) if (begun := peer.begun) is not None else None
+        if upstream is not None and upstream.received > self._received.get(master, 0):
+            self._received[master] = upstream.received
+
+    def forget_peer(self, peer: Peer) -> None:
+        """Forget the log positions that only a forgotten peer has brought."""
+        for master in begun.upstreams if (begun := peer.begun) is not None else ():
+            self._received.pop(master, None)
+            for other in self._neighbours.peers.values():
+                self.note_received(other, master)
+
+    def _is_behind(self, parcel: StoredEnvelope) -> bool:
+        """Return whether another peer has already relayed that log further.
+
+        In that case this peer was the relay before, and its remaining items come late.
+        """
+        place = parcel.position or parcel.after
+        furthest, by = self._furthest.get(parcel.master, (0, b""))
+        if place >= furthest:
+            self._furthest[parcel.master] = (place, parcel.source)
+            return False
+        return by != parcel.source
+
+    def _merge(self, peer: Peer, parcel: StoredEnvelope) -> None:
+        """Relay the part of an item that no other master has sent before."""
+        merging = self._merging
+        news = merging.select_new(parcel)
+        if news is not None and not news:
+            self._desk.counters.count("repeated", parcel.envelope.count)
+            if parcel.position and (self._goes_round(parcel) or not merging.waits(parcel)):
+                self._settling.settle(peer, parcel)
+            return
+        if news:
+            piece = parcel.envelope.cut(news)
+            parcel = StoredEnvelope(
+                piece,
+                parcel.position,
+                parcel.master,
+                source=parcel.source,
+                after=parcel.after,
+                is_late=parcel.is_late,
+            )
+        self._relay(peer, parcel)
+        if parcel.owed:
+            merging.remember(parcel)
+
+    def _relay(self, peer: Peer, parcel: StoredEnvelope) -> None:
+        self._router.relay(parcel)
+        if parcel.position and not parcel.owed:
+            self._settling.settle(peer, parcel)

@@ -1,0 +1,108 @@
+"""Owners of inboxes: the key that first opened a client's inbox, while that has or awaits messages.
+
+Any key may use any name to publish and for its sessions: two machines whose user is called pi are two keys. A
+generated name therefore has no client inbox, and a chosen one belongs to a CURVE key; "" stands for the local
+socket, and for a mesh without keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from mesh.errors import BadName, LocalError
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.subscribers.session import Session
+from mesh.names import SessionName
+from mesh.operations import Delete, Op, Put
+
+
+class Owners:
+    """Owners by the absolute name of a client, or of a session whose client name is generated.
+
+    `later(table, key, op)` stores a row with the next commit.
+    """
+
+    def __init__(self, desk: NodeContext, later: Callable[[str, bytes, Op], None]) -> None:
+        self._desk = desk
+        self._later = later
+        self._users: dict[str, str] = {}
+        self._used: dict[str, float] = {}  # time of the last use
+
+    def restore(self, rows: dict[bytes, bytes]) -> None:
+        for key, user in rows.items():
+            self._users[key.decode()] = user.decode()
+            self._used[key.decode()] = self._desk.clock.now
+
+    def owner_of(self, name: SessionName) -> str | None:
+        """Return the key that owns the inbox of this client or session, or `None` if there is no owner."""
+        user = self._users.get(str(name))
+        return user if user is not None else self._users.get(str(name.of_all_sessions()))
+
+    def may_open(self, session: Session) -> bool:
+        """Return whether no inbox of this session belongs to another key."""
+        if not session.is_named and session.name.session_is_generated:
+            return True  # a generated name is new
+        user = user_of(session)
+        names = (session.text, str(session.name.of_all_sessions()))
+        return all(self._users.get(name, user) == user for name in names)
+
+    def open(self, session: Session) -> None:
+        """Claim the inbox of a session for its key. Raises: LocalError if it belongs to another key."""
+        client = session.name.of_all_sessions()
+        if not self.may_open(session):
+            raise LocalError(
+                f"The inbox of {client} belongs to another key, and holds or awaits messages.",
+                hint="Choose another name (client=…), or run at that node: `mesh inbox release "
+                f"{client.client}`.",
+                code="INBOX_TAKEN",
+            )
+        if session.is_named:
+            self._claim_name(str(client), user_of(session))
+        elif not session.name.session_is_generated:
+            self._claim_name(session.text, user_of(session))
+
+    def _claim_name(self, name: str, user: str) -> None:
+        self._used[name] = self._desk.clock.now
+        if name not in self._users:
+            self._users[name] = user
+            self._later("inbox", name.encode(), Put("inbox", name.encode(), user.encode()))
+
+    def release(self, text: str) -> list[str]:
+        """Free the inboxes of that client, and return their names."""
+        name = SessionName.parse(text if "/" in text else f"client/{text}").at(self._desk.me.name)
+        client = str(name.of_all_sessions())
+        found = [known for known in self._users if _client(known) == client]
+        for known in found:
+            self._free(known)
+        return found
+
+    def tick(self, used: Iterable[str]) -> None:
+        """Free inboxes that were unused for `linger` seconds; `used` has the names of inboxes in use."""
+        now = self._desk.clock.now
+        for name in used:
+            for each in (name, _client(name)):
+                if each in self._users:
+                    self._used[each] = now
+        for name in [known for known, at in self._used.items() if now - at > self._desk.settings.linger]:
+            self._free(name)
+
+    def _free(self, name: str) -> None:
+        del self._users[name], self._used[name]
+        self._later("inbox", name.encode(), Delete("inbox", name.encode()))
+
+
+def user_of(session: Session) -> str:
+    """Return the key of the session's connections, or "" if there is none."""
+    return session.user or ""
+
+
+def owner_of(owners: Owners, text: str, node: str) -> str:
+    """Return the key that owns the inbox of an addressee, or "" if there is none."""
+    try:
+        return owners.owner_of(SessionName.parse(text).at(node)) or ""
+    except BadName:
+        return ""
+
+
+def _client(name: str) -> str:
+    return name.partition("/session/")[0]

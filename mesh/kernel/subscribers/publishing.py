@@ -1,0 +1,106 @@
+"""Accepts or refuses the messages that clients publish."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from mesh.errors import RemoteError
+from mesh.kernel.context.component import Component, HandlerEntry, on_command
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.forwarding.forwarder import Forwarder
+from mesh.kernel.subscribers.ingress import Ingress
+from mesh.kernel.subscribers.publish_refusals import ODD_IN_SENDS, Attempt, is_well_addressed, refusal_of
+from mesh.kernel.subscribers.session import Session
+from mesh.kernel.subscribers.sessions import Sessions
+from mesh.names import PUTS, SENDS, kind_of
+from mesh.routing.verdict import refusal
+from mesh.wire.commands import Publish
+from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, NO_RELAY, PERSISTENT, RESENT, Envelope
+
+# Law 1: an envelope that no correct client sends ends the connection.
+# Law 2: each other envelope gets one refusal, or is passed on once, to its address or towards its master.
+# Law 3: an envelope that opens a stream is checked before it is counted for the stream's account.
+
+ODD = ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING | NO_RELAY | RESENT)  # flags that a client must not set
+LOOK = 60.0  # s between two sweeps
+
+
+class Publishing(Component):
+    """Component that accepts the messages of clients."""
+
+    def __init__(self, desk: NodeContext, sessions: Sessions, forwarder: Forwarder) -> None:
+        self._desk = desk
+        self._sessions = sessions
+        self._forwarder = forwarder
+        self._ingress = Ingress(desk)
+        self._looked = 0.0
+        self.forget_session = self._ingress.forget_session
+
+    def from_clients(self) -> Sequence[HandlerEntry]:
+        return (on_command(Publish, self.publish),)
+
+    def tick(self) -> None:
+        if self._desk.clock.now - self._looked > LOOK:
+            self._looked = self._desk.clock.now
+            self._ingress.forget_old(self._sessions.by_stream)
+
+    def publish(self, conn: Conn, session: Session, command: Publish, envelopes: list[Envelope]) -> None:
+        """Accept or refuse the envelopes of a session. Raises: RemoteError if they break the protocol."""
+        may_write = conn.may_write
+        if command.ttls and len(command.ttls) != len(envelopes):
+            raise RemoteError(
+                f"{len(envelopes)} envelopes with {len(command.ttls)} time limits", code="MALFORMED"
+            )
+        sent, free = session.sent, self._ingress.free
+        for e in envelopes:
+            is_own = e.stream == session.stream and not (e.numbers or e.sender or e.route or e.sent)
+            domain = e.domain
+            if not is_own or (e.flags & ODD and (domain != SENDS or e.flags & ODD_IN_SENDS)):
+                raise RemoteError(
+                    f"{session.name} publishes with the sender of another session", code="FORGED_SENDER"
+                )
+            if not (domain in sent and e.first > sent[domain] and free.issuperset(e.keys)):
+                refused = self._ingress.refuses(session, e)
+                if refused is not None:  # not counted in the accounts, which keep a row for each domain
+                    self._desk.counters.count("refused", e.count)
+                    self._sessions.owe(session, refusal(e, refused))
+                    continue
+            sent[domain] = e.last
+            self._desk.counters.accounts.count_published(e)
+            if domain == SENDS and may_write:
+                self._send(session, e, _ttl(command, envelopes, e))
+                continue
+            if (
+                not may_write
+                or ((e.to or e.put or (domain and domain[:6] == PUTS)) and not is_well_addressed(e))
+            ) and self._is_refused(session, e, may_write):
+                continue
+            self._forwarder.publish(replace(e, sender=session.text), session.is_again(e))
+
+    def _is_refused(self, session: Session, e: Envelope, may_write: bool) -> bool:
+        """Refuse an envelope if a row of the table applies, and return whether one does."""
+        kinds = self._desk.face.destination_handlers
+        attempt = Attempt(e, str(session.name), may_write, kinds)
+        found = refusal_of(attempt)
+        if found is None:
+            return False
+        answer = found.answer(attempt)
+        if found.is_counted:
+            self._desk.counters.count("refused", e.count)
+        self._sessions.answer_client(session.stream, answer)
+        return True
+
+    def _send(self, session: Session, e: Envelope, ttl: int) -> None:
+        send = self._desk.face.destination_handlers.get(kind_of(e.to))
+        if send is None or e.flags & ODD_IN_SENDS:
+            self._is_refused(session, e, may_write=True)
+        else:
+            send(session, replace(e, sender=session.text), ttl)
+
+
+def _ttl(command: Publish, envelopes: Sequence[Envelope], envelope: Envelope) -> int:
+    """Return the time limit of an envelope in ms, or 0 if it has none."""
+    return next((ttl for ttl, e in zip(command.ttls, envelopes, strict=False) if e is envelope), 0)

@@ -1,0 +1,107 @@
+"""Checks the senders of items: drops forged items, and reports these and unconfirmed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mesh.hops import inside
+from mesh.kernel.access.authenticator import plain
+from mesh.kernel.context.component import Component, HandlerEntry, on_command
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.facts import Hearing, on_fact
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.peers.facts import LoggedIn
+from mesh.kernel.peers.neighbours import Neighbours
+from mesh.kernel.peers.peer import Peer
+from mesh.kernel.routes.facts import RulesChanged
+from mesh.kernel.states.facts import StateReceived
+from mesh.kernel.subscribers.origins import Origins, Verdict
+from mesh.kernel.subscribers.solicited import Solicited
+from mesh.wire.commands import Items
+from mesh.wire.envelope import Envelope
+
+NONE: frozenset[int] = frozenset()
+
+# Called with the indices of the envelopes that are forged.
+TakeItems = Callable[[Conn, Peer, Items, list[Envelope], frozenset[int]], None]
+
+
+class SenderCheck(Component):
+    """Component that checks the senders of items: it drops forged items, and reports unconfirmed ones.
+
+    Unconfirmed items are not held back, because later messages of their streams may arrive from another peer
+    and would overtake them.
+    """
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        neighbours: Neighbours,
+        origins: Origins,
+        solicited: Solicited,
+        take_items: TakeItems,
+    ) -> None:
+        self.origins = origins
+        self._solicited = solicited
+        self._desk = desk
+        self._neighbours = neighbours
+        self._take = take_items
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(LoggedIn, lambda fact: self.origins.logged_in(fact.peer)),
+            on_fact(RulesChanged, lambda fact: self.origins.ruled(fact.rules)),
+            on_fact(StateReceived, self._on_state),
+        )
+
+    def from_peers(self) -> Sequence[HandlerEntry]:
+        return (on_command(Items, self._on_items),)
+
+    def _on_state(self, fact: StateReceived) -> None:
+        state = fact.known.state
+        peer = self._neighbours.peers.get(state.uuid)
+        if peer is not None and peer.node.name == state.name:
+            self.origins.declared(state.name, state.ways)
+
+    def _on_items(self, conn: Conn, peer: Peer, command: Items, envelopes: list[Envelope]) -> None:
+        homes, forged = peer.exchange.homes, NONE
+        for envelope in envelopes:
+            if not (envelope.sender.startswith(homes) or self.origins.is_explained(peer, envelope)):
+                forged = self._forged(peer, command, envelopes)
+                break
+        self._take(conn, peer, command, envelopes, forged)
+
+    def _forged(self, peer: Peer, command: Items, envelopes: list[Envelope]) -> frozenset[int]:
+        """Return the indices of the forged envelopes, and report these and the unconfirmed ones."""
+        if command.seq <= peer.exchange.inlet.have:
+            return NONE  # a repeat, which is not accepted
+        forged = set[int]()
+        for i, (head, envelope) in enumerate(zip(command.heads, envelopes, strict=True)):
+            master = head.master or peer.node.uuid
+            verdict = self.origins.check(peer, envelope, master)
+            if verdict is Verdict.TAKE or self._solicited.part(peer, master, envelope) is None:
+                continue  # an unrequested item is refused as such
+            self.report(peer, envelope, verdict is Verdict.FORGED)
+            if verdict is Verdict.FORGED:
+                forged.add(i)
+        return frozenset(forged)
+
+    def report(self, peer: Peer, envelope: Envelope, is_forged: bool) -> str:
+        """Report a forged or unconfirmed envelope, count a forged one, and return the text.
+
+        An event about each kind of report is emitted at most every 10 minutes for a peer.
+        """
+        sender = plain(envelope.sender)[:80] or "no sender"
+        path = " -> ".join(plain(hop.node) for hop in inside(envelope.route))[:200]
+        text = f"{peer.node.name} sends {envelope.keys[0][:80]!r} as {sender!r} by {path or 'no route'}"
+        if is_forged:
+            self._desk.counters.count("forged", envelope.count)
+            text = f"{text}, which no rule or route explains: it is dropped"
+            hint = "check the software of these nodes, and the rules and sites of this one [FORGED_SENDER]"
+        else:
+            text = f"{text}, which no declared next hop confirms: it is accepted"
+            hint = "give this node the rules of the others"
+        reports = peer.forged if is_forged else peer.exchange.doubts
+        if reports.allows(self._desk.clock.now):
+            self._desk.event("refused" if is_forged else "link", f"{text}; {hint}", peer.node, "warning")
+        return text

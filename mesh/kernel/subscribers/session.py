@@ -1,0 +1,81 @@
+"""The session of a client at its node, which outlives its connections."""
+
+from __future__ import annotations
+
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.outlet import Keyed, Outlet
+from mesh.names import SessionName
+from mesh.routing.feed import Feed
+from mesh.wire.commands import Answer, Ended
+from mesh.wire.envelope import RESENT, Envelope
+
+
+def subscription_of(feed: Keyed) -> int:
+    """Return the subscription number at the end of a feed's key; 0 for an inbox."""
+    return int.from_bytes(feed.key[-4:]) if feed.key[:1] == b"c" else 0
+
+
+def inbox_key(name: str) -> bytes:
+    return b"i" + name.encode()
+
+
+def feed_key(stream: bytes, subscription: int) -> bytes:
+    return b"c" + stream + subscription.to_bytes(4)
+
+
+INBOX = 0  # subscription number of the inbox
+REPLIES = 2**32 - 1  # subscription number of replies
+
+
+class Session:
+    """A client's session, which outlives its connections.
+
+    `stream` identifies the publisher in all its streams.
+    """
+
+    def __init__(self, name: SessionName, stream: bytes, outlet: Outlet) -> None:
+        self.name = name
+        self.text = str(name)
+        self.stream = stream
+        self.outlet = outlet
+        self.conn: Conn | None = None
+        self.user: str | None = None  # key of its connection; None = none since the start
+        self.is_named = False  # the client's name was chosen by its user
+        self.has_spoken = False  # it has sent a command
+        self.feeds: dict[int, Feed] = {}
+        self.ended: dict[int, Ended] = {}  # ended subscriptions, until it confirms
+        self.answers: list[Answer] = []
+        self.sent: dict[str, int] = {}  # by domain: last number on this connection
+        self.sent_before: dict[str, int] = {}  # by domain: highest on earlier connections
+        self.says_again = True  # its client marks resent messages
+        self.gone_since = 0.0
+
+    def connected(self, conn: Conn, says_again: bool) -> None:
+        """Attach a connection, which may resend messages of earlier ones."""
+        self.conn = conn
+        for domain, last in self.sent.items():
+            self.sent_before[domain] = max(last, self.sent_before.get(domain, 0))
+        self.sent.clear()
+        self.says_again &= says_again
+
+    def is_again(self, e: Envelope) -> bool:
+        """Return whether an envelope may have been forwarded before, so that its master may have it."""
+        return not self.says_again or e.flags & RESENT > 0 or e.first <= self.sent_before.get(e.domain, 0)
+
+
+def merged(answers: list[Answer]) -> list[Answer]:
+    """Return the answers, with adjacent ones joined that differ only in their consecutive numbers."""
+    result: list[Answer] = []
+    for a in answers:
+        last = result[-1] if result else None
+        alike = last and (last.domain, last.state, last.matched, last.text) == (
+            a.domain,
+            a.state,
+            a.matched,
+            a.text,
+        )
+        if last and alike and a.first == last.last + 1:
+            result[-1] = Answer(a.domain, last.first, a.last, a.state, a.matched, a.text)
+        else:
+            result.append(a)
+    return result

@@ -1,0 +1,97 @@
+"""Claims to a session that has a connection: checks whether its holder still lives.
+
+A killed program may leave a connection that is not yet known to be dead. The holder is therefore asked, and
+the claimant waits for the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.subscribers.facts import HolderGone, HolderLives
+from mesh.kernel.subscribers.session import Session
+from mesh.wire.commands import Hello, Ping, Pong, Refuse
+
+ANSWER = 2.0  # s, longer than pauses of a program, shorter than a handshake
+
+
+@dataclass(slots=True)
+class HolderQuestion:
+    """The time and number of the question to a holder, and the waiting claimants."""
+
+    since: float
+    stamp: int
+    waiting: dict[Conn, Hello] = field(default_factory=dict)
+
+
+class SessionTakeover:
+    """The sessions that other clients claim.
+
+    `lost(session)` is called for a holder that does not answer. The outcome of each claim is published as
+    HolderLives or HolderGone.
+    """
+
+    def __init__(self, desk: NodeContext, lost: Callable[[Session], None]) -> None:
+        self._desk = desk
+        self._lost = lost
+        self._asked: dict[Session, HolderQuestion] = {}
+        self._stamp = 0
+
+    def ask_holder(self, holder: Session, conn: Conn, hello: Hello) -> None:
+        """Ask the holder whether it lives, for the client that claims its session on `conn`."""
+        asked = self._asked.get(holder)
+        if asked is None:
+            self._stamp += 1
+            asked = self._asked[holder] = HolderQuestion(self._desk.clock.now, self._stamp)
+            self._desk.out.send(holder.conn, Ping(asked.stamp))
+            self._desk.clock.wake(self._desk.clock.now + ANSWER)
+        asked.waiting[conn] = hello
+
+    def on_pong(self, holder: Session, pong: Pong) -> None:
+        """Refuse the claimants if `pong` answers the question; earlier messages of a holder prove nothing."""
+        asked = self._asked.get(holder)
+        if asked is None or asked.stamp != pong.stamp:
+            return
+        del self._asked[holder]
+        for conn, hello in asked.waiting.items():
+            if not conn.closed:
+                self._desk.facts.publish(HolderLives(conn, hello, in_use(holder)))
+
+    def on_holder_gone(self, holder: Session) -> None:
+        """Publish the claims again, as the holder left or lost its connection; the first one succeeds."""
+        asked = self._asked.pop(holder, None)
+        for conn, hello in asked.waiting.items() if asked is not None else ():
+            if not conn.closed:
+                self._desk.facts.publish(HolderGone(conn, hello))
+
+    def tick(self) -> None:
+        """Handle holders that have not answered in time."""
+        for holder, asked in list(self._asked.items()):
+            if self._desk.clock.now - asked.since < ANSWER:
+                self._desk.clock.wake(asked.since + ANSWER)
+            elif self._desk.face.has_work(holder):
+                self._is_busy(holder)
+            else:
+                self._lost(holder)
+
+    def _is_busy(self, holder: Session) -> None:
+        """Refuse claimants for now, as the holder may be blocked by its work."""
+        for conn, hello in self._asked.pop(holder).waiting.items():
+            if not conn.closed:
+                self._desk.facts.publish(HolderLives(conn, hello, busy(holder)))
+
+
+def busy(holder: Session) -> Refuse:
+    """Return the refusal of a claim whose holder has work and does not answer: it may be dead, or blocked."""
+    text = f"{holder.name} is open elsewhere, is busy and does not answer"
+    hint = "Its program may be blocked or stopped: end it, or choose another session number."
+    return Refuse("SESSION_IN_USE", text, hint)
+
+
+def in_use(holder: Session) -> Refuse:
+    """Return the refusal for other claimants of that session."""
+    hint = "Close the other client, or choose another session number."
+    return Refuse("SESSION_IN_USE", f"{holder.name} is open elsewhere", hint, final=True)

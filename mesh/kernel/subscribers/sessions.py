@@ -1,0 +1,104 @@
+"""The sessions of a node, and the answers that they are owed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from mesh.kernel.context.component import Component
+from mesh.kernel.context.conn import Conn
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.subscribers.session import INBOX, REPLIES, Session, merged
+from mesh.names import SessionName
+from mesh.routing.feed import Feed
+from mesh.wire.commands import Answer, Answers
+
+
+class Sessions(Component):
+    """The sessions by stream id (`by_stream`), by name, and by client."""
+
+    def __init__(self, desk: NodeContext) -> None:
+        self.by_stream: dict[bytes, Session] = {}
+        self._names: dict[str, Session] = {}
+        self._of_client: dict[str, dict[str, Session]] = {}  # by the client's name
+        self._answering: dict[Session, None] = {}  # sessions with answers to send
+        self.others: dict[bytes, Callable[[Answer], None]] = {}  # by stream: components that publish
+        self._desk = desk
+
+    def figures(self) -> dict[str, int | float]:
+        return {
+            "sessions": len(self.by_stream),
+            "connected_sessions": sum(session.conn is not None for session in self.by_stream.values()),
+            "subscriptions": sum(1 for _ in self.feeds()),
+        }
+
+    def feeds(self) -> Iterator[Feed]:
+        for session in self.by_stream.values():
+            yield from (feed for number, feed in session.feeds.items() if number not in (INBOX, REPLIES))
+
+    def session_of(self, conn: Conn) -> Session | None:
+        """Return the session whose current connection is `conn`, or `None`."""
+        session = self.by_stream.get(conn.owner)
+        return session if session is not None and session.conn is conn else None
+
+    def named(self, name: SessionName) -> Session | None:
+        """Return the session of that name, connected or not."""
+        return self._names.get(str(name))
+
+    def holder(self, feed: Feed) -> Session | None:
+        return self.by_stream.get(feed.key[1:17])
+
+    def speak(self, feed: Feed, word: str) -> bool:
+        """Return whether the subscriber is connected and has the feature `word`."""
+        session = self.holder(feed)
+        return session is not None and session.conn is not None and word in session.conn.speaks
+
+    def all_of(self, name: SessionName) -> Iterator[Session]:
+        """Return the session of that name, or all sessions of that client here, connected or not."""
+        ours = self._of_client.get(name.client, {}) if name.node in (None, self._desk.me.name) else {}
+        return (s for s in ours.values() if name.session in (None, s.name.session))
+
+    def clients(self) -> Iterable[str]:
+        return self._of_client
+
+    def open_of(self, name: SessionName) -> list[Session]:
+        """Return the connected session of that name, or all connected ones of a client with a chosen name."""
+        if name.session is not None:
+            session = self.named(name)
+            return [session] if session is not None and session.conn is not None else []
+        ours = self._of_client.get(name.client, {})
+        return [ours[text] for text in sorted(ours) if ours[text].conn is not None and ours[text].is_named]
+
+    def add(self, session: Session) -> None:
+        self.by_stream[session.stream] = self._names[session.text] = session
+        self._of_client.setdefault(session.name.client, {})[session.text] = session
+
+    def remove(self, session: Session) -> None:
+        del self.by_stream[session.stream]
+        if self._names.get(session.text) is session:
+            del self._names[session.text]
+            ours = self._of_client[session.name.client]
+            del ours[session.text]
+            if not ours:
+                del self._of_client[session.name.client]
+
+    def answer_client(self, stream: bytes, answer: Answer) -> None:
+        """Answer the published message of a client, or of a component that publishes."""
+        self._desk.counters.accounts.count_answer(stream, answer)
+        session = self.by_stream.get(stream)
+        if session is not None:
+            self.owe(session, answer)
+        elif stream in self.others:
+            self.others[stream](answer)
+
+    def owe(self, session: Session, answer: Answer) -> None:
+        """Send an answer to a session with the next flush, if the session is connected then."""
+        session.answers.append(answer)
+        self._answering[session] = None
+
+    def flush(self) -> None:
+        """Send the answers that have gathered, and drop those for disconnected sessions."""
+        for session in self._answering:
+            if session.answers and session.conn is not None:
+                self._desk.out.send(session.conn, Answers(tuple(merged(session.answers))))
+            session.answers = []  # a reconnecting client resends, and is answered again
+        self._answering.clear()

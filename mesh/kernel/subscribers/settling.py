@@ -1,0 +1,55 @@
+"""Settles stored envelopes with their source when no subscriber here needs them any longer."""
+
+from __future__ import annotations
+
+from mesh.kernel.peers.peer import Peer
+from mesh.mapping.mapping import Mapping
+from mesh.routing.merging import Merging
+from mesh.routing.store_handle import StoreHandle
+from mesh.routing.stored_envelope import StoredEnvelope
+
+
+class FeedSettling:
+    """Settles envelopes with the store, or with the peer that sent them.
+
+    Peers in `acking` are owed an acknowledgement. `merging` has the repeats that several masters, or gateways
+    of other sites, have sent.
+    """
+
+    def __init__(
+        self,
+        shelf: StoreHandle,
+        mapping: Mapping,
+        merging: Merging,
+        peers: dict[bytes, Peer],
+        knows_sites: bool = False,
+    ) -> None:
+        self.acking: dict[Peer, None] = {}
+        self._shelf = shelf
+        self._mapping = mapping
+        self._merging = merging
+        self._knows_sites = knows_sites
+        self._peers = peers
+
+    @property
+    def merges(self) -> bool:
+        """Whether a message may come from several peers."""
+        return self._mapping.has_several or self._knows_sites
+
+    def on_released(self, parcel: StoredEnvelope) -> None:
+        """Shrink or settle an envelope that one of its subscribers no longer needs."""
+        if parcel.own and parcel.owed:
+            self._shelf.shrink(parcel)
+        elif parcel.own:
+            self._shelf.delete_released(parcel)
+        elif (peer := self._peers.get(parcel.source)) is not None:  # otherwise forgotten
+            self.settle(peer, parcel)
+
+    def settle(self, peer: Peer, parcel: StoredEnvelope) -> None:
+        """Settle an envelope with the peer that sent it, and its repeats with the peers that sent these."""
+        if peer.exchange.upstreams[parcel.master].release(parcel):
+            self.acking[peer] = None
+        for repeat in self._merging.release(parcel) if self.merges else ():
+            other = self._peers.get(repeat.source)
+            if other is not None:
+                self.settle(other, repeat)

@@ -1,0 +1,62 @@
+"""The limits of subscriptions: of one session, of a node, and of what XPaths cost for each message."""
+
+from __future__ import annotations
+
+from mesh.errors import LocalError
+from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.subscribers.session import Session
+from mesh.mapping.cost import MOST_TOGETHER, THAT_LOOK_AT_LESS, too_many_visits
+from mesh.routing.feed import Feed
+from mesh.routing.querytrie import visits_together
+from mesh.routing.subscriptions import SubscriptionIndex
+from mesh.wire.commands import Query
+from mesh.wire.limits import XPATH
+
+# Law: no client can use more than half of the visits that all XPaths together may cost for a message.
+
+MOST_OF_ONE = MOST_TOGETHER // 2  # visits of one client's XPaths
+
+
+class SubscriptionLimits:
+    """The number of all subscriptions of a node, and what one more may cost.
+
+    `clients` are the subscriptions of its clients.
+    """
+
+    def __init__(self, desk: NodeContext, clients: SubscriptionIndex[Feed]) -> None:
+        self._desk = desk
+        self._clients = clients
+        self.count = 0
+
+    def check(self, session: Session, query: Query) -> None:
+        """Check that a session may have one more subscription. Raises: LocalError (TOO_MANY)."""
+        most = self._desk.settings.max_subscriptions
+        if len(session.feeds) >= most:
+            raise LocalError(
+                f"{session.name} has {most} subscriptions, which is the limit.",
+                hint="Use patterns.",
+                code="TOO_MANY",
+            )
+        if self.count >= self._desk.settings.max_all_subscriptions:
+            raise LocalError(
+                f"This node has {self.count:,} subscriptions, which is the limit.",
+                hint="Use patterns.",
+                code="TOO_MANY",
+            )
+        if query.kind == XPATH:
+            self._check_xpaths(session, query)
+
+    def _check_xpaths(self, session: Session, query: Query) -> None:
+        """Check that the XPaths of the client, and those of all clients, are cheap enough for each message.
+
+        Raises: LocalError (TOO_MANY).
+        """
+        texts = {q.text for feed in session.feeds.values() for q in feed.queries if q.kind == XPATH}
+        visits = visits_together(texts | {query.text})
+        whose, most = f"The XPath subscriptions of {session.name}", MOST_OF_ONE
+        if visits <= most:
+            visits, most = self._clients.visits_with(query), MOST_TOGETHER
+            whose = "The XPath subscriptions of all clients of this node"
+        if visits > most:
+            hint = f"Use fewer of them, or {THAT_LOOK_AT_LESS}"
+            raise LocalError(too_many_visits(whose, visits, most), hint=hint, code="TOO_MANY")

@@ -1,0 +1,1 @@
+"""What may pass between sites: vocabulary of settings."""

@@ -1,0 +1,43 @@
+"""The room of a consumer, the places it has passed, and what it held too long."""
+
+from math import inf
+
+from mesh.features.queues.model.consumers.queue_consumer import LAPSED
+from mesh.features.queues.model.lots.ready_index import FIRST
+from tests.mesh.features.queues.model.making import given, lot, queue, taker
+
+
+def test_room_is_credit_less_what_is_held_and_none_while_paused_or_away() -> None:
+    joe, it = taker(credit=3), queue(lot(1, 2))
+    it.consumers.open(joe)
+    assert given(it) == [("joe", [(1, 2)])] and (joe.busy, joe.room) == (2, 1)
+    joe.credit = 1
+    assert joe.room == 0
+    joe.credit = 5
+    joe.is_paused = True
+    assert joe.room == 0
+    joe.is_paused, joe.away = False, 7.0
+    assert joe.room == 0
+    joe.away = inf
+    assert joe.room == 3
+
+
+def test_a_taker_looks_again_at_places_that_it_has_passed_and_only_there() -> None:
+    joe = taker()
+    assert joe.place(5) == FIRST and joe.place_on_disk(5) == 0
+    joe.passed[5] = (10, b"s", 4)
+    joe.look_again(5, (10, b"s", 5))
+    assert joe.place(5) == (10, b"s", 4)
+    joe.look_again(5, (9, b"s", 7))
+    assert joe.place(5) == (9, b"s", 6)
+
+
+def test_what_lapsed_may_be_settled_once_and_the_oldest_is_forgotten() -> None:
+    joe, it = taker(credit=2 * LAPSED), queue(lot(1, LAPSED + 2))
+    it.consumers.open(joe)
+    assert given(it)
+    for run in joe.holding.settle(1, LAPSED + 2):
+        joe.lapse(run)
+    assert len(joe.lapsed) == LAPSED and list(joe.take_lapsed(1, 2)) == []
+    assert [(count, number) for count, _, number in joe.take_lapsed(3, 4)] == [(3, 3), (4, 4)]
+    assert list(joe.take_lapsed(3, 4)) == []

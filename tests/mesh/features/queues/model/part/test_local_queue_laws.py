@@ -1,0 +1,295 @@
+"""Whatever takers and time do: nothing is lost, nothing is with two, and what is done stays done."""
+
+from dataclasses import dataclass, field
+from math import inf
+from random import Random
+
+import pytest
+
+from mesh.features.queues.model.consumers.queue_consumer import QueueConsumer
+from mesh.features.queues.model.declared.definition import QueueTerms
+from mesh.features.queues.model.lots import disk_index
+from mesh.features.queues.model.lots.counts import numbers_of
+from mesh.features.queues.model.lots.disk_index import Wish
+from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
+from mesh.features.queues.model.part import delivery_order, searching
+from mesh.features.queues.model.part.failed_deliveries import DeadMessages
+from mesh.features.queues.model.part.giving import deliver
+from mesh.features.queues.model.part.local_queue import LocalQueue
+from mesh.features.queues.model.part.searching import Search
+from mesh.routing.memory import Memory
+from mesh.routing.stored_envelope import StoredEnvelope
+from tests.mesh.features.queues.model.making import WALL, lot, taker
+from tests.seeds import stories
+
+Place = tuple[int, int]  # position and number
+STEPS = 120
+REST = 60  # rounds in which nobody had anything: some 30 s, longer than anything waits
+
+
+def places(dead: DeadMessages) -> set[Place]:
+    return {(dead.lot.parcel.position, n) for n in numbers_of(dead.runs)}
+
+
+@dataclass
+class Story:
+    """A queue, and what is known of each message by who watched it from outside."""
+
+    dice: Random
+    it: LocalQueue
+    now: float = 0.0
+    next: int = 1
+    at: int = 0
+    epoch: int = 0
+    all: dict[Place, int] = field(default_factory=dict)  # message -> times that it was given
+    has: dict[Place, tuple[QueueConsumer, int]] = field(default_factory=dict)  # who has it, and its count
+    done: set[Place] = field(default_factory=set)
+    going: dict[int, tuple[QueuedEnvelope, list[Place]]] = field(default_factory=dict)  # by number on the way
+    disk: dict[int, QueuedEnvelope] = field(default_factory=dict)  # as they were put, and not purged
+    reading: list[Wish] = field(default_factory=list)
+    searching: list[Search] = field(default_factory=list)
+    kinds: dict[Place, str] = field(default_factory=dict)
+    last: dict[tuple[QueueConsumer, int], Place] = field(default_factory=dict)  # new for him, by priority
+    were_away: set[Place] = field(default_factory=set)  # and have come back
+
+    @property
+    def wall(self) -> int:
+        return WALL + int(self.now * 10**9)
+
+    def put(self) -> None:
+        """Somebody puts a few; or every second of them comes, and the others have gone elsewhere."""
+        n, step = self.dice.choice((1, 1, 3, 8)), self.dice.choice((1, 1, 2))
+        priority, delay = self.dice.choice((5, 5, 7)), self.dice.choice((0, 0, 0, 2_000))
+        group = self.dice.choice(("", "", "g", "h"))
+        self.at += 1
+        kinds = "".join(self.dice.choice("ab") for _ in range(n * step))
+        expires = self.dice.choice((0, 0, 0, WALL + int((self.now + 3) * 10**9)))
+        whole = lot(self.next, n * step, self.at, put=(priority, delay, group), kinds=kinds, expires=expires)
+        new = QueuedEnvelope(StoredEnvelope(whole.envelope.cut(range(0, n * step, step)), self.at))
+        self.all.update({(self.at, number): 0 for number in numbers_of(new.open())})
+        self.kinds.update({(self.at, self.next + i): kind for i, kind in enumerate(kinds)})
+        self.next += n * step
+        self.disk[self.at] = new
+        if self.it.backlog.may_page(new):
+            self.it.backlog.page(new)
+        else:
+            self.it.add(new, self.now, self.wall)
+
+    def read(self) -> None:
+        """Some of what is on the disk alone has been read."""
+        while self.reading:
+            priority, positions = self.reading.pop()
+            lots = [QueuedEnvelope(self.disk[position].parcel) for position in positions]
+            self.it.backlog.loaded(priority, lots, self.now, self.wall)
+        self.reading += filter(None, (self.it.order.to_load(), self.it.order.on_disk.void_to_load(self.wall)))
+
+    def search(self) -> None:
+        """Some of what is on the disk has been read for selectors."""
+        while self.searching:
+            it = self.searching.pop()
+            lots = [QueuedEnvelope(self.disk[position].parcel) for position in it.positions]
+            self.it.search.finish_read(it, lots, self.now, self.wall)
+        self.searching += filter(None, [self.it.search.next_read(self.now)])
+
+    def come(self) -> None:
+        """Somebody takes, perhaps for the second time, with some of what he had, and some that he had not."""
+        name = self.dice.choice(("joe", "ann", "bob"))
+        old = self.it.takers.get(name.encode())
+        self.epoch += 1
+        selector = self.dice.choice(("", "", "kind == 'b'"))
+        lease = self.dice.choice((inf, 2.0))
+        credit = self.dice.choice((1, 4, 9))
+        new = taker(name, credit, selector, lease, self.epoch)
+        mine = [place for place, (who, _) in self.has.items() if who is old]
+        kept = self.dice.sample(mine, self.dice.randint(0, min(credit, len(mine))))
+        asked = [(b"p" * 16, (n, n)) for _, n in kept] + [(b"p" * 16, (10**6, 10**6))]
+        assert self.it.consumers.open(new, asked) == [len(kept) + 1]
+        for place in mine:
+            del self.has[place]
+        for count, place in enumerate(kept, 1):
+            self.has[place] = new, count
+
+    def go(self) -> None:
+        """Somebody takes no more."""
+        if self.it.takers:
+            who = self.dice.choice(list(self.it.takers.values()))
+            self.it.consumers.close(who, self.dice.choice((inf, 0, who.holding.given // 2)))
+            self.has = {place: held for place, held in self.has.items() if held[0] is not who}
+
+    def settle(self) -> None:
+        """Somebody says what became of something."""
+        if not self.has:
+            return
+        place, (who, count) = self.dice.choice(list(self.has.items()))
+        what, its = self.dice.randrange(4), self.it.deliveries
+        others = {
+            0: lambda: its.ack(who, count, count),
+            1: lambda: its.nack(who, count, count, self.dice.choice((0.0, 2.0)), self.now, self.wall),
+            2: lambda: its.reject(who, count, count, ""),
+            3: lambda: its.extend(who, count, count, self.now + 5.0),
+        }[what]()
+        assert others == []
+        if what == 0:
+            self.done.add(place)
+        if what != 3:
+            del self.has[place]
+
+    def wait(self) -> None:
+        """Time goes on; what was had too long is somebody's no more."""
+        self.now += self.dice.choice((0.1, 1.0))
+        self.it.tick(self.now, self.wall)
+        out = {
+            (run.lot.parcel.position, number)
+            for t in self.it.takers.values()
+            for run in t.holding
+            for number in numbers_of(run.runs)
+        }
+        self.has = {place: held for place, held in self.has.items() if place in out}
+
+    def go_elsewhere(self) -> None:
+        """Something that is ready moves to another node."""
+        if (first := next(self.it.order.next(), None)) is not None:
+            runs = first.first(self.dice.choice((1, 2, 10)))
+            number = len(self.going) + self.at * 1000 + self.dice.randrange(1000)
+            if number not in self.going:
+                self.it.moving.start_transfer(first, runs, b"n", number)
+                places = [(first.parcel.position, n) for a, b in runs for n in range(a, b + 1)]
+                self.going[number] = first, places
+
+    def hear(self) -> None:
+        """What moved is there, or comes back."""
+        if self.going:
+            number = self.dice.choice(list(self.going))
+            its, places = self.going.pop(number)
+            if self.dice.random() < 0.5:
+                self.it.moving.finish_moved(its, b"n", number)
+                self.done |= set(places)
+            else:
+                self.it.moving.came_back(
+                    its, self.it.moving.record_refused_transfer(its, b"n", number, is_sure=True)
+                )
+                self.were_away |= set(places)
+
+    def bury(self) -> None:
+        """What is dead leaves."""
+        dead, self.it.failures.dead = self.it.failures.dead, []
+        for each in dead:
+            self.it.failures.buried(each)
+            self.done |= places(each)
+
+    def purge(self) -> None:
+        if self.dice.random() < 0.1:
+            moving = {place for _, places in self.going.values() for place in places}
+            waits = {place for place in self.all if place not in self.done and place not in self.has} - moving
+            dead = {
+                (d.lot.parcel.position, n)
+                for d in self.it.failures.dead
+                for a, b in d.runs
+                for n in range(a, b + 1)
+            }
+            read = {position for _, positions in self.reading for position in positions}
+            self.it.backlog.purge()
+            self.done |= {place for place in waits - dead if place[0] not in read}
+            assert self.it.backlog.messages == len(self.all) - len(self.done)
+            self.read()  # what was being read is not wanted any more
+            self.done |= waits - dead
+
+    def give(self) -> None:
+        for who, its, runs in deliver(self.it, self.now, self.wall):
+            column = its.column(runs)
+            numbers = [n for first, last in runs for n in range(first, last + 1)]
+            for i, number in enumerate(numbers):
+                place = its.parcel.position, number
+                assert place not in self.has, "with two at once"
+                assert all(place not in places for _, places in self.going.values()), "given while it moves"
+                assert place not in self.done, "given though it is done"
+                if column and column[i]:
+                    assert self.all[place], "called given before"
+                if not (self.all[place] or its.delay or its.group or place in self.were_away):
+                    assert self.last.get((who, its.priority), (0, 0)) < place, "before one that comes first"
+                    self.last[who, its.priority] = place
+                self.all[place] += 1
+                self.has[place] = who, who.holding.given - len(numbers) + 1 + i
+
+        self.it.backlog.changed.clear()  # it is written
+        self.it.search.evict_unwanted()
+
+    def check(self) -> None:
+        it, waits = self.it, [place for place in self.all if place not in self.done]
+        assert it.backlog.messages == len(waits)
+        assert it.deliveries.out == len(self.has) == sum(who.busy for who in it.takers.values())
+        assert all(who.busy <= who.credit for who in it.takers.values())
+        assert it.backlog.bytes == sum(
+            self.disk[position].size for position in {position for position, _ in waits}
+        )
+        assert it.moving.messages == sum(len(places) for _, places in self.going.values())
+        assert (
+            it.ready + it.deliveries.out + it.backlog.later.messages + it.failures.dying + it.moving.messages
+            == len(waits)
+        )
+        if not it.order.on_disk.has(5) and not it.order.on_disk.has(7):
+            assert bool(it.backlog.groups) == any(self.disk[position].group for position, _ in waits)
+
+
+@pytest.mark.parametrize("seed", stories(range(200), 16))
+def test_nothing_is_lost_or_with_two_whatever_happens(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery_order, "AHEAD", 2)
+    monkeypatch.setattr(disk_index, "LOTS", 3)
+    monkeypatch.setattr(searching, "MESSAGES", 6)
+    monkeypatch.setattr(searching, "VAIN", 12)
+    monkeypatch.setattr(searching, "IDLE", 5_000)
+    memory = Memory((inf, 5_000)[seed % 2])
+    story = Story(Random(seed), LocalQueue("jobs", QueueTerms(max_attempts=4), memory))
+    for _ in range(STEPS):
+        what = (
+            story.put,
+            story.put,
+            story.come,
+            story.settle,
+            story.settle,
+            story.settle,
+            story.wait,
+            story.bury,
+        )
+        others = story.go, story.purge, story.read, story.search, story.go_elsewhere, story.hear
+        story.dice.choice((*what, *others))()
+        story.check()
+        story.give()
+        story.check()
+    _at_the_end_all_comes(story)
+
+
+def _at_the_end_all_comes(story: Story) -> None:
+    """Who takes what a selector wants has it all in the end, and then who takes whatever there is."""
+    for who in list(story.it.takers.values()):
+        story.it.consumers.close(who)
+    story.has.clear()
+    while story.going:
+        story.hear()
+    _takes(story, taker("joe", 10_000, "kind == 'b'"))
+    assert all(story.kinds[place] == "a" for place in story.all if place not in story.done)
+    assert not any(lot.is_whole for lot in story.it.backlog.picked)
+    _takes(story, taker("ann", 10_000))
+    assert (story.it.backlog.messages, story.it.backlog.bytes) == (0, 0)
+    assert set(story.all) == story.done
+    assert story.it.backlog._memory.used == 0
+
+
+def _takes(story: Story, joe: QueueConsumer) -> None:
+    story.it.consumers.open(joe)
+    rest = REST
+    while rest and story.it.backlog.messages:
+        rest -= 1
+        story.wait()
+        story.bury()
+        story.read()
+        story.search()
+        story.give()
+        if joe.holding.given and joe.busy:
+            rest = REST
+            for place, (_, count) in list(story.has.items()):
+                assert story.it.deliveries.ack(joe, count, count) == []
+                story.done.add(place)
+            story.has.clear()
+    story.it.consumers.close(joe)
+    story.give()

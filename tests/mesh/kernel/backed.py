@@ -1,0 +1,65 @@
+"""A master with two backups: heron, for which frodo and then golan stand in; bilbo is a slave."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from mesh.mapping.rules import Rule
+from tests.mesh.kernel.campaign import TOPICS, Campaign
+from tests.mesh.kernel.masters import RUGBY, Cluster
+from tests.mesh.kernel.several import Places
+from tests.simulation import SimNetwork, SimNode
+
+HOLDERS = ("heron", "frodo", "golan")
+RULES = (
+    Rule("heron", domains=(RUGBY,)),
+    Rule("frodo", domains=(RUGBY,), backup=True),
+    Rule("golan", domains=(RUGBY,), backup=True),
+)
+
+
+def backed(*names: str, net: SimNetwork | None = None, **settings: Any) -> Cluster:
+    """These of the four nodes."""
+    net = net or SimNetwork(1)
+    net.places = Places()
+    return Cluster(net, {node.name: node for node in net.mesh(*names, rules=RULES, **settings)}).met()
+
+
+def last_value(node: SimNode, key: str = "k") -> bytes | None:
+    """The one that the node itself has."""
+    last = node.core.parts.router.log.retained.get(key, RUGBY)
+    return last.data if last is not None else None
+
+
+class Backed(Campaign):
+    """Publishers and subscribers everywhere; masters and backups are killed and cut off."""
+
+    domains = (RUGBY,)
+
+    def _start(self, nodes: int, settings: dict[str, Any]) -> list[SimNode]:
+        self.cluster = backed("heron", "frodo", "golan", "bilbo", net=self.net, **settings)
+        return list(self.cluster.nodes.values())
+
+    def _befall(self) -> None:
+        victim = self.cluster[self.rng.choice(("heron", "heron", "frodo"))]
+        what = self.rng.choice([self.kill, self.kill, self.cut, self.break_link, self.bounce])
+        what(victim, self.rng.choice(self.nodes))
+
+    def check(self) -> None:
+        """Nothing is lost, and nothing is owed; and all who may be asked say the same.
+
+        What one of them took while others took something else comes later, in no order.
+        """
+        self.net.run(5.0)  # transient values are got anew, though nobody is owed them
+        assert not self.missing()
+        assert self.is_quiet
+        senders = {p.stream: p for p in self.publishers}
+        self.twice = 0
+        for _, s in (*self.subscribers, *self.late):
+            for message in s.got:
+                stream, domain, number = message.id
+                assert senders[stream].state(number, domain) == "OK", "it was refused"
+            self.twice += sum(n - 1 for n in Counter(message.id for message in s.got).values())
+        for key in TOPICS:
+            assert len({last_value(self.cluster[name], key) for name in HOLDERS}) == 1, key

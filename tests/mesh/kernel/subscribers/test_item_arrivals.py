@@ -1,0 +1,128 @@
+"""Which items of other masters are relayed, and which are only settled?"""
+
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from msgspec.structs import replace
+
+from mesh.kernel.subscribers.item_arrivals import ItemArrivals
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.values import Hop
+from mesh.wire.limits import HOPS
+from tests.mesh.envelopes import envelope
+
+MASTER = b"m" * 16
+
+
+class Stage:
+    """A node with the peers a and b, both of which may send the log of one master."""
+
+    def __init__(self, merges: bool = False, relays_on: bool = False, is_owed: bool = True) -> None:
+        self.desk, self.router, self.settling = Mock(), Mock(), Mock(merges=merges, acking={})
+        self.desk.hop.side_effect = lambda stratum: Hop("me", stratum, 1)
+        self.router.relays.plan.return_value = [1] if relays_on else []
+        self.peers: dict[str, Any] = {}
+        for name in "ab":
+            self.peers[name] = peer = Mock()
+            peer.node.uuid = name.encode() * 16
+            peer.begun = peer.exchange
+            peer.exchange.upstreams = {}
+        self.neighbours: Any = Mock(peers={p.node.uuid: p for p in self.peers.values()})
+        self.mapping: Any = Mock(has_dirty=False, has_several=False)
+        self.merging, self.copies, self.dirty = Mock(), Mock(), Mock()
+        self.arrivals = ItemArrivals(
+            self.desk, self.router, self.neighbours, self.mapping, self.settling, self.merging, self.copies,
+            self.dirty,
+        )  # fmt: skip
+        self.is_owed = is_owed
+        self.router.relay.side_effect = self._relay
+        self.relayed: list[StoredEnvelope] = []
+
+    def _relay(self, parcel: StoredEnvelope) -> None:
+        parcel.owed = int(self.is_owed)
+        self.relayed.append(parcel)
+
+    def comes(self, name: str, position: int, after: int = 0, master: bytes = MASTER, route: Any = ()) -> str:
+        """What becomes of an item of that peer: relayed, settled, or nothing."""
+        before, settled = len(self.relayed), self.settling.settle.call_count
+        e = replace(envelope("a b"), route=route)
+        self.arrivals.receive(self.peers[name], master, position, after, e)
+        signs = ["relayed"] * (len(self.relayed) - before)
+        return " ".join([*signs, *["settled"] * (self.settling.settle.call_count - settled)])
+
+
+def test_a_new_item_is_relayed_with_one_more_hop_and_its_position_is_noted() -> None:
+    stage = Stage()
+    assert stage.comes("a", 7, route=(Hop("m", 0, 1),)) == "relayed"
+    (item,) = stage.relayed
+    assert [hop.stratum for hop in item.envelope.route] == [0, 1]
+    assert dict(stage.arrivals.received()) == {MASTER: 7}
+
+
+def test_an_item_that_is_owed_to_nobody_is_settled_at_once() -> None:
+    stage = Stage(is_owed=False)
+    assert stage.comes("a", 7) == "relayed settled"
+    assert stage.comes("a", 0, 7) == "relayed", "a transient one is never settled"
+
+
+def test_an_item_that_the_same_peer_repeats_is_only_acknowledged() -> None:
+    stage = Stage()
+    stage.comes("a", 7)
+    assert stage.comes("a", 7) == ""
+    assert stage.peers["a"] in stage.settling.acking
+
+
+@pytest.mark.parametrize(("relays_on", "expected"), [(True, "settled"), (False, "relayed")])
+def test_an_item_that_goes_round_between_relays_does_not_wait_for_its_first_copy(
+    relays_on: bool, expected: str
+) -> None:
+    stage = Stage(relays_on=relays_on)
+    stage.comes("a", 7)
+    assert stage.comes("b", 7) == expected
+
+
+def test_an_item_of_the_master_itself_is_in_no_loop() -> None:
+    stage = Stage(relays_on=True)
+    master = stage.peers["b"].node.uuid
+    stage.comes("a", 7, master=master)
+    assert stage.comes("b", 7, master=master) == "relayed"
+
+
+def test_an_item_that_has_passed_too_many_nodes_is_dropped() -> None:
+    stage = Stage()
+    assert stage.comes("a", 7, route=(Hop("m", HOPS - 1, 1),)) == ""
+    stage.desk.counters.count.assert_called_once_with("too_many_hops")
+    assert not stage.arrivals.received()
+
+
+def test_the_rest_of_an_earlier_relay_is_late() -> None:
+    stage = Stage()
+    for name, position in (("a", 7), ("b", 9), ("a", 8), ("b", 8), ("a", 10)):
+        stage.comes(name, position)
+    assert [item.is_late for item in stage.relayed] == [False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("news", "waits", "expected", "count"),
+    [(None, False, "relayed", 2), ((0,), False, "relayed", 1), ((), False, "settled", 0), ((), True, "", 0)],
+)
+def test_of_an_item_of_several_masters_only_the_new_messages_are_relayed(
+    news: Any, waits: bool, expected: str, count: int
+) -> None:
+    stage = Stage(merges=True)
+    stage.merging.select_new.return_value, stage.merging.waits.return_value = news, waits
+    assert stage.comes("a", 7) == expected
+    assert [item.envelope.count for item in stage.relayed] == [count] * bool(count)
+    assert stage.merging.remember.called is bool(count), "its repeats wait until it is settled"
+
+
+def test_what_only_a_forgotten_peer_has_brought_is_not_known_any_longer() -> None:
+    stage = Stage()
+    stage.comes("a", 7)
+    stage.comes("b", 3, master=b"n" * 16)
+    stage.comes("b", 5)
+    gone = stage.peers["a"]
+    del stage.neighbours.peers[gone.node.uuid]
+    stage.arrivals.forget_peer(gone)
+    assert dict(stage.arrivals.received()) == {MASTER: 5, b"n" * 16: 3}

@@ -1,0 +1,84 @@
+"""How many subscriptions, and how expensive ones, may a client have?"""
+
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from mesh.errors import LocalError
+from mesh.kernel.subscribers import subscription_limits
+from mesh.kernel.subscribers.subscription_limits import SubscriptionLimits
+from mesh.mapping.cost import MOST_TOGETHER
+from mesh.wire.commands import Query
+from mesh.wire.limits import XPATH
+
+
+class Stage:
+    """Limits of 3 subscriptions a session and 5 in all; an XPath costs as many visits as its text says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(subscription_limits, "MOST_TOGETHER", 10)
+        monkeypatch.setattr(subscription_limits, "MOST_OF_ONE", 5)
+        monkeypatch.setattr(subscription_limits, "visits_together", lambda texts: sum(map(int, texts)))
+        self.clients: Any = Mock()
+        self.clients.visits_with.return_value = 0
+        desk: Any = Mock()
+        desk.settings.max_subscriptions, desk.settings.max_all_subscriptions = 3, 5
+        self.limits = SubscriptionLimits(desk, self.clients)
+
+    def refused(self, queries: tuple[str, ...], query: Query) -> str:
+        """What is too much, if anything is."""
+        feeds = {n: Mock(queries={Query(XPATH, text): 0}) for n, text in enumerate(queries)}
+        session: Any = Mock(feeds=feeds)
+        session.name = "joe"
+        try:
+            self.limits.check(session, query)
+        except LocalError as error:
+            assert error.code == "TOO_MANY"
+            return error.what
+        return ""
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
+    return Stage(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("own", "count", "text"),
+    [
+        (2, 4, ""),
+        (3, 4, "joe has 3 subscriptions"),
+        (2, 5, "This node has 5 subscriptions"),
+        (0, 5, "This node"),
+    ],
+)
+def test_a_session_and_a_node_have_a_limit(stage: Stage, own: int, count: int, text: str) -> None:
+    stage.limits.count = count
+    assert stage.refused(("0",) * own, Query("exact", "k")).startswith(text)
+    assert bool(text) is bool(stage.refused(("0",) * own, Query("exact", "k")))
+
+
+@pytest.mark.parametrize(
+    ("own", "new", "together", "text"),
+    [
+        (("2",), "3", 10, ""), (("2",), "4", 0, "The XPath subscriptions of joe"),
+        ((), "6", 0, "The XPath subscriptions of joe"),
+        (("2",), "3", 11, "The XPath subscriptions of all clients"), (("5",), "5", 0, ""),
+    ],
+)  # fmt: skip
+def test_xpaths_have_a_budget_of_visits(
+    stage: Stage, own: tuple[str, ...], new: str, together: int, text: str
+) -> None:
+    stage.clients.visits_with.return_value = together
+    refused = stage.refused(own, Query(XPATH, new))
+    assert refused.startswith(text) and bool(refused) is bool(text)
+
+
+def test_other_queries_cost_no_visits(stage: Stage) -> None:
+    assert stage.refused(("5",), Query("exact", "99")) == ""
+    assert not stage.clients.visits_with.called
+
+
+def test_one_client_gets_half_of_the_visits() -> None:
+    assert 2 * subscription_limits.MOST_OF_ONE == MOST_TOGETHER
