@@ -40,7 +40,7 @@ PLANTED = {
          "mesh.features.queues.model.lots is not allowed to import mesh.features.queues.model.part: - mesh.features.queues.model.lots.planted"),
     "rooms-of-the-queues-of-a-node":
         ({"mesh.features.queues.node.keeping.planted": "mesh.features.queues.node.moves"},
-         "mesh.features.queues.node.keeping is not allowed to import mesh.features.queues.node.moves: - mesh.kernel"),
+         "mesh.features.queues.node.keeping is not allowed to import mesh.features.queues.node.moves: - mesh"),
     # These are in the place of modules that there are: each that is new must say on which floor it stands.
     "rooms-of-the-configuration":
         ({"mesh.config.source": "mesh.config.nodes"},

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from mesh.errors import FeatureFailed
 from mesh.features import FEATURES
@@ -10,6 +11,9 @@ from mesh.kernel.context.settings import Settings
 from mesh.kernel.feature import Feature
 from mesh.kernel.parts import Parts
 from mesh.wire.commands import Introduction
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "mesh.features"  # the entry-point group
 
@@ -19,10 +23,16 @@ def installed() -> tuple[Feature[Parts], ...]:
 
     Raises: FeatureFailed for a feature that cannot be loaded or built, or that claims what another one has.
     """
-    found = (*FEATURES, *(_loaded(entry) for entry in entry_points(group=GROUP)))
+    found = (*FEATURES, *map(_loaded, _others()))
     if len(found) > len(FEATURES):  # a trial, before the node opens its store
         Parts(Settings(me=Introduction(bytes(16), "trial", 1, "")), bytes, lambda: 0.5, found)
     return found
+
+
+def _others() -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points  # slow to load
+
+    return entry_points(group=GROUP)
 
 
 def _loaded(entry: EntryPoint) -> Feature[Parts]:

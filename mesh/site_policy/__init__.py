@@ -1,1 +1,1 @@
-"""What may pass between sites: vocabulary of settings."""
+"""Rules for messages between sites, which settings contain and the kernel applies."""

@@ -22,7 +22,8 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
     },
     "mesh/cli/leave.py": {"to destroy them:  rm ": "after `mesh leave`, of the copy that it keeps"},
     "mesh/cli/service.py": {"or remove that file": "a unit of another maker is there; after another --id"},
-    "mesh/client/asking.py": {"No topic to erase": "no hint: what was wrong"},
+    "mesh/cli/erase.py": {"Erase the topic only in the domain": "help of --domain"},
+    "mesh/client/retained_values.py": {"No topic to erase": "no hint: what was wrong"},
     "mesh/features/sites/cli.py": {
         ". To remove it anyway:  mesh relay rm ": "that was typed, and the count of messages is said",
         " --force": "the same",

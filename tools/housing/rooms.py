@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 
 import grimp
 
+CLIENTS = re.compile(
+    r"^mesh\.features\.\w+\.cli\b"
+)  # commands are clients of a node, with all of mesh below them
+
 
 def plan(package: str) -> Mapping[str, set[str]]:
-    """Return for each child of a package the siblings that it imports, types included."""
+    """Return for each child of a package the siblings that it imports, types included.
+
+    The commands of features do not count.
+    """
     graph = grimp.build_graph("mesh", "tools")
     children = graph.find_children(package)
-    family = {child: graph.find_descendants(child) | {child} for child in children}
+    clients = {module for module in graph.modules if CLIENTS.search(module)}
+    family = {child: (graph.find_descendants(child) | {child}) - clients for child in children}
     owner = {module: child for child, modules in family.items() for module in modules}
     arrows: dict[str, set[str]] = {child: set() for child in children}
     for module, child in owner.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 from mesh.discovery.state import NodeState, Sample, Summary, load_index
@@ -48,7 +49,8 @@ class OwnState:
     def measure(self, sample: Sample) -> NodeState:
         """Return the next state, with rates since the last one."""
         self._counter += 1
-        now, figures, me = self._desk.clock.now, self._desk.figures(), self._desk.me
+        now, me = self._desk.clock.now, self._desk.me
+        figures = defaultdict[str, int | float](int, self._desk.figures())  # 0 for missing features
         rates = self._rates(figures)
         reach, weights = self._reach(), self._shared[WEIGHTS].stamp if WEIGHTS in self._shared else 0
         self._last = (now, figures)
@@ -62,7 +64,7 @@ class OwnState:
             subscriptions=int(figures["subscriptions"]), links=int(figures["data_links"]),
             insecure=False, weights=weights, log=reach.log, commits=reach.commits, ways=self._ways.names,
             shared=tuple(self._shared.values()), requested=rates["requests"] or 0,
-            request_p50=figures["request_p50"] or 0, request_p99=figures["request_p99"] or 0,
+            request_p50=figures["request_p50"], request_p99=figures["request_p99"],
             request_failed=rates["request_failures"] or 0, served=rates["served"] or 0,
             queued=int(figures["queue_messages"]), consumers=int(figures["queue_consumers"]),
             machine=sample.machine,

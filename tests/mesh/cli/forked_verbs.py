@@ -14,7 +14,7 @@ import time
 from importlib import import_module
 
 from mesh.cli.main import main
-from mesh.cli.verbs import VERBS
+from mesh.cli.verbs import VERBS, module_of
 
 STREAMS = ("stdin", "stdout", "stderr")
 GRACE = 60.0  # s until a command that was asked to end is killed
@@ -78,5 +78,5 @@ def _wait(child: int, limit: float) -> int | None:
 
 if __name__ == "__main__":
     for verb in VERBS:
-        import_module(f"mesh.cli.{verb}")
+        import_module(module_of(verb))
     json.dump([end_of(case) for case in json.load(sys.stdin)], sys.stdout)

@@ -10,7 +10,7 @@ import pytest
 
 from mesh.cli.examples import EXAMPLES, shown
 from mesh.cli.main import main, mesh
-from mesh.cli.verbs import AT_HOME, SECTIONS, VERBS
+from mesh.cli.verbs import AT_HOME, SECTIONS, VERBS, module_of
 from mesh.reasons.what import What
 
 PASSED_ON = "weights learn"  # to the Spark job, which has a help of its own
@@ -19,7 +19,7 @@ PASSED_ON = "weights learn"  # to the Spark job, which has a help of its own
 def paths() -> Iterator[str]:
     """Each command that does something, by its words."""
     for verb in VERBS:
-        yield from _below(import_module(f"mesh.cli.{verb}").command, verb)
+        yield from _below(import_module(module_of(verb)).command, verb)
 
 
 def _below(command: click.Command, path: str) -> Iterator[str]:

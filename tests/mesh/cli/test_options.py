@@ -8,7 +8,7 @@ import pytest
 
 from mesh.cli.main import main
 from mesh.cli.options import FiniteNumber, count, headers, plainly, query, size
-from mesh.cli.verbs import VERBS
+from mesh.cli.verbs import VERBS, module_of
 from mesh.errors import MeshTimeout
 from mesh.history.options import Number as JobNumber
 from tests.mesh.cli.fake import Given
@@ -94,7 +94,7 @@ def all_of(command: click.Command) -> Iterator[click.Command]:
 
 def test_no_option_takes_a_number_that_does_not_end() -> None:
     """A new option is meant: each that takes a number with a point is of our kind."""
-    commands = [each for verb in VERBS for each in all_of(import_module(f"mesh.cli.{verb}").command)]
+    commands = [each for verb in VERBS for each in all_of(import_module(module_of(verb)).command)]
     params = [(command.name, param) for command in commands for param in command.params]
     numbers = [
         row for row in params if isinstance(row[1].type, (click.FloatRange, click.types.FloatParamType))

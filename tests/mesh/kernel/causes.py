@@ -12,7 +12,7 @@ from tests.mesh.features.queues.node.reader import Reader
 from tests.mesh.features.queues.node.spread import Several
 from tests.mesh.features.services.node.user import User
 from tests.mesh.kernel.masters import RUGBY, cluster
-from tests.mesh.kernel.rules.weighing import applied
+from tests.mesh.kernel.sharing.weighing import applied
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 

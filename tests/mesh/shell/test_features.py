@@ -52,7 +52,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     (tmp_path / "heronry_raising.py").write_text("raise RuntimeError('no brushes')")
     monkeypatch.syspath_prepend(tmp_path)
     found = [EntryPoint("paint", request.param, features.GROUP)]
-    monkeypatch.setattr(features, "entry_points", lambda group: found)
+    monkeypatch.setattr(features, "_others", lambda: found)
     yield
 
 

@@ -25,8 +25,8 @@ class Parts:
 def test_what_a_constructor_sets_at_others_is_found_also_by_way_of_a_method(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "mesh" / "core").mkdir(parents=True)
-    (tmp_path / "mesh" / "core" / "parts.py").write_text(WIRED)
+    (tmp_path / "mesh" / "kernel").mkdir(parents=True)
+    (tmp_path / "mesh" / "kernel" / "parts.py").write_text(WIRED)
     monkeypatch.setattr(source, "ROOT", tmp_path)
     assert source.set_later() == ["parts.py: other.told", "parts.py: self.router.inbox.released"]
 

@@ -8,6 +8,7 @@ from time import process_time
 from typing import Any, TypeVar
 
 from mesh.discovery.state import Sample
+from mesh.features import FEATURES
 from mesh.kernel.context.effects import Commit, Effect, Fetch, Send
 from mesh.kernel.context.settings import Settings
 from mesh.kernel.node import NodeCore
@@ -53,7 +54,7 @@ class Host:
     def __init__(self, store: Store | None = None, boot: int = 1, group: int = 1, **settings: Any) -> None:
         me = Introduction(bytes(15) + b"\x01", "heron", boot, "tcp://127.0.0.1:7600")
         told = Settings(me=me, secret=SECRET, **settings)
-        self.core = NodeCore(Parts(told, Random(boot).randbytes, Random(2).random))
+        self.core = NodeCore(Parts(told, Random(boot).randbytes, Random(2).random, FEATURES))
         self.store = store or Nowhere()
         self.now = self.spent = self.written = 0.0
         self.group = group

@@ -1,4 +1,4 @@
-"""Runs the client core on a simulated network: its connection, its turns, and what waits for space."""
+"""Runs the client core on a simulated network, and posts waiting messages when the window has space."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Driver:
         return posts
 
     def post_waiting(self) -> None:
-        """Post what waits, as far as the window has space."""
+        """Post waiting messages, as far as the window has space."""
         with self.acting():
             self._post_waiting()
 

@@ -292,7 +292,7 @@ def test_saying_it_last_costs_the_same_however_much_was_said() -> None:
 
 def facts() -> set[type[Fact]]:
     """All that stand in a file of facts."""
-    is_one = re.compile(r"mesh\.core(\.\w+)+\.facts").fullmatch
+    is_one = re.compile(r"mesh\.(kernel|features)(\.\w+)+\.facts").fullmatch
     files = [module for name, module in sys.modules.items() if is_one(name)]
     every = (each for file in files for each in vars(file).values() if isinstance(each, type))
     return {each for each in every if issubclass(each, Fact) and each not in (Fact, Trace)}

@@ -115,7 +115,7 @@ def test_a_gap_that_nothing_follows_is_told(overflow: str) -> None:
 
 def test_a_client_of_an_earlier_release_is_told_with_what_follows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "mesh.client.core.node_connection.SPEAKS", tuple(word for word in SPEAKS if word != GAPS)
+        "mesh.client.core.client_handshake.SPEAKS", tuple(word for word in SPEAKS if word != GAPS)
     )
     net, writer, heard = newcomer(0, overflow="drop_newest", max_queue=2)
     net.until(lambda: heard.is_confirmed)

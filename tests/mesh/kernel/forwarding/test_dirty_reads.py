@@ -116,7 +116,7 @@ def test_a_new_process_gives_nothing_before_what_an_earlier_one_may_have_left_wi
 
 def test_who_does_not_know_of_it_has_it_from_the_master(monkeypatch: pytest.MonkeyPatch) -> None:
     older = tuple(word for word in SPEAKS if word != DIRTY)
-    monkeypatch.setattr("mesh.client.core.node_connection.SPEAKS", older)
+    monkeypatch.setattr("mesh.client.core.client_handshake.SPEAKS", older)
     c = slaves("frodo")
     joe = c.client("frodo")
     heard = joe.subscribed("k", domain=RUGBY)

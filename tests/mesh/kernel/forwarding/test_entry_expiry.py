@@ -26,7 +26,7 @@ class Stage:
     """Entries for frodo, which arrive NOW and may wait for TTL."""
 
     def __init__(self) -> None:
-        self.desk: Any = Mock(believed=NOW, now=0.0)
+        self.desk: Any = Mock(clock=Mock(believed=NOW, now=0.0))
         self.desk.settings.tailback_ttl, self.desk.me.name = TTL, "heron"
         self.onward = ForwardTable(10_000, 10_000)
         self.refused: list[tuple[int, int, str]] = []

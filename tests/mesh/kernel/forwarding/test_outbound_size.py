@@ -23,7 +23,7 @@ class Stage:
     """A buffer for 10 messages."""
 
     def __init__(self, most: int = 10, most_bytes: int = 10**6) -> None:
-        self.desk: Any = Mock(believed=NOW)
+        self.desk: Any = Mock(clock=Mock(believed=NOW))
         self.desk.settings.tailback_count, self.desk.settings.tailback_bytes = most, most_bytes
         self.desk.me.name = "heron"
         self.onward = ForwardTable(10**6, 10**6)

@@ -7,7 +7,7 @@ from mesh.balancers.rack_affinity import RackAffinity
 from mesh.kernel.peers.peer import Peer
 from mesh.wire import commands as c
 from mesh.wire.metadata import NOTHING, said
-from tests.mesh.kernel.rules.weighing import IDLE
+from tests.mesh.kernel.sharing.weighing import IDLE
 from tests.mesh.kernel.stranger import Stranger
 from tests.simulation import SimNetwork, SimNode
 

@@ -22,7 +22,7 @@ class Stage:
     """A node's memory, and the rows on its disk, which outlive it."""
 
     def __init__(self) -> None:
-        self.desk, self.disk, self.rows = Mock(wall=100 * DAY), Mock(), dict[bytes, bytes]()
+        self.desk, self.disk, self.rows = Mock(clock=Mock(wall=100 * DAY)), Mock(), dict[bytes, bytes]()
         self.writes = 0
         self.disk.later.side_effect = self._write
         self.nodes = RememberedNodes(self.desk, self.disk)

@@ -27,7 +27,7 @@ class Stage:
     """A node with rows up to the timestamp 10; frodo announces others."""
 
     def __init__(self) -> None:
-        self.desk: Any = Mock(now=100.0)
+        self.desk: Any = Mock(clock=Mock(now=100.0))
         self.peer: Any = Mock(speaks=(SHARED,))
         self.peer.node.uuid, self.peer.node.name, self.peer.reach.question = UUID, "frodo", None
         self.table: Any = Mock(summary=Summary(KIND, 10, b"ours"))

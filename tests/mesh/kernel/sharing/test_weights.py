@@ -11,7 +11,7 @@ from mesh.weightset import HIGH, LOW, NODES, REASON, YEAR, packed, weight_set
 from mesh.wire.calls import AskWeights
 from mesh.wire.replies import Applied, ReplyValue
 from tests.balancers.candidates import chance
-from tests.mesh.kernel.rules.weighing import (
+from tests.mesh.kernel.sharing.weighing import (
     GIVEN,
     HOUR,
     IDLE,

@@ -11,7 +11,7 @@ from mesh.wire import commands as c
 from mesh.wire.calls import AskRows, AskWeights
 from mesh.wire.codec import pack
 from tests.mesh.kernel.lying import replies
-from tests.mesh.kernel.rules.weighing import GIVEN, HOUR, applied, in_force, node, told
+from tests.mesh.kernel.sharing.weighing import GIVEN, HOUR, applied, in_force, node, told
 from tests.mesh.kernel.stranger import Stranger
 from tests.seeds import stories
 from tests.simulation import SimNetwork, SimNode

@@ -18,7 +18,7 @@ class Stage:
     """A node that began at 100 s, with a store that has reached log 7."""
 
     def __init__(self) -> None:
-        self.desk: Any = Mock(now=100.0, wall=10**18)
+        self.desk: Any = Mock(clock=Mock(now=100.0, wall=10**18))
         self.desk.me.name, self.desk.me.uuid, self.desk.me.boot = "heron", b"h" * 16, 3
         self.figures: dict[str, float] = dict.fromkeys((*RATES, *COUNTS), 0)
         self.desk.figures.side_effect = lambda: dict(self.figures)

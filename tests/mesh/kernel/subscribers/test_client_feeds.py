@@ -21,7 +21,7 @@ class Stage:
     """The feeds of joe, who is slow after 10 s."""
 
     def __init__(self) -> None:
-        self.desk: Any = Mock(now=100.0)
+        self.desk: Any = Mock(clock=Mock(now=100.0))
         self.desk.settings.slow_consumer, self.desk.settings.credit = 10.0, Credit(100, 1000, 10)
         self.desk.face.has_work.return_value = False
         self.desk.out.outlets = {}

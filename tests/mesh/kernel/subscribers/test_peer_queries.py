@@ -20,7 +20,7 @@ class Stage:
     """A node that frodo queries. It relays what begins with w."""
 
     def __init__(self) -> None:
-        self.desk, self.disk, self.router, self.demand = Mock(now=5.0), Mock(), Mock(), Mock()
+        self.desk, self.disk, self.router, self.demand = Mock(clock=Mock(now=5.0)), Mock(), Mock(), Mock()
         self.router.shelf.next_position = 40
         self.relays = ["weather"]
         self.demand.is_relayed.side_effect = lambda query: query.text in self.relays

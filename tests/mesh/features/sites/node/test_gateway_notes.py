@@ -20,7 +20,9 @@ class Site:
     def __init__(self, **losses: int) -> None:
         self.facts: list[Fact] = []
         self.losses = {GULL: losses.get("gull"), GREBE: losses.get("grebe")}
-        desk = SimpleNamespace(publish_fact=self.facts.append, settings=SimpleNamespace(relays=8))
+        desk = SimpleNamespace(
+            facts=SimpleNamespace(publish=self.facts.append), settings=SimpleNamespace(relays=8)
+        )
         self.notes = GatewayNotes(cast(Any, desk), cast(Any, self))
         self.notes.read("NYC")
 

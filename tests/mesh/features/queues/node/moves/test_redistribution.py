@@ -22,8 +22,7 @@ def moves(
     loads: list[object] = []
     here = SimpleNamespace(
         part=queue(lot(1, n), redistribution=0.0),
-        pace=RateMeter(1.0),
-        finished=0,
+        traffic=SimpleNamespace(pace=RateMeter(1.0), finished=0),
         reading=SimpleNamespace(load_more=loads.append),
     )
     spread.since = spread.ready_since = 0.0
