@@ -25,7 +25,7 @@ class ClientHandshake:
     """
 
     def __init__(self, name: tuple[str, int, bool], stream: StreamKey) -> None:
-        self.access = Access("")
+        self.access: Access = Access("")
         self.boot: int = 0  # of the node
         self._client, self._wanted, self._named = name
         self._number = self._wanted  # of the session: requested or assigned

@@ -65,7 +65,7 @@ class NodeConnection:
         self.address: str = ""
         self.standstill: Standstill = Standstill()
         self._desk = desk
-        self.handshake = ClientHandshake(name, stream)
+        self.handshake: ClientHandshake = ClientHandshake(name, stream)
         self._welcomed, self._objected, self._waiting = welcomed, objected, waiting
         self._strikes = 0  # hang-ups over this client in quick succession
         self._entered = self._heard = 0.0

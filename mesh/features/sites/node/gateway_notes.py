@@ -1,7 +1,7 @@
 """The notes with which this site's gateways announce other sites, and which gateways lost messages.
 
-A gateway announces each site that it reaches with a note (`mesh/features/sites/model/stores.py`), which changes with each
-lost connection. What the gateway then had in transit must be sent again.
+A gateway announces each site that it reaches with a note, which changes with each lost connection: see
+`mesh/features/sites/model/stores.py`. What the gateway then had in transit must be sent again.
 """
 
 from __future__ import annotations

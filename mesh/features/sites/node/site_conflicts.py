@@ -26,8 +26,8 @@ A_SECOND, AT_ONCE = 50.0, 200.0  # values kept per second, and in a burst
 TOLD_AGAIN = 60.0  # s until the next warning
 
 # Law 1: a late value loses if it is older than the value of another site, unless that site knew it already.
-# Law 2: `mesh.features.sites.model.conflicts` decides which value wins, equally at all sites. A topic with publishers of one
-# site is not examined.
+# Law 2: `mesh.routing.retained_value.wins` decides which value wins, equally at all sites. A topic with
+# publishers of one site is not examined.
 # Law 3: for a topic without a master that all sites know, a gateway is the master of inbound messages. Of
 # outbound messages it remembers only which value left.
 # Law 4: the number of losing values kept and reported per second is bounded.

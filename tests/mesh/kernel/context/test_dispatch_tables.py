@@ -177,7 +177,7 @@ def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> No
         "envelope_restorers": lambda self: {"client": self.tick},
     }
     setattr(Same, what, tables.get(what, lambda self: wanted))
-    with pytest.raises(FeatureFailed, match="Two components handle .*: Same of .* and Same of"):
+    with pytest.raises(FeatureFailed, match=r"Two components handle .*: Same of .* and Same of"):
         DispatchTables().fill([Same(), Same()])
 
 
