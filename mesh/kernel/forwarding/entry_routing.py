@@ -186,7 +186,7 @@ class EntryRouting:
         def answered(answer: Answer) -> None:
             self.tailback.record_final_answer(entry, hop, answer)
 
-        for first, last in entry.open:
+        for first, last in [*entry.open]:  # an answer may come at once, and shortens it
             self.here.take_over(envelope.part(first, last), entry.origin, decision.stands_for, answered)
 
     def _retry_deferred(self) -> None:
