@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import takewhile
 
 from mesh.routing.forward_stages import DONE, SENT, SENT_AGAIN, UNSENT, Keeping
@@ -19,6 +20,7 @@ from mesh.wire.envelope import Envelope
 # Law 3: at most a window of unanswered entries of each queue is in flight. The rest waits here.
 # Law 4: later entries may pass a deferred entry, which waits again after `requeue`.
 # Law 5: an entry to several masters is in several queues, each at its own pace, and stored once.
+# Law 6: an entry has a serial for each of its numbers, so its parts keep its place in order of arrival.
 
 KEPT, PASSING = Keeping.KEPT, Keeping.PASSING
 FORMER = 16  # former next hops of an entry that are remembered
@@ -44,7 +46,7 @@ class ForwardTable:
 
     def entries(self) -> list[PendingForward]:
         """Return all entries in order of arrival."""
-        return list(self._entries.values())
+        return sorted(self._entries.values(), key=lambda entry: entry.serial)
 
     def entry(self, serial: int) -> PendingForward | None:
         """Return the entry with this serial number, or None after its final answer."""
@@ -80,9 +82,34 @@ class ForwardTable:
 
     def add(self, envelope: Envelope, origin: Origin, now: float) -> PendingForward:
         """Add and return an entry that has no next hop yet."""
-        self._serial += 1
         keeping = KEPT if origin.is_local else PASSING
-        entry = PendingForward(envelope, origin, now, self._serial, keeping)
+        entry = PendingForward(envelope, origin, now, self._serial + 1, keeping)
+        self._serial += envelope.last - envelope.first + 1
+        self._insert(entry, "")
+        return entry
+
+    def split(self, entry: PendingForward, parts: Iterable[Envelope]) -> list[PendingForward]:
+        """Replace an undivided entry by one for each of `parts`, which contain its open numbers.
+
+        None of them is in flight. A part of an entry that is being stored has to be stored again.
+        """
+        assert not entry.was_divided
+        (hop,), transit = entry.hops, entry.transit
+        keeping = KEPT if entry.keeping is Keeping.STORING else entry.keeping
+        self.remove(entry)
+        entries = [
+            replace(
+                entry, envelope=part, serial=entry.serial + part.first - entry.envelope.first,
+                keeping=keeping, transit=transit, lacking={}, said=[], told=[], ruling=None, course=None,
+            )
+            for part in parts
+        ]  # fmt: skip
+        for each in entries:
+            self._insert(each, hop)
+        return entries
+
+    def _insert(self, entry: PendingForward, hop: str) -> None:
+        envelope = entry.envelope
         self._entries[entry.serial] = entry
         lane = self._lanes.setdefault(entry.key, OrderedDict())
         is_late = bool(lane) and next(reversed(lane)) > envelope.first
@@ -91,10 +118,9 @@ class ForwardTable:
             self._lanes[entry.key] = OrderedDict(sorted(lane.items()))
         self.bytes += entry.size
         self.messages += envelope.count
-        entry.lacking[""] = Ranges()
-        entry.lacking[""].add(envelope.first, envelope.last)
-        self._put_in(entry, "")
-        return entry
+        entry.lacking[hop] = Ranges()
+        entry.lacking[hop].add(envelope.first, envelope.last)
+        self._put_in(entry, hop)
 
     def assign(self, entry: PendingForward, hops: Collection[str], why: str, is_asking: bool = False) -> None:
         """Set the next hops of an entry, which keeps its place in order of arrival.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from mesh.errors import PublishRefused
@@ -26,13 +28,14 @@ from mesh.remote_names import UNREACHABLE, WAY, is_site
 from mesh.routing.decision_table import DecisionTable
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.origin import Origin
-from mesh.routing.pending_forward import HERE, PendingForward
+from mesh.routing.pending_forward import HERE, PendingForward, course_of
 from mesh.wire.commands import Answer
 from mesh.wire.limits import DIRTY
 
 # Law 1: an entry that a node may have is not refused because of its present route.
 # Law 2: an entry that this node keeps is never handed back to the node that forwarded it.
 # Law 3: if no next hop can answer soon, the publisher is warned immediately.
+# Law 4: an entry whose messages have different routes by later rules is split, as an envelope is on arrival.
 
 HOLDS = 10.0  # s after a change of rules in which loops are not final
 MAY_BE_THERE = (CIRCULAR, UNREACHABLE)  # refusals that are not final for sent messages
@@ -156,7 +159,28 @@ class EntryRouting:
         self.apply_decision(entry, decision, is_in_turn=True)
 
     def apply_decision(self, entry: PendingForward, decision: Decision, is_in_turn: bool = False) -> None:
-        """Let an entry follow a later decision on its route."""
+        """Let an entry follow a later decision on its route, split where its messages have different ones."""
+        for part, own in self.split(entry, decision):
+            if part is not entry:
+                self.rulings.file(part, self.deciding.question(part.envelope), own)
+            self._follow(part, own, is_in_turn)
+
+    def split(self, entry: PendingForward, decision: Decision) -> Sequence[tuple[PendingForward, Decision]]:
+        """Return an entry with its decision, or replace it by parts with decisions of their own.
+
+        `decision` is that on the first message. The routes of the others may differ since rules have changed.
+        """
+        envelope = entry.envelope
+        if entry.was_divided or entry.first or not self.deciding.may_split(envelope):
+            return ((entry, decision),)
+        found = [each for run in entry.open for each in self.deciding.split_by_route(envelope.part(*run))]
+        if {_route(own) for _, own in found} == {_route(decision)}:
+            return ((entry, decision),)
+        parts = self.onward.split(entry, [part for part, _ in found])
+        self.tailback.replace(entry, parts)
+        return list(zip(parts, [own for _, own in found], strict=True))
+
+    def _follow(self, entry: PendingForward, decision: Decision, is_in_turn: bool) -> None:
         is_here = decision.kind is Kind.HERE and not decision.copies
         may_wait = is_here or entry.hops == [""] or not (entry.was_sent or entry.was_divided)
         before = self.put_off.waits_for(entry.envelope, decision, is_in_turn) if may_wait else None
@@ -226,6 +250,10 @@ def turns_back(decision: Decision, origin: Origin) -> bool:
 
 def refusal_by(decision: Decision) -> PublishRefused:
     return PublishRefused(decision.why + ".", hint="See `mesh route`.", code=decision.code)
+
+
+def _route(decision: Decision) -> tuple[Kind | None, tuple[str, ...]]:
+    return course_of(decision)[0], decision.hops
 
 
 def _address(entry: PendingForward, to_master: bool) -> None:

@@ -195,11 +195,12 @@ class Forwarder(Component):
         entry.first, entry.first_was_sent, entry.sent_to = first, bool(first), SOMEBODY
         if envelope.to.startswith(OTHERS):  # perhaps sent, so it waits for a route
             entry.presume_sent()
-        decision = self.routing.deciding.decide(envelope)
-        is_elsewhere = decision.kind in (Kind.FORWARD, Kind.WAIT)  # other decisions wait for the peers
-        self.rulings.file(entry, self.routing.deciding.question(envelope), decision, is_elsewhere)
-        self.routing.send_on(entry, decision)
-        self.tailback.watch(entry)
+        deciding = self.routing.deciding
+        for part, decision in self.routing.split(entry, deciding.decide(envelope)):
+            is_elsewhere = decision.kind in (Kind.FORWARD, Kind.WAIT)  # other decisions wait for the peers
+            self.rulings.file(part, deciding.question(part.envelope), decision, is_elsewhere)
+            self.routing.send_on(part, decision)
+            self.tailback.watch(part)
 
     def tick(self) -> None:
         self.routing.find_routes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from msgspec.structs import replace as changed
@@ -64,6 +64,7 @@ class OutboundBuffer:
         self._stuck: dict[
             tuple[bytes, str], PendingForward
         ] = {}  # by stream: entries that could not be stored
+        self._shared: dict[int, int] = {}  # by position: entries of one stored envelope, if several
         self._expiry = EntryExpiry(desk, onward, self.record_final_answer)
         self._expire_in_time = self._expiry.add
         size = self._size = OutboundSize(desk, onward)
@@ -77,6 +78,14 @@ class OutboundBuffer:
             self._stay_young(entry)
             self._desk.clock.wake(self._desk.clock.now + self._desk.settings.patience)
         self._expire_in_time(entry)
+
+    def replace(self, entry: PendingForward, parts: Sequence[PendingForward]) -> None:
+        """Watch the parts of an entry, which share its stored envelope, if any."""
+        self._young.get(entry.key, {}).pop(entry, None)
+        if entry.position:
+            self._shared[entry.position] = self._shared.pop(entry.position, 1) - 1 + len(parts)
+        for part in parts:
+            self.watch(part)
 
     def warn(self, entry: PendingForward, why: str = "") -> None:
         """Warn the publisher that an entry waits, once a persistent entry is on disk.
@@ -217,9 +226,10 @@ class OutboundBuffer:
             words += verdicts(entry.said, first, last) if entry.was_divided else (whole,)
         if entry.transit is not DONE:
             entry.told += words  # at most one for each number
-        was_stored = not entry.open and entry.position > 0
+        was_stored = not entry.open and entry.position > 0 and self._is_last(entry.position)
         if was_stored:
             self._shelf.delete_released(StoredEnvelope(entry.envelope, entry.position))
+        if not entry.open:
             entry.position = 0
         refusals = [word for word in words if word.state != "OK"]
         for refusal in refusals:
@@ -231,6 +241,13 @@ class OutboundBuffer:
             self._disk.commit((), lambda _: _answer_origins(entry, words, entry.askers))
         else:
             _answer_origins(entry, words, entry.askers)
+
+    def _is_last(self, position: int) -> bool:
+        """End an entry's share of a stored envelope, and return whether no other entry has one."""
+        others = self._shared.pop(position, 1) - 1
+        if others:
+            self._shared[position] = others
+        return not others
 
     def _on_refused(self, entry: PendingForward, answer: Answer) -> None:
         is_of_its_way = not entry.is_kept and answer.state in (CHANGING, CIRCULAR)

@@ -56,6 +56,10 @@ class RouteDecisions:
                 yield part, by_row[rows[start]]
                 start = i
 
+    def may_split(self, envelope: Envelope) -> bool:
+        """Return whether messages of the envelope may have different routes."""
+        return not envelope.to and (len(envelope.keys) > 1 or self._mapping.has_filters)
+
     def _looks_inside(self, envelope: Envelope) -> bool:
         is_own = not self._visited(envelope)
         domain, xml = envelope.domain, envelope.xml

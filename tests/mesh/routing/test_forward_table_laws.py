@@ -138,6 +138,17 @@ class OnwardMachine(RuleBasedStateMachine):
         self.held = [h for h in self.held if h.open]
 
     @rule(which=NUMBERS)
+    def split(self, which: int) -> None:
+        """Into its open messages, which stand in its place and are not in flight."""
+        for held in self.held[which - 1 : which]:
+            cut = [held.entry.envelope.part(number, number) for number in sorted(held.open)]
+            parts = [Held(entry, held.arrival) for entry in self.onward.split(held.entry, cut)]
+            assert held.entry.is_done and [part.entry.envelope for part in parts] == cut
+            for part in parts:
+                part.hop = held.hop
+            self.held[which - 1 : which] = parts
+
+    @rule(which=NUMBERS)
     def take_over(self, which: int) -> None:
         for held in self.held[which - 1 : which]:
             self.held.remove(held)

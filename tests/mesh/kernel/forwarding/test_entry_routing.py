@@ -32,6 +32,7 @@ class Stage:
         self.neighbours: Any = Mock()
         parts: list[Any] = [Mock() for _ in range(5)]
         disk, router, mapping, *others = parts
+        mapping.has_filters = False
         self.routing = routing = EntryRouting(
             self.desk, disk, router, self.neighbours, self.nodes, mapping, others[0], others[1], Mock()
         )
