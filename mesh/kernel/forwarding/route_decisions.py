@@ -37,7 +37,7 @@ class RouteDecisions:
         self._known.clear()
 
     def split_by_route(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
-        """Yield the envelope with its decision, split where routes differ."""
+        """Yield the envelope with its decision, split where routes differ or may differ later."""
         if self._mapping.has_filters and self._looks_inside(envelope):
             yield from self._runs_by_content(envelope)
             return
@@ -45,7 +45,10 @@ class RouteDecisions:
             yield envelope, self.decide(envelope)
             return
         by_row = [self._decide(envelope, key, UNASKED) for key in envelope.keys]
-        ways = [(decision.kind, decision.hops) for decision in by_row]
+        ways: list[Hashable] = [(decision.kind, decision.hops) for decision in by_row]
+        if self._mapping.has_backups or self._mapping.may_choose:  # routes may differ without the next hop
+            keys, domain, xml = envelope.keys, envelope.domain, envelope.xml
+            ways = [(way, self._mapping.row(key, domain, xml)) for way, key in zip(ways, keys, strict=True)]
         if len(set(ways)) == 1:
             yield envelope, by_row[0]
             return

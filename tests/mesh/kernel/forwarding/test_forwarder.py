@@ -1,5 +1,6 @@
 """Do messages find their master, whatever lies on the way? On simulated nodes."""
 
+import pytest
 from msgspec.structs import replace
 
 from mesh.mapping.decision import Kind
@@ -215,6 +216,26 @@ def test_an_envelope_is_cut_where_its_messages_have_different_masters() -> None:
         b"4": "frodo",
     }
     assert [m.content for m in heard.got if m.key == "yours"] == [b"1", b"2", b"4"]
+
+
+@pytest.mark.parametrize("keys", ["b a", "a b"])
+def test_an_envelope_is_cut_where_only_some_of_its_messages_have_a_backup(keys: str) -> None:
+    ours = (Rule("heron", keys=("a",)), Rule("frodo", keys=("a",), backup=True))
+    c = cluster(
+        "heron",
+        "frodo",
+        rules=dict.fromkeys(("heron", "frodo"), (*ours, Rule("heron", domains=("D",)))),
+        links="any",
+    )
+    joe = c.client("frodo").connected()
+    c["heron"].kill()
+    joe.publish(keys, persistent=True, domain="D")  # before frodo knows that heron is lost
+    c.net.until(lambda: "heron" not in c["frodo"].alive)
+    c.net.run(5)
+    assert [joe.state(n, "D") for n, key in enumerate(keys.split(), 1) if key == "a"] == ["OK"]
+    c["heron"].start()
+    c.net.until(lambda: joe.state(1, "D") == joe.state(2, "D") == "OK")
+    assert c["frodo"].metric("published") == 1
 
 
 def test_trial_D_every_piece_of_an_envelope_that_was_cut_for_two_masters_goes_its_way() -> None:
