@@ -91,16 +91,15 @@ class ForwardTable:
     def split(self, entry: PendingForward, parts: Iterable[Envelope]) -> list[PendingForward]:
         """Replace an undivided entry by one for each of `parts`, which contain its open numbers.
 
-        None of them is in flight. A part of an entry that is being stored has to be stored again.
+        None of them is in flight.
         """
         assert not entry.was_divided
         (hop,), transit = entry.hops, entry.transit
-        keeping = KEPT if entry.keeping is Keeping.STORING else entry.keeping
         self.remove(entry)
         entries = [
             replace(
                 entry, envelope=part, serial=entry.serial + part.first - entry.envelope.first,
-                keeping=keeping, transit=transit, lacking={}, said=[], told=[], ruling=None, course=None,
+                transit=transit, lacking={}, said=[], told=[], ruling=None, course=None,
             )
             for part in parts
         ]  # fmt: skip

@@ -61,9 +61,8 @@ class OutboundBuffer:
         self._retract = retract
         self._onward = onward
         self._young: dict[tuple[bytes, str], dict[PendingForward, None]] = {}  # by stream: not answered yet
-        self._stuck: dict[
-            tuple[bytes, str], PendingForward
-        ] = {}  # by stream: entries that could not be stored
+        self._stuck: dict[tuple[bytes, str], PendingForward] = {}  # by stream: could not be stored
+        self._storing: dict[PendingForward, list[PendingForward]] = {}  # value: all parts of its envelope
         self._shared: dict[int, int] = {}  # by position: entries of one stored envelope, if several
         self._expiry = EntryExpiry(desk, onward, self.record_final_answer)
         self._expire_in_time = self._expiry.add
@@ -84,6 +83,10 @@ class OutboundBuffer:
         self._young.get(entry.key, {}).pop(entry, None)
         if entry.position:
             self._shared[entry.position] = self._shared.pop(entry.position, 1) - 1 + len(parts)
+        if (storing := self._storing.pop(entry, None)) is not None:
+            storing.remove(entry)
+            storing += parts
+            self._storing.update(dict.fromkeys(parts, storing))
         for part in parts:
             self.watch(part)
 
@@ -153,27 +156,33 @@ class OutboundBuffer:
     def _store(self, entry: PendingForward, why: str) -> None:
         parcel = StoredEnvelope(tailed(entry), own=True)
         op = self._shelf.append(parcel)
+        storing = self._storing[entry] = [entry]
 
         def stored(error: MeshError | None) -> None:
-            if entry.is_done or error is not None:
-                self._shelf.delete_released(parcel)
-            if entry.is_done:
-                return
-            if error is None and not self._is_behind(entry):
-                entry.change_keeping(Keeping.STORED)
-                entry.position = parcel.position
-                self._warn_origins(entry, why)
-                return
-            entry.change_keeping(Keeping.KEPT)
-            if error is None:
-                self._shelf.delete_released(parcel)
-                self._stay_young(entry)
-            elif entry.was_sent:  # the master may still answer
-                self._stick(entry)
-            else:
-                self.refuse(entry, error)
+            if len(storing) > 1:
+                self._shared[parcel.position] = len(storing)
+            for each in storing:
+                del self._storing[each]
+                self._on_stored(each, parcel.position, why, error)
 
         self._disk.commit((op,), stored)
+
+    def _on_stored(self, entry: PendingForward, position: int, why: str, error: MeshError | None) -> None:
+        if error is None and not entry.is_done and not self._is_behind(entry):
+            entry.change_keeping(Keeping.STORED)
+            entry.position = position
+            self._warn_origins(entry, why)
+            return
+        self._release(position)
+        if entry.is_done:
+            return
+        entry.change_keeping(Keeping.KEPT)
+        if error is None:
+            self._stay_young(entry)
+        elif entry.was_sent:  # the master may still answer
+            self._stick(entry)
+        else:
+            self.refuse(entry, error)
 
     def _stick(self, entry: PendingForward) -> None:
         """Mark an entry that cannot be stored now.
@@ -226,11 +235,9 @@ class OutboundBuffer:
             words += verdicts(entry.said, first, last) if entry.was_divided else (whole,)
         if entry.transit is not DONE:
             entry.told += words  # at most one for each number
-        was_stored = not entry.open and entry.position > 0 and self._is_last(entry.position)
-        if was_stored:
-            self._shelf.delete_released(StoredEnvelope(entry.envelope, entry.position))
-        if not entry.open:
-            entry.position = 0
+        was_stored = False
+        if not entry.open and entry.position > 0:
+            was_stored, entry.position = self._release(entry.position), 0
         refusals = [word for word in words if word.state != "OK"]
         for refusal in refusals:
             if was_stored:
@@ -242,11 +249,13 @@ class OutboundBuffer:
         else:
             _answer_origins(entry, words, entry.askers)
 
-    def _is_last(self, position: int) -> bool:
-        """End an entry's share of a stored envelope, and return whether no other entry has one."""
+    def _release(self, position: int) -> bool:
+        """End an entry's share of a stored envelope; delete it if it was the last share, and return that."""
         others = self._shared.pop(position, 1) - 1
         if others:
             self._shared[position] = others
+        else:
+            self._shelf.drop_position(position)
         return not others
 
     def _on_refused(self, entry: PendingForward, answer: Answer) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from mesh.kernel.rules.ruling import SWITCH
 from mesh.mapping.rules import Rule
+from mesh.routing.forward_stages import Keeping
 from tests.mesh.kernel.rules.changing import HERON, D, adopt, mesh
 from tests.seeds import stories
 from tests.simulated_client import SimClient, client_of
@@ -107,4 +108,27 @@ def test_the_stored_envelope_stays_until_its_last_part_is_accepted_and_order_is_
     net.until(lambda: len(ear.contents) == 6)
     assert [m.content for m in ear.got if m.key == "a"] == [b"1", b"3", b"5"]
     assert [m.content for m in ear.got if m.key == "b"] == [b"0", b"2", b"4"]
+    assert avalon.metric("tailed_back") == avalon.metric("stored_envelopes") == 0
+
+
+def test_the_parts_of_an_envelope_that_is_being_stored_are_stored_with_it() -> None:
+    net, (heron, avalon, *_) = mesh(HERON)
+    pub = client_of(avalon, "pub").connected()
+    heron.kill()
+    pub.publish("b a", persistent=True, domain=D)
+    forwarder = avalon.core.parts.forwarder
+    net.until(lambda: forwarder.onward.entries())
+    (entry,) = forwarder.onward.entries()
+    avalon.core._at(net.now, net.wall)
+    forwarder.tailback.warn(entry)
+    assert entry.keeping is Keeping.STORING
+    parts = forwarder.onward.split(entry, [entry.envelope.part(1, 1), entry.envelope.part(2, 2)])
+    forwarder.tailback.replace(entry, parts)
+    avalon._carry_out_all()
+    net.until(lambda: states(pub) == ["FORWARD_WARNING"] * 2)
+    assert [part.keeping for part in parts] == [Keeping.STORED] * 2
+    avalon.restart()
+    assert [entry.envelope.count for entry in avalon.core.parts.forwarder.onward.entries()] == [2]
+    heron.start()
+    net.until(lambda: states(pub) == ["OK"] * 2)
     assert avalon.metric("tailed_back") == avalon.metric("stored_envelopes") == 0
