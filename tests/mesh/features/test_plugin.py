@@ -1,4 +1,4 @@
-"""A feature of another distribution, on a real node: command, verb, fact, sink, rows, figures, and a CLI verb."""
+"""A feature of another distribution, on a real node: verbs, a fact, a sink, rows and figures."""
 
 from __future__ import annotations
 
