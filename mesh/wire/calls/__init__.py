@@ -50,6 +50,10 @@ from mesh.wire.calls.services import AskAddresses, AskFared, AskServers, AskSite
 from mesh.wire.calls.topics import AskErase, AskGet, AskRoute, AskTree, AskWhere, AskWhy
 
 __all__ = [
+    "LONGEST",
+    "MOVED",
+    "PEEKED",
+    "TERMS",
     "A",
     "Ask",
     "AskAddresses",
@@ -94,12 +98,8 @@ __all__ = [
     "AskWhere",
     "AskWhy",
     "Carried",
-    "LONGEST",
-    "MOVED",
     "Name",
-    "PEEKED",
     "QueueName",
-    "TERMS",
     "arguments",
     "read_ask",
 ]

@@ -49,15 +49,18 @@ class Waved(Fact):
 
 
 class Waving(Component):
-    def __init__(self, desk, disk):
-        self._desk, self._disk = desk, disk
+    def __init__(self, context, disk):
+        self._context, self._disk = context, disk
         self.waves = self.published = 0
 
     def start(self, beginning: Beginning) -> None:
         self.waves = int.from_bytes(beginning.rows(TABLE).get(ROW, b""))
 
     def from_clients(self):
-        return (on_command(Wave, lambda conn, session, wave, _: self._desk.facts.publish(Waved(wave.times))),)
+        return (on_command(Wave, self._on_wave),)
+
+    def _on_wave(self, conn, session, wave, envelopes):
+        self._context.facts.publish(Waved(wave.times))
 
     def client_verbs(self):
         return (answer(AskWave, self._wave),)
@@ -84,7 +87,7 @@ class Waving(Component):
         return []
 
     def _wave(self, asked: IncomingCall[AskWave]) -> None:
-        self._desk.facts.publish(Waved(asked.ask.times))
+        self._context.facts.publish(Waved(asked.ask.times))
         asked.reply(Waves(waves=self.waves + asked.ask.times, published=self.published))
 
     def _on_waved(self, fact: Waved) -> None:
@@ -94,7 +97,7 @@ class Waving(Component):
 
 class WavingParts(FeatureParts):
     def __init__(self, k):
-        super().__init__(Waving(k.desk, k.disk))
+        super().__init__(Waving(k.context, k.disk))
 
 
 feature = Feature("waving", WavingParts, after=("queues",))

@@ -54,8 +54,8 @@ class SiteVisit:
 class RemoteSessions(Component):
     """Component that serves requests of other sites."""
 
-    def __init__(self, desk: NodeContext, gateways: Gateways, aliases: Aliases) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, gateways: Gateways, aliases: Aliases) -> None:
+        self._context = context
         self._gateways = gateways
         self._aliases = aliases
         self._visits: dict[bytes, SiteVisit] = {}  # by alias of the stream
@@ -73,7 +73,7 @@ class RemoteSessions(Component):
 
     @property
     def _requests(self) -> GuestRequests:
-        return self._desk.face.guest_requests[SENDS]
+        return self._context.face.guest_requests[SENDS]
 
     # --- received requests ------------------------------------------------------------------------------
 
@@ -88,16 +88,18 @@ class RemoteSessions(Component):
                 self._refuse(conn, e, error)
                 continue
             visit = self._visit(conn, gate.name, e)
-            for part in short_parts(e, self._desk.settings.max_content, partial(self._too_long, conn)):
+            for part in short_parts(e, self._context.settings.max_content, partial(self._too_long, conn)):
                 count, size = self._load.get(gate.name, (0, 0))
                 self._load[gate.name] = count + part.count, size + len(part.body)
                 site, address = split(part.to)
-                to = address if site == self._desk.settings.site else part.to  # otherwise it passes through
+                to = (
+                    address if site == self._context.settings.site else part.to
+                )  # otherwise it passes through
                 self._requests.receive(visit.guest, replace(part, stream=visit.guest.stream, to=to), ttl)
 
     def _check(self, gate: SiteConnection, e: Envelope) -> None:
-        s, (to, address) = self._desk.settings, split(e.to)
-        came = NeighbourSite(gate.name, self._desk.me.name, s.accepting, s.ways)
+        s, (to, address) = self._context.settings, split(e.to)
+        came = NeighbourSite(gate.name, self._context.me.name, s.accepting, s.ways)
         error = unfit_to_ask(e, came, s.site, to)
         if error is not None:
             raise error
@@ -109,7 +111,7 @@ class RemoteSessions(Component):
         count, size = self._load.get(gate.name, (0, 0))
         if count + e.count > OPEN or size + len(e.body) > OPEN_BYTES:
             what = (
-                f"The site {gate.name} has {count:,} unanswered messages at {self._desk.me.name}, "
+                f"The site {gate.name} has {count:,} unanswered messages at {self._context.me.name}, "
                 "which is the limit."
             )
             raise PublishRefused(what, hint="Send more slowly.", code="TOO_MANY_REQUESTS")
@@ -126,12 +128,14 @@ class RemoteSessions(Component):
         return visit
 
     def _too_long(self, conn: Conn, part: Envelope) -> None:
-        what = f"{self._desk.me.name} accepts at most {self._desk.settings.max_content} bytes per message."
-        hint = f"Raise `limits.max_content` at {self._desk.settings.site}, or send the content in parts."
+        what = (
+            f"{self._context.me.name} accepts at most {self._context.settings.max_content} bytes per message."
+        )
+        hint = f"Raise `limits.max_content` at {self._context.settings.site}, or send the content in parts."
         self._refuse(conn, part, MessageTooLarge(what, hint=hint))
 
     def _refuse(self, conn: Conn, e: Envelope, error: LocalError) -> None:
-        self._desk.counters.count("refused", e.count)
+        self._context.counters.count("refused", e.count)
         self._add_outcome(
             conn, Outcome(e.stream, Answer(SENDS, e.first, e.last, error.code, text=str(error)))
         )
@@ -144,27 +148,27 @@ class RemoteSessions(Component):
 
     def _add_outcome(self, conn: Conn, outcome: Outcome) -> None:
         self._outcomes.setdefault(conn, []).append(outcome)
-        self._desk.out.ending[self._flush] = None
+        self._context.out.ending[self._flush] = None
 
     def _reply(self, alias: bytes, e: Envelope) -> None:
         """Queue a reply to a session of another site, with this site in the name of a sender here."""
         visit = self._visits[alias]
         is_ours = e.sender and not is_foreign(e.sender)
-        sender = f"{OTHERS}{self._desk.settings.site}{e.sender}" if is_ours else e.sender
+        sender = f"{OTHERS}{self._context.settings.site}{e.sender}" if is_ours else e.sender
         reply = replace(e, stream=visit.stream, sender=sender)
         self._replies.setdefault(visit.conn, []).append((reply, 0))
-        self._desk.out.ending[self._flush] = None
+        self._context.out.ending[self._flush] = None
 
     def _flush(self) -> None:
         said, self._outcomes = self._outcomes, {}
         for conn, outcomes in said.items():
             for at in range(0, len(outcomes), OUTCOMES):
-                self._desk.out.send(conn, Sent(tuple(outcomes[at : at + OUTCOMES])))
+                self._context.out.send(conn, Sent(tuple(outcomes[at : at + OUTCOMES])))
         replied, self._replies = self._replies, {}
         for conn, replies in replied.items():
             for batch in batches(replies):
                 whole = [envelope for envelope, _ in batch]
-                self._desk.out.send(conn, Respond(tuple(map(body_frames, whole))), whole)
+                self._context.out.send(conn, Respond(tuple(map(body_frames, whole))), whole)
 
     # --- changes ----------------------------------------------------------------------------------------
 
