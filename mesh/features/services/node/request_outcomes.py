@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from mesh.features.services.model.replies import refusal
 from mesh.features.services.model.sent_requests import EnvelopeWay, SentRequests
@@ -316,13 +316,13 @@ class RequestOutcomes:
                 self._offer(way.stream, refusal(way.stream, [n], way.sender, LOST, text))
         self._finish(memory, way, list(way.open))
 
-    def load(self, stream: bytes) -> tuple[int, int]:
-        """Return the number of open messages of a stream, and their bytes."""
+    def load(self, stream: bytes) -> tuple[Set[int], int]:
+        """Return the numbers of the open messages of a stream, and their bytes."""
         memory = self.streams.get(stream)
         if memory is None:
-            return 0, 0
+            return frozenset(), 0
         size = sum(len(envelope.body) for envelope in memory.open_envelopes())
-        return len(memory.unanswered) + len(memory.asked), size
+        return memory.unanswered.keys() | memory.asked.keys(), size
 
     def cut_off(self, stream: bytes) -> None:
         """Give up all open messages of a stream whose session uses too much memory.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 
 from msgspec.structs import replace
@@ -146,8 +146,8 @@ class Sending(Component):
             self._fates.guests[guest.stream] = guest.reply
         self._send(guest, envelope, ttl)
 
-    def open_of(self, guest: Guest) -> tuple[int, int]:
-        """Return the number of open messages of that session, and their bytes."""
+    def open_of(self, guest: Guest) -> tuple[Set[int], int]:
+        """Return the numbers of the open messages of that session, and their bytes."""
         return self._fates.load(guest.stream)
 
     def leave(self, guest: Guest) -> None:
