@@ -75,7 +75,7 @@ class Shell:
 
 
 @pytest.fixture
-def desk() -> Iterator[tuple[Path, dict[str, str]]]:
+def context() -> Iterator[tuple[Path, dict[str, str]]]:
     """A directory of somebody who has nothing yet, and his environment."""
     with state_directory() as place:
         environ = environment(place)
@@ -109,8 +109,8 @@ def is_sent(commands: list[str], here: Shell, second: Shell, third: Shell) -> No
 
 
 @pytest.mark.smoke
-def test_the_three_commands_of_the_first_page_send_a_message(desk: tuple[Path, dict[str, str]]) -> None:
-    place, environ = desk
+def test_the_three_commands_of_the_first_page_send_a_message(context: tuple[Path, dict[str, str]]) -> None:
+    place, environ = context
     environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
     shells = [Shell(place, environ, list) for _ in range(3)]
     try:
@@ -120,8 +120,8 @@ def test_the_three_commands_of_the_first_page_send_a_message(desk: tuple[Path, d
             shell.end()
 
 
-def test_a_laptop_has_its_first_message_as_the_first_page_says(desk: tuple[Path, dict[str, str]]) -> None:
-    place, environ = desk
+def test_a_laptop_has_its_first_message_as_the_first_page_says(context: tuple[Path, dict[str, str]]) -> None:
+    place, environ = context
     clone, venv, install, up, sub, pub = commands(README)[:6]
     assert (
         clone.startswith("git clone REPOSITORY ")
@@ -149,10 +149,10 @@ def test_a_laptop_has_its_first_message_as_the_first_page_says(desk: tuple[Path,
 
 @pytest.mark.smoke
 def test_a_notebook_runs_the_program_of_the_first_page_in_its_own_loop(
-    desk: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+    context: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cell of it is compiled so that `await` may stand outside of functions, and awaited in its loop."""
-    _, environ = desk
+    _, environ = context
     monkeypatch.setenv("MESH_STATE_DIR", environ["MESH_STATE_DIR"])
     cell = blocks("python", [README])[0].text.replace("asyncio.run(main())", "await main()")
     assert "`await main()`" in README.read_text() and cell.endswith("\nawait main()\n")
@@ -168,10 +168,10 @@ def test_a_notebook_runs_the_program_of_the_first_page_in_its_own_loop(
     assert said.getvalue() == "arm/angle 90\n"
 
 
-def test_three_machines_meet_as_the_page_says(desk: tuple[Path, dict[str, str]]) -> None:
+def test_three_machines_meet_as_the_page_says(context: tuple[Path, dict[str, str]]) -> None:
     """Each has a network, a user's directory and a name of its own; `mesh join` gets the token on stdin."""
     require()
-    place, environ = desk
+    place, environ = context
     del environ["MESH_NODE__CLUSTER"]  # the machines of a lab hear only each other
     [page] = blocks("text", [MACHINES])
     typed = dict.fromkeys(re.findall(r"^(?:here|there)\$ +(mesh \w+)", page.text, re.MULTILINE))

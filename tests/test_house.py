@@ -285,6 +285,12 @@ def test_one_package_ships_with_its_types_and_has_the_others_inside() -> None:
     assert "project" not in RULES, "with a [project] table the dependencies of setup.cfg are lost"
 
 
+def test_every_feature_is_apart_from_the_others() -> None:
+    [apart] = [each for each in RULES["tool"]["importlinter"]["contracts"] if each["id"] == "features-apart"]
+    folders = {file.parent.name for file in (ROOT / "mesh" / "features").glob("*/__init__.py")}
+    assert set(apart["modules"]) == {f"mesh.features.{name}" for name in folders}
+
+
 def mirrors_a_module(test: Path) -> bool:
     """Return whether `test_<module>[_<aspect>].py` has its module, or its package, at the same place."""
     folder = test.parent.relative_to(ROOT / "tests")

@@ -39,14 +39,14 @@ def reference() -> Iterator[str]:
 
 
 def verbs() -> Iterator[str]:
-    desk = questions.core().parts.desk
-    of_clients = questions.verbs(desk.face.client_verbs, questions.TO_CLIENTS, "From a node:")
-    of_nodes = questions.verbs(desk.face.peer_verbs, questions.TO_NODES, "From a client:")
+    context = questions.core().parts.context
+    of_clients = questions.verbs(context.face.client_verbs, questions.TO_CLIENTS, "From a node:")
+    of_nodes = questions.verbs(context.face.peer_verbs, questions.TO_NODES, "From a client:")
     yield from ("### Verbs of clients", "", *of_clients, "")
     yield from ("### Verbs between nodes", "", *of_nodes, "", *questions.forwarded(), "")
-    yield from ("### Arguments", "", *questions.arguments(desk.face), "")
+    yield from ("### Arguments", "", *questions.arguments(context.face), "")
     yield from ("### Reply values", "", *questions.reply_values())
-    yield from ("### Metrics", "", *questions.metrics(desk.figures()), "", *EQUATIONS, "")
+    yield from ("### Metrics", "", *questions.metrics(context.figures()), "", *EQUATIONS, "")
 
 
 def page(old: str) -> str:

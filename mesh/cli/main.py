@@ -20,6 +20,7 @@ from mesh import __version__
 from mesh.cli.completing import VARIABLE
 from mesh.cli.contexts import held
 from mesh.cli.examples import shown
+from mesh.cli.plugged import command_of
 from mesh.cli.process_one import leave_to_child
 from mesh.cli.streams import mend_streams
 from mesh.cli.verbs import AT_HOME, OPERATES, SECTIONS, VERBS, module_of
@@ -43,12 +44,16 @@ FAILED, CRASHED, TIMEOUT, INTERRUPTED = 2, 70, 124, 130
 class LazyGroup(click.Group):
     """A command group of placeholders with one line of help; using one loads the real command."""
 
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        return super().get_command(ctx, name) or command_of(name)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and name is not None:
-            command = with_examples(import_module(module_of(name)).command, name)
+            if name in VERBS:
+                command = with_examples(import_module(module_of(name)).command, name)
             if name not in AT_HOME and not ctx.resilient_parsing and not {"-h", "--help"}.intersection(args):
                 ctx.obj = ctx.with_resource(held(os.environ))
         return name, command, rest

@@ -167,7 +167,7 @@ async def _run(
     finally:
         await node.close()
     if as_json:
-        _say_last({"stopped": node.name, "boot": it["boot"], "metrics": node.core.parts.desk.figures()})
+        _say_last({"stopped": node.name, "boot": it["boot"], "metrics": node.core.parts.context.figures()})
 
 
 def _say_ready(it: dict[str, Any], as_json: bool) -> None:

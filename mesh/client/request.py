@@ -57,8 +57,8 @@ class Request(TypedMessage[T]):
         taken, served = self._taken, self._served
         if taken is None or served is None or taken.until == inf:
             return inf
-        desk = served.shell.now().desk if served.shell.is_open else served.shell.desk
-        return max(0.0, taken.until - desk.now)
+        context = served.shell.now().context if served.shell.is_open else served.shell.context
+        return max(0.0, taken.until - context.now)
 
     async def reply(
         self, content: Content = b"", *, headers: Headings = None, codec: Codec | str | None = None

@@ -77,7 +77,7 @@ class Requesting(Posting):
                 reply = await self._reply(to, message, flags, until, limit)
                 break
             except HandlerLost:
-                if not retry_lost or self._now().desk.now >= until:
+                if not retry_lost or self._now().context.now >= until:
                     raise
         reply.key = to  # errors name the service
         if reader is None:
@@ -89,7 +89,7 @@ class Requesting(Posting):
     ) -> Message[Any]:
         number = await self._post_to_when_room(to, message, flags, until)
         core = self._core
-        requests, promise = core.requests, core.desk.promise()
+        requests, promise = core.requests, core.context.promise()
         requests.add(number, One(promise, requests.bucket(until), to, limit))
         try:
             return await promise  # type: ignore[no-any-return]
@@ -159,7 +159,7 @@ class Requesting(Posting):
             return self._post_to(to, message, flags, until)
         except WouldBlock:
             pass
-        clock = self._shell.timeout(max(0.0, until - self._now().desk.now))
+        clock = self._shell.timeout(max(0.0, until - self._now().context.now))
         try:
             async with clock:
                 return await self._posted_to(to, message, flags, until)

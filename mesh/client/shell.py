@@ -76,9 +76,11 @@ class Shell(NotCopied):
         self.wall: Callable[[], int] = time.time_ns if around is None else around.wall
         self.timeout: Callable[[float], Timeout] = asyncio.timeout if around is None else around.timeout
         self._find, self._tell, self._around = find, tell, around
-        self.desk: ClientContext = ClientContext(self._promise, random.random, random.randbytes, self._wake)
+        self.context: ClientContext = ClientContext(
+            self._promise, random.random, random.randbytes, self._wake
+        )
         self.core: ClientCore = ClientCore(
-            self.desk, name, key, timeout, None if around is None else around.outbox
+            self.context, name, key, timeout, None if around is None else around.outbox
         )
         self._carriers = carriers
         self._carrier: Carrier | None = None
@@ -98,7 +100,7 @@ class Shell(NotCopied):
         clock = self._around or self.loop
         self._time, self._call_at = clock.time, clock.call_at
         self._carrier = self._carriers(self.loop, self.core, self._turn)
-        self.desk.now = self._time()
+        self.context.now = self._time()
         await self.core.line.open(waits)
 
     def close(self) -> None:
@@ -120,7 +122,7 @@ class Shell(NotCopied):
             raise not_open(self.loop)
         if self.loop is not running_loop():
             check_loop(self.loop)
-        self.desk.now = self._time()
+        self.context.now = self._time()
         return self.core
 
     def read_arrived(self) -> None:
@@ -131,7 +133,7 @@ class Shell(NotCopied):
 
     def hurry(self) -> None:
         """Execute pending effects now, and not at the end of this turn of the loop."""
-        if self.desk.effects:
+        if self.context.effects:
             self._turn()
 
     # --- for the core -----------------------------------------------------------------------------------
@@ -164,16 +166,16 @@ class Shell(NotCopied):
             return
         now = self._time()
         try:
-            for effect in self.desk.tick(now):
+            for effect in self.context.tick(now):
                 try:
                     self._do(self.loop, self._carrier, now, effect)
                 except OSError as error:
                     self._lose_connection(now, error)
         finally:
-            if self.desk.due < self._armed:  # the timer is too late
+            if self.context.due < self._armed:  # the timer is too late
                 if self._timer is not None:
                     self._timer.cancel()
-                self._armed = self.desk.due
+                self._armed = self.context.due
                 self._timer = self._call_at(self._armed, self._rung)
 
     def _lose_connection(self, now: float, error: OSError) -> None:

@@ -139,7 +139,7 @@ def _check_threads() -> None:
 
 def _owed(node: NodeRuntime) -> int:
     """Return how many messages connected receivers have yet to acknowledge."""
-    return sum(feed.pending for feed in node.core.parts.desk.face.feeds() if feed.connected)
+    return sum(feed.pending for feed in node.core.parts.context.face.feeds() if feed.connected)
 
 
 def again(error: MeshError) -> MeshError:

@@ -32,7 +32,7 @@ class Admission(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         dialler: Dialler,
         neighbours: Neighbours,
         meeting: PeerHandshake,
@@ -43,9 +43,9 @@ class Admission(Component):
         piecework: MessageFragments,
     ) -> None:
         self.door = Authenticator(
-            desk, self._greet, self._admit, self._entered, self._rejected, self._denied, meeting.mirrored
+            context, self._greet, self._admit, self._entered, self._rejected, self._denied, meeting.mirrored
         )
-        self._desk = desk
+        self._context = context
         self._dialler = dialler
         self._neighbours = neighbours
         self._meeting = meeting
@@ -53,7 +53,7 @@ class Admission(Component):
         self._recall = recall
         self._clients = clients
         self._links = links
-        self._roles = desk.face.connection_roles
+        self._roles = context.face.connection_roles
         self._agree = piecework.agree  # on features
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -77,7 +77,7 @@ class Admission(Component):
         if not conn.is_open:
             return
         self._agree(conn)
-        self._desk.out.emit(Proven(conn.key, conn.user, conn.role in (NODE_CONTROL, NODE_DATA)))
+        self._context.out.emit(Proven(conn.key, conn.user, conn.role in (NODE_CONTROL, NODE_DATA)))
         role = self._roles.get(conn.role)
         if role is not None:
             assert command.node is not None  # checked by the authenticator
@@ -88,7 +88,7 @@ class Admission(Component):
             self._meeting.connected(conn, peer)
             self._censuses.compare(conn, command.alive)
         if session is not None:
-            self._clients.welcomed(session, command.have if command.boot_seen == self._desk.me.boot else 0)
+            self._clients.welcomed(session, command.have if command.boot_seen == self._context.me.boot else 0)
         elif peer is not None and conn.role == NODE_DATA:
             self._logged_in(peer, conn)
 
@@ -96,24 +96,24 @@ class Admission(Component):
         role = self._roles.get(conn.role)
         if role is not None:
             return role.greet(conn)
-        peer, s = self._neighbours.of(conn), self._desk.settings
+        peer, s = self._neighbours.of(conn), self._context.settings
         hello = Hello(
             (VERSION_MIN, s.wire_version),
             conn.role,
             s.cluster,
             conn.nonce,
-            node=self._desk.me,
+            node=self._context.me,
             software=SOFTWARE,
             passwd=s.keyring.passwds.get(peer.node.name, "") if peer and s.keyring else "",
             alive=self._neighbours.membership.count,
-            process=self._desk.process,
-            speaks=self._desk.face.features,
-            wall=self._desk.clock.believed,
+            process=self._context.process,
+            speaks=self._context.face.features,
+            wall=self._context.clock.believed,
         )
         return self._links.greeting(peer, hello) if peer and conn.role == NODE_DATA else hello
 
     def _admit(self, conn: Conn, h: Hello) -> Welcome | Refuse | None:
-        most, conns = self._desk.settings.max_key_connections, self._dialler.conns.values()
+        most, conns = self._context.settings.max_key_connections, self._dialler.conns.values()
         if conn.user and sum(each.is_open and each.user == conn.user for each in conns) >= most:
             what = f"the key of the connecting side has {most:,} connections here, which is the limit"
             return Refuse(
@@ -130,11 +130,11 @@ class Admission(Component):
         self._understood(conn, peer)
         welcome = Welcome(
             conn.version,
-            self._desk.me,
-            self._desk.settings.cluster,
+            self._context.me,
+            self._context.settings.cluster,
             nodes=self._neighbours.others(peer.node.uuid),
             alive=self._neighbours.membership.count,
-            speaks=self._desk.face.features,
+            speaks=self._context.face.features,
         )
         if h.role == NODE_DATA:
             conn.resume = self._links.meet(peer, h)
@@ -177,8 +177,8 @@ class Admission(Component):
         news = peer.speaks ^ conn.speaks
         peer.version, peer.speaks = conn.version, conn.speaks
         if news - OF_VERSION_1:
-            self._desk.facts.publish_last(RoutesChanged())
+            self._context.facts.publish_last(RoutesChanged())
 
     def _logged_in(self, peer: Peer, conn: Conn) -> None:
-        self._dialler.apply(peer, peer.link.hello(self._desk.clock.now))
-        self._desk.facts.publish(LoggedIn(peer, conn))
+        self._dialler.apply(peer, peer.link.hello(self._context.clock.now))
+        self._context.facts.publish(LoggedIn(peer, conn))

@@ -25,8 +25,8 @@ VISITED = 2048  # names of nodes in one question
 class Verbs(Component):
     """Component that passes each CALL to the component with its verb, and answers those about the process."""
 
-    def __init__(self, desk: NodeContext, wanted: PeerSubscriptions) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, wanted: PeerSubscriptions) -> None:
+        self._context = context
         self._wanted = wanted
 
     def from_clients(self) -> Sequence[HandlerEntry]:
@@ -43,10 +43,10 @@ class Verbs(Component):
         )
 
     def _from_client(self, conn: Conn, session: Session, call: Call, _: list[Envelope]) -> None:
-        verb = self._desk.face.client_verbs.get(call.verb)
+        verb = self._context.face.client_verbs.get(call.verb)
 
         def send(reply: Reply, envelopes: Sequence[Envelope]) -> None:
-            self._desk.out.send(conn, reply, envelopes)
+            self._context.out.send(conn, reply, envelopes)
 
         def work() -> None:
             if not conn.may_write and (verb is None or verb.right is not Right.READ):
@@ -58,7 +58,7 @@ class Verbs(Component):
                 asked.check_keys()
             verb.then(asked)
 
-        self._desk.out.reply_to(conn, call.request, work)
+        self._context.out.reply_to(conn, call.request, work)
 
     def _from_peer(self, conn: Conn, peer: Peer, call: Call, _: list[Envelope]) -> None:
         """Answer a peer's question.
@@ -66,11 +66,11 @@ class Verbs(Component):
         A question on the control connection is answered there. A question on the data connection waits for
         the queries that the peer sent before.
         """
-        verb = self._desk.face.peer_verbs.get(call.verb)
+        verb = self._context.face.peer_verbs.get(call.verb)
         is_control = conn.role == NODE_CONTROL
 
         def send(reply: Reply, envelopes: Sequence[Envelope]) -> None:
-            self._desk.out.send((peer.control or peer.data) if is_control else peer.data, reply, envelopes)
+            self._context.out.send((peer.control or peer.data) if is_control else peer.data, reply, envelopes)
 
         def work() -> None:
             if verb is None:
@@ -81,13 +81,13 @@ class Verbs(Component):
             verb.then(IncomingCall(ask, call.request, peer, conn, send))
 
         if conn is peer.data:
-            self._wanted.behind(peer, lambda: self._desk.out.reply_to(conn, call.request, work))
+            self._wanted.behind(peer, lambda: self._context.out.reply_to(conn, call.request, work))
         else:
-            self._desk.out.reply_to(conn, call.request, work)
+            self._context.out.reply_to(conn, call.request, work)
 
     def _log(self, asked: IncomingCall[AskLog]) -> None:
         check_level(asked.ask.logger, asked.ask.level)
-        self._desk.out.emit(SetLevel(asked.ask.logger, asked.ask.level))
+        self._context.out.emit(SetLevel(asked.ask.logger, asked.ask.level))
         asked.reply(ReplyValue())
 
     def _backup(self, asked: IncomingCall[AskBackup]) -> None:
@@ -96,9 +96,9 @@ class Verbs(Component):
             raise LocalError(
                 "A backup can be made only on the node's own machine.", hint=hint, code="NOT_ALLOWED"
             )
-        self._desk.out.emit(Backup())
+        self._context.out.emit(Backup())
         asked.reply(ReplyValue())
 
     def _down(self, asked: IncomingCall[AskDown]) -> None:
         asked.reply(ReplyValue())
-        self._desk.out.emit(Stop())
+        self._context.out.emit(Stop())

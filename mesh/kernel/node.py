@@ -44,8 +44,8 @@ class NodeCore:
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
-        self._desk, self._conns = parts.desk, parts.dialler.conns
-        self._clock, self._out, self._facts = parts.desk.clock, parts.desk.out, parts.desk.facts
+        self._context, self._conns = parts.context, parts.dialler.conns
+        self._clock, self._out, self._facts = parts.context.clock, parts.context.out, parts.context.facts
         self._committed = 0.0
 
     # --- calls of the shell -----------------------------------------------------------------------------
@@ -67,14 +67,14 @@ class NodeCore:
         The other arguments are as in `Beginning`.
         """
         self._at(now, wall)
-        self._desk.process = process_of(self._desk.process, wall)
+        self._context.process = process_of(self._context.process, wall)
         others = others or {}
         beginning = Beginning(image, sample, reach, process, is_tight, others, reload)
-        for part in self._desk.face:
+        for part in self._context.face:
             part.start(beginning)
         for store, each in {"": image, **others}.items():
             self._restore(store, each)
-        for part in self._desk.face:
+        for part in self._context.face:
             part.on_restored()
         self.tick(now, wall)
 
@@ -87,7 +87,7 @@ class NodeCore:
         that embeds this node.
         """
         now = self._clock.now
-        self._desk.counters.count("connections")
+        self._context.counters.count("connections")
         self._conns[key] = Conn(key, False, trusted, endpoint, now, now, user=user, within=within)
 
     def receive(self, key: ConnKey, frames: list[bytes], now: float, wall: int) -> None:
@@ -97,18 +97,18 @@ class NodeCore:
             return
         conn.heard = now
         if is_too_long(conn, frames):
-            self._desk.counters.count("not_open")
+            self._context.counters.count("not_open")
             self._out.send(conn, c.Who())
             return
         try:
-            command, envelopes = read(frames, self._desk.settings.max_content)
+            command, envelopes = read(frames, self._context.settings.max_content)
             self.parts.reception.dispatch(conn, command, envelopes)
         except (RemoteError, LocalError) as error:
             if isinstance(error, UnknownCommand) and self.parts.reception.is_unknown(conn, error):
                 return
             self._broke_protocol(conn, error)
         if self._facts.queue:  # now, so that a failure is blamed on this message
-            self._facts.dispatch(self._desk.face.fact_handlers)
+            self._facts.dispatch(self._context.face.fact_handlers)
 
     def on_command(
         self, key: ConnKey, command: c.Command, envelopes: Sequence[Envelope], now: float, wall: int
@@ -120,13 +120,15 @@ class NodeCore:
             return
         conn.heard = now
         try:
-            self.parts.reception.dispatch(conn, *checked(command, envelopes, self._desk.settings.max_content))
+            self.parts.reception.dispatch(
+                conn, *checked(command, envelopes, self._context.settings.max_content)
+            )
         except (RemoteError, LocalError) as error:
             if isinstance(error, UnknownCommand) and self.parts.reception.is_unknown(conn, error):
                 return
             self._broke_protocol(conn, error)
         if self._facts.queue:
-            self._facts.dispatch(self._desk.face.fact_handlers)
+            self._facts.dispatch(self._context.face.fact_handlers)
 
     def poisoned(self, key: ConnKey, now: float, wall: int) -> str:
         """Refuse a message over which this node failed before, unread, and return its sender's name.
@@ -192,22 +194,24 @@ class NodeCore:
     def advertised(self, node: c.Introduction, now: float, wall: int) -> None:
         """Handle a node that was found by multicast DNS."""
         self._at(now, wall)
-        self._desk.counters.count("adverts")
-        if node.uuid != self._desk.me.uuid:
+        self._context.counters.count("adverts")
+        if node.uuid != self._context.me.uuid:
             self.parts.neighbours.sighted(node, "mdns")
 
     def on_foreign_mesh(self, name: str, address: str, now: float, wall: int) -> None:
         """Report a node of another mesh on this network, as it may be meant to be in this one."""
         self._at(now, wall)
-        if len(self._desk.near) < NEAR and (name, address) not in self._desk.near:
-            self._desk.near.append((name, address))
-            hint = OTHER_SITE if self._desk.settings.has_sites else ONE_MESH
-            self._desk.event("near", f"{name} at {address} belongs to another mesh, with other keys. {hint}")
+        if len(self._context.near) < NEAR and (name, address) not in self._context.near:
+            self._context.near.append((name, address))
+            hint = OTHER_SITE if self._context.settings.has_sites else ONE_MESH
+            self._context.event(
+                "near", f"{name} at {address} belongs to another mesh, with other keys. {hint}"
+            )
 
     def readdressed(self, address: str, also: tuple[str, ...], now: float, wall: int) -> None:
         """Change the address of this node, and announce it."""
         self._at(now, wall)
-        self._desk.me = msgspec.structs.replace(self._desk.me, address=address, also=also)
+        self._context.me = msgspec.structs.replace(self._context.me, address=address, also=also)
         self.parts.neighbours.readdressed()
 
     def answer_process(self, ask: Ask, then: Callable[[ReplyValue], None], now: float, wall: int) -> None:
@@ -220,7 +224,7 @@ class NodeCore:
         def heard(reply: Reply, _: Sequence[Envelope]) -> None:
             then(reply.value)
 
-        self._desk.face.client_verbs[ask.verb].then(IncomingCall(ask, 0, None, cast(Conn, None), heard))
+        self._context.face.client_verbs[ask.verb].then(IncomingCall(ask, 0, None, cast(Conn, None), heard))
 
     def reload(self, now: float, wall: int, by: str) -> None:
         """Read the configuration again, apply changes that need no restart, and report the result."""
@@ -238,8 +242,8 @@ class NodeCore:
         """Report an event of the shell."""
         self._at(now, wall)
         if kind == "refused":
-            self._desk.refused_clients.add_stranger(text, now)
-        self._desk.event(kind, text, level=level)
+            self._context.refused_clients.add_stranger(text, now)
+        self._context.event(kind, text, level=level)
 
     def tick(self, now: float, wall: int) -> None:
         """Do the work that is due."""
@@ -251,17 +255,17 @@ class NodeCore:
         for conn in self._conns.values():
             if not (conn.is_open or conn.dialled) and now - conn.opened > CONNECT:
                 self._out.hang_up(conn)  # it has not sent a valid HELLO
-        for (who, why), count in self._desk.refusals.take_counts(now).items():
+        for (who, why), count in self._context.refusals.take_counts(now).items():
             self._out.note(
                 "info", f"refused {harmless(f'{who}: {why}')}: {count:,} more times in a minute", ACCESS
             )
-        for tick in self._desk.face.ticks:
+        for tick in self._context.face.ticks:
             tick()
         for key in [k for k, x in self._conns.items() if x.closed]:
             del self._conns[key]
-        if now - self._committed >= LAZY_COMMIT and self._desk.serves:
+        if now - self._committed >= LAZY_COMMIT and self._context.serves:
             self._committed = now
-            for tidy in self._desk.face.on_seconds:
+            for tidy in self._context.face.on_seconds:
                 tidy()
             self.parts.disks.commit_later()
 
@@ -279,7 +283,7 @@ class NodeCore:
 
     def _flush(self) -> None:
         """Handle all facts and the work for the event's end, and then send the gathered messages."""
-        facts, out, face = self._facts, self._out, self._desk.face
+        facts, out, face = self._facts, self._out, self._context.face
         while facts.queue or out.ending:
             facts.dispatch(face.fact_handlers)
             if out.ending:
@@ -295,23 +299,23 @@ class NodeCore:
         self._at(now, wall)
         self._flush()  # before BYE, after which nothing is read
         forward = tuple([p.node.address for p in self.parts.neighbours.alive() if p.node.address][:FORWARD])
-        for announce in self._desk.face.before_goodbyes:
+        for announce in self._context.face.before_goodbyes:
             announce()
         for conn in list(self._conns.values()):
             # A node whose WELCOME is in transit would otherwise consider this one dead.
             is_heard = conn.is_open or (conn.dialled and conn.role in (c.NODE_CONTROL, c.NODE_DATA))
             # Another process with our identity would be considered stopped as well.
-            if is_heard and (conn.role == c.CLIENT or not self._desk.is_doubled):
+            if is_heard and (conn.role == c.CLIENT or not self._context.is_doubled):
                 self._out.send(conn, c.Bye("stopping", forward))
-        for finish in self._desk.face.after_goodbyes:
+        for finish in self._context.face.after_goodbyes:
             finish()
-        if self._desk.serves:
+        if self._context.serves:
             self.parts.disks.commit_later()
 
     # --- internals --------------------------------------------------------------------------------------
 
     def _restore(self, store: str, image: Image) -> None:
-        restores, is_split = self._desk.face.envelope_restorers, bool(self._desk.settings.stores)
+        restores, is_split = self._context.face.envelope_restorers, bool(self._context.settings.stores)
         for position, header, body in image.envelopes:
             envelope = decode(header, body)
             if envelope.flags & TAILED:
@@ -325,11 +329,11 @@ class NodeCore:
     def _at(self, now: float, wall: int) -> None:
         """Begin an event, after all facts of the last one were handled."""
         if self._facts.queue:
-            self._facts.dispatch(self._desk.face.fact_handlers)
+            self._facts.dispatch(self._context.face.fact_handlers)
         self._clock.at(now, wall)
 
     def _who(self, conn: Conn) -> str:
-        role = self._desk.face.connection_roles.get(conn.role)
+        role = self._context.face.connection_roles.get(conn.role)
         if role is not None and (text := role.describe_sender(conn)):
             return text
         session, peer = self.parts.sessions.session_of(conn), self.parts.neighbours.of(conn)
@@ -337,4 +341,4 @@ class NodeCore:
 
     def _broke_protocol(self, conn: Conn, error: MeshError) -> None:
         peer = self.parts.neighbours.of(conn)
-        self._desk.broke_protocol(conn, self._who(conn), peer.node if peer else None, error)
+        self._context.broke_protocol(conn, self._who(conn), peer.node if peer else None, error)

@@ -97,120 +97,124 @@ class Parts:
         jitter: Callable[[], float],
         features: Sequence[Feature[Parts]] = (),
     ) -> None:
-        desk = self.desk = NodeContext(settings, ids, jitter)
-        disks = self.disks = Disks(desk)
+        context = self.context = NodeContext(settings, ids, jitter)
+        disks = self.disks = Disks(context)
         disk = self.disk = disks.own
         shelf = disk.shelf
         mapping = self.mapping = Mapping(settings.me.name, settings.rules, settings.scope)
 
         def keeps_end(key: str, e: Envelope) -> bool:
-            sites = desk.settings.accepting.values()
+            sites = context.settings.accepting.values()
             return mapping.is_kept(key, e) or any_brings(sites, e.domain, key)
 
         log = self.log = Log(settings.topics_bytes, shelf, disks.shelf_of, keeps_end, settings.site)
         memory = self.memory = Memory(settings.memory_bytes)
         paging = self.paging = Paging(memory, settings.me.uuid, disk.fetch)
-        self.piecework = MessageFragments(desk)
+        self.piecework = MessageFragments(context)
 
         peers: dict[bytes, Peer] = {}
         timing = Timing(low=settings.backoff_min, high=settings.backoff_max)
         merging = Merging(settings.me.name, mapping.masters, mapping.is_backed)
         settling = self.settling = FeedSettling(shelf, mapping, merging, peers, bool(settings.site))
-        dialler = self.dialler = Dialler(desk)
-        rivals = self.rivals = DuplicateDetector(desk, dialler)
+        dialler = self.dialler = Dialler(context)
+        rivals = self.rivals = DuplicateDetector(context, dialler)
         n = self.neighbours = Neighbours(
-            desk,
+            context,
             disk,
             dialler,
             peers,
-            partial(met, desk, timing, partial(exchange, desk, settling.on_released, paging)),
+            partial(met, context, timing, partial(exchange, context, settling.on_released, paging)),
             rivals.rumoured,
         )
-        meeting = self.meeting = PeerHandshake(desk, dialler, n, rivals)
-        censuses = self.censuses = Censuses(desk, n)
+        meeting = self.meeting = PeerHandshake(context, dialler, n, rivals)
+        censuses = self.censuses = Censuses(context, n)
 
         boot_of = n.directory.boot_of
-        router = self.router = Router(desk, log, disks, boot_of, not mapping.is_plain, merging)
-        ways = self.ways = OwnWays(desk)
-        questions = self.questions = PeerCalls(desk, n)
-        telling = StateTopicStream(desk, router)
-        gossiping = self.gossiping = Gossiping(desk, n, censuses, StateTopics(telling), ways, SOFTWARE)
+        router = self.router = Router(context, log, disks, boot_of, not mapping.is_plain, merging)
+        ways = self.ways = OwnWays(context)
+        questions = self.questions = PeerCalls(context, n)
+        telling = StateTopicStream(context, router)
+        gossiping = self.gossiping = Gossiping(context, n, censuses, StateTopics(telling), ways, SOFTWARE)
         balancer = settings.balancer or RoundRobin(jitter)
         self.strategy = name_of(balancer)
-        authors = self.authors = Authors(desk, n)
-        shared = self.shared = Shared(desk, disk, n, authors, questions, gossiping)
-        weights = self.weights = Weights(desk, disk, n, gossiping, shared, self.strategy)
-        balancing = self.balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.weight_of)
-        nodes = self.nodes = Nodes(desk, n, questions, balancing)
-        vouching = self.vouching = RouteProofs(desk, n, gossiping, ways)
-        recall = self.recall = Recall(desk, dialler, n, questions, gossiping, shared.learn_early)
-
-        provenance = Provenance(desk, vouching)
-        demand = self.demand = InterestSync(desk, mapping, n, nodes, questions.slow)
-        lookup = Lookup(desk, router, demand, questions, nodes, merging)
-        node_topics = NodeTopics(desk, telling, n, mapping)
-        erasing = Erasing(desk, router, demand, questions, nodes, provenance.judge)
-        sessions = self.sessions = Sessions(desk)
-        dead = self.dead = DeadLetters(desk, disk, router)
-        provisional = DirtyReads(desk, router, mapping, lambda feed: sessions.speak(feed, DIRTY))
-        forwarder = self.forwarder = Forwarder(
-            desk, disk, router, n, nodes, mapping, provenance, dead, sessions.answer_client, provisional
+        authors = self.authors = Authors(context, n)
+        shared = self.shared = Shared(context, disk, n, authors, questions, gossiping)
+        weights = self.weights = Weights(context, disk, n, gossiping, shared, self.strategy)
+        balancing = self.balancing = Balancing(
+            context, balancer, n.named, gossiping.load_of, weights.weight_of
         )
-        copies = Copies(desk, mapping, log, disk)
-        gaps = GapReports(desk, n, sessions)
-        arrivals = ItemArrivals(desk, router, n, mapping, settling, merging, copies, provisional)
-        links = self.links = DataLinks(desk, disk, router, n, nodes, demand, forwarder, gaps, arrivals)
-        origins = Origins(desk, vouching, mapping, links.solicited.has_grace)
-        sender_check = self.sender_check = SenderCheck(desk, n, origins, links.solicited, links.items)
-        wanted = self.wanted = PeerSubscriptions(desk, disk, router, n, demand, questions, arrivals.received)
-        inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
-        first = self.first_values = FirstValues(desk, router.joining, demand, questions, lookup)
+        nodes = self.nodes = Nodes(context, n, questions, balancing)
+        vouching = self.vouching = RouteProofs(context, n, gossiping, ways)
+        recall = self.recall = Recall(context, dialler, n, questions, gossiping, shared.learn_early)
+
+        provenance = Provenance(context, vouching)
+        demand = self.demand = InterestSync(context, mapping, n, nodes, questions.slow)
+        lookup = Lookup(context, router, demand, questions, nodes, merging)
+        node_topics = NodeTopics(context, telling, n, mapping)
+        erasing = Erasing(context, router, demand, questions, nodes, provenance.judge)
+        sessions = self.sessions = Sessions(context)
+        dead = self.dead = DeadLetters(context, disk, router)
+        provisional = DirtyReads(context, router, mapping, lambda feed: sessions.speak(feed, DIRTY))
+        forwarder = self.forwarder = Forwarder(
+            context, disk, router, n, nodes, mapping, provenance, dead, sessions.answer_client, provisional
+        )
+        copies = Copies(context, mapping, log, disk)
+        gaps = GapReports(context, n, sessions)
+        arrivals = ItemArrivals(context, router, n, mapping, settling, merging, copies, provisional)
+        links = self.links = DataLinks(context, disk, router, n, nodes, demand, forwarder, gaps, arrivals)
+        origins = Origins(context, vouching, mapping, links.solicited.has_grace)
+        sender_check = self.sender_check = SenderCheck(context, n, origins, links.solicited, links.items)
+        wanted = self.wanted = PeerSubscriptions(
+            context, disk, router, n, demand, questions, arrivals.received
+        )
+        inboxes = self.inboxes = Inboxes(context, disk, paging, dead, sessions)
+        first = self.first_values = FirstValues(context, router.joining, demand, questions, lookup)
         subscribing = self.subscribing = SubscriberFeeds(
-            desk,
+            context,
             disk,
             router,
             demand,
             questions,
             first,
             inboxes,
-            ClientFeeds(desk, settling, paging),
+            ClientFeeds(context, settling, paging),
             arrivals.received,
             sessions,
         )
-        publishing = Publishing(desk, sessions, forwarder)
-        clients = self.clients = Clients(desk, router, nodes, publishing, subscribing, sessions)
-        holdings = Holdings(desk, sessions, clients.cut_off_largest)
+        publishing = Publishing(context, sessions, forwarder)
+        clients = self.clients = Clients(context, router, nodes, publishing, subscribing, sessions)
+        holdings = Holdings(context, sessions, clients.cut_off_largest)
         audience = Audience(nodes, questions.slow)
-        presence = self.presence = Presence(desk, n, nodes, audience)
-        members = self.members = GroupMembers(desk, n, nodes, audience)
-        self.back = ReplyBatch(desk, peers.get)
-        strata = self.strata = LiveStrata(desk, mapping, n, nodes)
-        trees = Trees(desk, mapping, nodes, questions, strata)
+        presence = self.presence = Presence(context, n, nodes, audience)
+        members = self.members = GroupMembers(context, n, nodes, audience)
+        self.back = ReplyBatch(context, peers.get)
+        strata = self.strata = LiveStrata(context, mapping, n, nodes)
+        trees = Trees(context, mapping, nodes, questions, strata)
         admission = self.admission = Admission(
-            desk, dialler, n, meeting, censuses, recall, clients, links, self.piecework
+            context, dialler, n, meeting, censuses, recall, clients, links, self.piecework
         )
-        last_values = LastValues(desk, lookup, erasing, forwarder, links)
-        ruling = self.ruling = Ruling(desk, mapping, meeting, n, nodes, router, gossiping, demand)
-        inheriting = Inheriting(desk, mapping, lookup, erasing, log, disks.own)
-        standby = Standby(desk, mapping, nodes, demand, questions, copies)
-        routes = self.routes = Routes(desk, mapping, nodes, questions)
-        status = self.status = Status(desk, n, gossiping, forwarder)
-        self.reception = Reception(desk, admission, sessions, n, self.piecework)
+        last_values = LastValues(context, lookup, erasing, forwarder, links)
+        ruling = self.ruling = Ruling(context, mapping, meeting, n, nodes, router, gossiping, demand)
+        inheriting = Inheriting(context, mapping, lookup, erasing, log, disks.own)
+        standby = Standby(context, mapping, nodes, demand, questions, copies)
+        routes = self.routes = Routes(context, mapping, nodes, questions)
+        status = self.status = Status(context, n, gossiping, forwarder)
+        self.reception = Reception(context, admission, sessions, n, self.piecework)
         self._features: list[FeatureParts] = []
         for feature in in_order(features):
             self._features.append(build(feature, self))
         # Lower packages first. Components that repeat questions come behind those that know the nodes to ask.
-        desk.face.fill(
+        context.face.fill(
             (
-                desk.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
-                recall, gossiping, Clocks(desk, n), node_topics, vouching, demand, lookup, forwarder.shipping,
-                provisional, forwarder,
+                context.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
+                recall, gossiping, Clocks(context, n), node_topics, vouching, demand, lookup,
+                forwarder.shipping, provisional, forwarder,
                 sessions, sender_check, links, wanted,
                 inboxes, last_values, routes, first, subscribing, publishing, clients,
                 authors, shared, weights, ruling, inheriting, standby, strata, trees, admission, status,
-                Consuming(desk), presence, members,
+                Consuming(context), presence, members,
                 *(component for feature in self._features for component in feature.components),
-                Verbs(desk, wanted), self.reception, holdings, questions,
+                Verbs(context, wanted), self.reception, holdings, questions,
             )
         )  # fmt: skip
 

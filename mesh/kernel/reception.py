@@ -26,20 +26,20 @@ class Reception(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         admission: Admission,
         sessions: Sessions,
         neighbours: Neighbours,
         piecework: MessageFragments,
     ) -> None:
-        self._desk = desk
-        self._from_clients, self._from_peers = desk.face.from_clients, desk.face.from_peers
-        self._from_gateways = desk.face.from_gateways
+        self._context = context
+        self._from_clients, self._from_peers = context.face.from_clients, context.face.from_peers
+        self._from_gateways = context.face.from_gateways
         self._admission = admission
         self._sessions = sessions
         self._neighbours = neighbours
         self._piecework = piecework
-        self._roles = desk.face.connection_roles
+        self._roles = context.face.connection_roles
 
     def from_clients(self) -> Sequence[HandlerEntry]:
         return self._from_both()
@@ -47,7 +47,7 @@ class Reception(Component):
     def from_peers(self) -> Sequence[HandlerEntry]:
         return (
             *self._from_both(),
-            on_command(c.Who, lambda conn, peer, command, _: self._desk.end_connection(conn)),
+            on_command(c.Who, lambda conn, peer, command, _: self._context.end_connection(conn)),
         )
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
@@ -62,7 +62,9 @@ class Reception(Component):
     def _from_all(self) -> Sequence[HandlerEntry]:
         return (
             on_command(c.Piece, lambda conn, who, command, _: self._piece(conn, command)),
-            on_command(c.Unknown, lambda conn, who, command, _: self._desk.counters.count("not_understood")),
+            on_command(
+                c.Unknown, lambda conn, who, command, _: self._context.counters.count("not_understood")
+            ),
             on_command(c.PieceAck, lambda conn, who, command, _: self._piecework.on_acked(conn, command)),
         )
 
@@ -88,21 +90,21 @@ class Reception(Component):
                 self._from_gateways[type(command)](conn, sender, command, envelopes)
 
     def _ping(self, conn: Conn, ping: c.Ping) -> None:
-        conn.clock.tells(ping.wall, self._desk.clock.believed)
-        self._desk.out.send(conn, c.Pong(ping.stamp))
+        conn.clock.tells(ping.wall, self._context.clock.believed)
+        self._context.out.send(conn, c.Pong(ping.stamp))
 
     def is_unknown(self, conn: Conn, command: UnknownCommand) -> bool:
         """Return whether an unknown command is allowed on the connection; if so, report it to the sender."""
         if not conn.is_open or conn.version < UNKNOWN_IS_TOLD:
             return False
-        self._desk.counters.count("unknown_commands")
-        if conn.unknown.allows(self._desk.clock.now):
-            self._desk.out.send(conn, c.Unknown(command.tag, command.field))
+        self._context.counters.count("unknown_commands")
+        if conn.unknown.allows(self._context.clock.now):
+            self._context.out.send(conn, c.Unknown(command.tag, command.field))
         return True
 
     def _shake_hands(self, conn: Conn, command: c.Command) -> None:
         if isinstance(command, (c.Hello, c.Welcome)):
-            conn.clock.tells(command.wall, self._desk.clock.believed)
+            conn.clock.tells(command.wall, self._context.clock.believed)
         match command:
             case c.Hello() if not conn.dialled:
                 self._admission.hello(conn, command)
@@ -113,14 +115,14 @@ class Reception(Component):
             case c.Refuse() if conn.dialled:
                 self._admission.door.turn_away(conn, command)
             case c.Who() if conn.dialled:
-                self._desk.end_connection(conn)
+                self._context.end_connection(conn)
             case c.Who() | c.Bye() | c.Refuse():
                 pass  # answering these would never end
             case _:
-                self._desk.counters.count("not_open")
-                self._desk.out.send(conn, c.Who())
+                self._context.counters.count("not_open")
+                self._context.out.send(conn, c.Who())
 
     def _piece(self, conn: Conn, piece: c.Piece) -> None:
         frames = self._piecework.piece(conn, piece)
         if frames is not None:
-            self.dispatch(conn, *read(frames, self._desk.settings.max_content))
+            self.dispatch(conn, *read(frames, self._context.settings.max_content))

@@ -51,9 +51,9 @@ class Status(Component):
     """Component that lists nodes, addresses and events, and describes this node."""
 
     def __init__(
-        self, desk: NodeContext, neighbours: Neighbours, gossiping: Gossiping, forwarder: Forwarder
+        self, context: NodeContext, neighbours: Neighbours, gossiping: Gossiping, forwarder: Forwarder
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._neighbours = neighbours
         self._gossiping = gossiping
         self._tailback = forwarder.tailback
@@ -62,7 +62,7 @@ class Status(Component):
 
     def explain(self, what: What) -> Iterator[Reason]:
         """Yield reasons for messages that did not reach a receiver, as counted here."""
-        losses = (loss for loss in self._desk.counters.undelivered if is_about(loss, what))
+        losses = (loss for loss in self._context.counters.undelivered if is_about(loss, what))
         for loss in islice(losses, SHOWN):
             topic, who = loss.topic or "unknown topics", loss.who or "some"
             why = LOSSES.get(loss.why, loss.why)
@@ -82,7 +82,7 @@ class Status(Component):
 
     def info(self) -> Info:
         """Return the identity, the process and the metrics of this node."""
-        me, settings = self._desk.me, self._desk.settings
+        me, settings = self._context.me, self._context.settings
         return Info(
             name=me.name,
             uuid=me.uuid.hex(),
@@ -92,12 +92,12 @@ class Status(Component):
             software=SOFTWARE,
             scope=settings.scope,
             **asdict(self._process()),
-            metrics=self._desk.figures(),
+            metrics=self._context.figures(),
         )
 
     def _events(self, asked: IncomingCall[AskEvents]) -> None:
-        events, after = self._desk.events.after(asked.ask.after)
-        asked.reply(EventRows(events=events, next=after, boot=self._desk.me.boot))
+        events, after = self._context.events.after(asked.ask.after)
+        asked.reply(EventRows(events=events, next=after, boot=self._context.me.boot))
 
     # --- nodes ------------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class Status(Component):
 
         Of several nodes of one name that left, only one is listed.
         """
-        peers, s = self._neighbours.peers, self._desk.settings
+        peers, s = self._neighbours.peers, self._context.settings
         past = superseded(self._neighbours.membership.all())
         rows_of = ((uuid, peer) for uuid, peer in peers.items() if uuid not in past)
         places = [ME, *(f"1{peer.node.name} {uuid.hex()}" for uuid, peer in rows_of)]
@@ -117,7 +117,7 @@ class Status(Component):
                 next=after,
                 scope=s.scope,
                 links=s.links,
-                near=list(strangers(self._desk, self._neighbours)),
+                near=list(strangers(self._context, self._neighbours)),
                 unknown=self._unknown(),
                 keys=s.keyring is not None,
                 has_sites=s.has_sites,
@@ -133,7 +133,7 @@ class Status(Component):
         return None if member is None or peer is None else self._other(member, peer)
 
     def _own(self) -> NodeRow:
-        me = self._desk.me
+        me = self._context.me
         return NodeRow(
             name=me.name,
             uuid=me.uuid.hex(),
@@ -159,10 +159,10 @@ class Status(Component):
             address=address_of(peer),
             via=member.via,
             state=str(member.state),
-            link="" if is_gone and not says_no else peer.link.describe(self._desk.clock.now),
+            link="" if is_gone and not says_no else peer.link.describe(self._context.clock.now),
             data=peer.data is not None,
             rtt=0.0 if is_gone else peer.rtt,
-            age=self._desk.clock.now - member.heard,
+            age=self._context.clock.now - member.heard,
             tailback=self._tailback.depth(member.name),
             **asdict(self._gossiping.described(member.uuid)),
         )
@@ -196,7 +196,7 @@ class Status(Component):
 
     def _where(self, asked: IncomingCall[AskWhere]) -> None:
         """Answer with the address of the node of that name; "" if it has none, or is unknown."""
-        me, peer = self._desk.me, self._neighbours.named(asked.ask.node)
+        me, peer = self._context.me, self._neighbours.named(asked.ask.node)
         if asked.ask.node == me.name:
             asked.reply(Address(address=me.address))
         else:

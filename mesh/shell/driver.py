@@ -200,7 +200,7 @@ class Driver:
         Events of the kinds that strangers can cause are dropped if they repeat too often.
         """
         if kind == "advert":
-            self.core.parts.desk.counters.count("adverts_rejected")
+            self.core.parts.context.counters.count("adverts_rejected")
         if kind in DAMPED and not self.damper.is_news(kind, text, time.monotonic()):
             return
         self._call(partial(self.core.report_event, kind, text, level=level), "an event")

@@ -64,7 +64,7 @@ class NodeRuntime:
 
         `at` lists the addresses that others can dial.
         """
-        me, data = self.core.parts.desk.me, self.held.data
+        me, data = self.core.parts.context.me, self.held.data
         return {
             "name": self.name,
             "uuid": data.uuid.hex(),
@@ -131,8 +131,8 @@ class NodeRuntime:
             log.error("disk did not finish within %g s; its pending requests are not answered", DRAIN)
         self.driver.goodbye()
         if not isinstance(self.driver.why, CoreFailed):  # else its figures may be inconsistent
-            desk = self.core.parts.desk
-            log.info("%s", ends(self.name, desk.clock.now - self._began, desk.figures()))
+            context = self.core.parts.context
+            log.info("%s", ends(self.name, context.clock.now - self._began, context.figures()))
         self._undo.close()
 
 

@@ -27,4 +27,4 @@ def seen(core: NodeCore, now: float, wall: int) -> SeenNode:
     for ask in ASKS:
         core.answer_process(ask, told.append, now, wall)
     info, queues, fared = told
-    return SeenNode(info, queues.queues, fared.addresses, "" if core.parts.desk.serves else NOT_YET)
+    return SeenNode(info, queues.queues, fared.addresses, "" if core.parts.context.serves else NOT_YET)

@@ -97,7 +97,7 @@ def _sample(ready: Preparation, driver: Driver) -> Sample:
 
 
 def _log_start(config: Config, node: NodeRuntime, url: str) -> None:
-    it, figures = {**node.described(), "cluster": config.node.cluster}, node.core.parts.desk.figures()
+    it, figures = {**node.described(), "cluster": config.node.cluster}, node.core.parts.context.figures()
     addresses = tuple(filter(None, (*it["tcp"], it["ipc"], url)))
     log.info("%s", begins(SOFTWARE, it, addresses, config.node.store, figures))
 
@@ -198,7 +198,7 @@ def _finding(
     sign, secret = (keys.ring.sign, keys.advert) if keys else (None, secret)
     adverts = Adverts(config.node.cluster, secret, sign, _verify)
     bound = driver.world.bound.tcp
-    finding = Finding(loop, config.discovery, bound, adverts, lambda: driver.core.parts.desk.me, driver)
+    finding = Finding(loop, config.discovery, bound, adverts, lambda: driver.core.parts.context.me, driver)
     undo.callback(finding.stop)
     finding.start()
     return finding

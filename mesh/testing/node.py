@@ -99,7 +99,7 @@ class MemoryNode:
 
     @property
     def serves(self) -> bool:
-        return self.is_up and self.core.parts.desk.serves
+        return self.is_up and self.core.parts.context.serves
 
     def alive(self) -> set[str]:
         return {peer.node.name for peer in self.core.parts.neighbours.alive()}

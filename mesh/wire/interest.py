@@ -141,7 +141,7 @@ class Call(Command, frozen=True, tag=34):
 
     request: int
     verb: str
-    arguments: dict[str, Any] = {}  # noqa: RUF012 - a Struct copies it
+    arguments: dict[str, Any] = {}
 
 
 @command

@@ -144,7 +144,7 @@ class RequestPath:
         """Return the bill for an envelope of `count` requests."""
         self._net.meter.take()
         core, net = self._asker.core, self._net
-        core.desk.now = net.now
+        core.context.now = net.now
         until, came = core.requests.until(5.0), []
         for _ in range(count):
             number = core.publisher.post_to("bench", "", CONTENT, REQUEST, b"", until)

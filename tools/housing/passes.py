@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tools.costing.features import SitePath
 from tools.costing.meter import Bill
-from tools.costing.nodes import QUIET, THROUGH, MeteredNetwork, NodePath
+from tools.costing.nodes import QUIET, THROUGH, MeteredNetwork, NodePath, RequestPath
+from tools.costing.queues import QueuePath
 from tools.simulator.clients.client import SimClient
 
 
@@ -14,6 +16,9 @@ def figures() -> Mapping[str, int]:
         **_passed("a transient publish between two nodes", NodePath(nodes=2).bill(1)),
         **_passed("a persistent publish at one node", NodePath(persistent=True).bill(1)),
         **_passed("a first subscription, at two nodes", first_subscription()),
+        **_passed("a message put into a queue, taken and acked", QueuePath(0).bill(1)),
+        **_passed("a request and its reply, two nodes", RequestPath().bill(1)),
+        **_passed("a message from site to site, five nodes", SitePath().bill(1)),
     }
 
 
@@ -32,4 +37,10 @@ def first_subscription() -> Bill:
 def _passed(what: str, bill: Bill) -> Mapping[str, int]:
     ours = [name for name in bill.functions if name.startswith("mesh/")]
     files = {name.partition(":")[0] for name in ours}
-    return {f"{what}: files": len(files), f"{what}: functions": len(ours)}
+    packages = {package_of(file) for file in files} - {"mesh"}
+    return {f"{what}: packages": len(packages), f"{what}: files": len(files), f"{what}: functions": len(ours)}
+
+
+def package_of(file: str) -> str:
+    """Return the package of a file: a folder of mesh, or one of its features."""
+    return "/".join(file.split("/")[: 3 if file.startswith("mesh/features/") else 2][: file.count("/")])

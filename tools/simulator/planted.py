@@ -202,7 +202,7 @@ def given_up_too_soon() -> list[Patch]:
         known = command.subscription in session.feeds
         if known:
             self.drop(session, command.subscription)
-        self._desk.out.send(session.conn, Reply(command.request, {"known": known}))
+        self._context.out.send(session.conn, Reply(command.request, {"known": known}))
 
     return [(SubscriberFeeds, "unsubscribe", unsubscribe)]
 

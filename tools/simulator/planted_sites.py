@@ -114,7 +114,7 @@ def transferred_anew() -> list[Patch]:
     as_it_leaves = Transferring._leaving
 
     def leaving(self: Any, *args: Any) -> Any:
-        return replace(as_it_leaves(self, *args), sent=self._desk.clock.stamp())
+        return replace(as_it_leaves(self, *args), sent=self._context.clock.stamp())
 
     return [(Transferring, "_leaving", leaving)]
 

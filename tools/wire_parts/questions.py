@@ -88,10 +88,11 @@ def core() -> NodeCore:
 
 
 def values() -> list[type[msgspec.Struct]]:
-    """Return the structs in the values of replies, in the order of their module."""
-    shapes = (each for each in vars(r).values() if isinstance(each, type))
-    return [each for each in shapes if issubclass(each, msgspec.Struct) and each.__module__ == r.__name__
-            and each not in BASES]  # fmt: skip
+    """Return the structs in the values of replies, by name."""
+    shapes = (each for each in vars(r).values() if isinstance(each, type) and each not in BASES)
+    return sorted(
+        (each for each in shapes if issubclass(each, msgspec.Struct)), key=lambda each: each.__name__
+    )
 
 
 def verbs(table: Mapping[str, Verb], replies: Mapping[str, tuple[type, ...]], hidden: str) -> Iterator[str]:

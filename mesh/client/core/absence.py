@@ -17,8 +17,8 @@ class Absence:
     `waiting` returns a text that names the node and lists the waiting calls; "" without any.
     """
 
-    def __init__(self, desk: ClientContext, waiting: Callable[[], str]) -> None:
-        self._desk, self._waiting = desk, waiting
+    def __init__(self, context: ClientContext, waiting: Callable[[], str]) -> None:
+        self._context, self._waiting = context, waiting
         self._since = 0.0
         self._alarm: Alarm | None = None
 
@@ -29,18 +29,18 @@ class Absence:
         """
         self.cancel()
         self._since = since
-        self._later(AWAY - (self._desk.now - since))
+        self._later(AWAY - (self._context.now - since))
 
     def cancel(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
 
     def _later(self, seconds: float) -> None:
-        self._alarm = self._desk.later(max(0.0, seconds), self._ring)
+        self._alarm = self._context.later(max(0.0, seconds), self._ring)
 
     def _ring(self) -> None:
         if waiting := self._waiting():
-            self._desk.do(
-                Report("waiting", f"unreachable for {self._desk.now - self._since:.0f} s: {waiting}")
+            self._context.do(
+                Report("waiting", f"unreachable for {self._context.now - self._since:.0f} s: {waiting}")
             )
         self._later(AWAY_AGAIN)

@@ -54,8 +54,8 @@ class Calls:
     none.
     """
 
-    def __init__(self, desk: ClientContext, line: NodeConnection, timeout: float) -> None:
-        self._desk, self._line = desk, line
+    def __init__(self, context: ClientContext, line: NodeConnection, timeout: float) -> None:
+        self._context, self._line = context, line
         self._timeout = timeout
         self._pending: dict[int, Pending] = {}
         self._calling: set[int] = set()  # numbers of calls in flight
@@ -101,7 +101,7 @@ class Calls:
         return pending
 
     def _added(self, command: c.Command, then: Callable[[], None] | None = None) -> Pending:
-        pending = Pending(self._request, command, self._desk.promise(), then)
+        pending = Pending(self._request, command, self._context.promise(), then)
         self._pending[pending.request] = pending
         return pending
 
@@ -116,11 +116,11 @@ class Calls:
             self._send(self._waiting.pop(next(iter(self._waiting))))
 
     def _watch(self, pending: Pending) -> None:
-        pending.alarm = self._desk.later(self._timeout, lambda: self._time(pending))
+        pending.alarm = self._context.later(self._timeout, lambda: self._time(pending))
 
     def _time(self, pending: Pending) -> None:
         """Fail the command with MeshTimeout, or wait again if a long message made progress meanwhile."""
-        if self._desk.now - self._line.moved < self._timeout:
+        if self._context.now - self._line.moved < self._timeout:
             self._watch(pending)
             return
         self.drop_pending(pending)

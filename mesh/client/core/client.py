@@ -40,27 +40,27 @@ class ClientCore:
 
     def __init__(
         self,
-        desk: ClientContext,
+        context: ClientContext,
         name: tuple[str, int, bool],
         key: StreamKey,
         timeout: float,
         outbox: Outbox | None = None,
     ) -> None:
-        self.desk = desk
+        self.context = context
         self._place = (b"", 0)  # uuid and boot of the last node
         self.is_over: bool = False  # closed for good
         self.stream: bytes = key.id
         self.line: NodeConnection = NodeConnection(
-            desk, name, key, self._welcomed, self._objected, self._waiting
+            context, name, key, self._welcomed, self._objected, self._waiting
         )
         self.publisher: Publisher = Publisher(
-            desk, key.id, outbox or Outbox(4 << 20, 1024), self._publish, self._refused_later
+            context, key.id, outbox or Outbox(4 << 20, 1024), self._publish, self._refused_later
         )
-        self.calls: Calls = Calls(desk, self.line, timeout)
-        self.subscriptions: Subscriptions = Subscriptions(desk, self.line, self.calls)
-        self.requests: Requests = Requests(desk)
-        self.services: ClientServices = ClientServices(desk, self.line, self.calls, key.id)
-        self.queues: Takings = Takings(desk, self.line, self.calls)
+        self.calls: Calls = Calls(context, self.line, timeout)
+        self.subscriptions: Subscriptions = Subscriptions(context, self.line, self.calls)
+        self.requests: Requests = Requests(context)
+        self.services: ClientServices = ClientServices(context, self.line, self.calls, key.id)
+        self.queues: Takings = Takings(context, self.line, self.calls)
         self.watches: Watches = Watches(self.line)
         self.subscriptions.others = self._other_item
         self._caution = CautiousResend(self.publisher.is_answered)
@@ -68,15 +68,15 @@ class ClientCore:
     # --- events from the shell ----------------------------------------------------------------------------
 
     def found(self, now: float, access: Access) -> None:
-        self.desk.begin(now)
+        self.context.begin(now)
         self.line.found(access)
 
     def not_found(self, now: float, error: MeshError) -> None:
-        self.desk.begin(now)
+        self.context.begin(now)
         self.line.not_found(error)
 
     def received(self, now: float, key: int, command: c.Command, envelopes: list[Envelope]) -> None:
-        self.desk.begin(now)
+        self.context.begin(now)
         line = self.line
         if not line.hears(key):
             return
@@ -90,18 +90,18 @@ class ClientCore:
 
     def on_piece(self, now: float, key: int) -> None:
         """Record that a message without a complete command arrived, such as a piece of a long one."""
-        self.desk.begin(now)
+        self.context.begin(now)
         if self.line.hears(key):
             self.line.moved = now
 
     def on_disconnected(self, now: float, key: int, why: str = "disconnected") -> None:
-        self.desk.begin(now)
+        self.context.begin(now)
         if key == self.line.key:
             self.line.lose(why)
 
     def on_failed(self, now: float, key: int, error: Refused) -> None:
         """Record why a connection could not be established."""
-        self.desk.begin(now)
+        self.context.begin(now)
         if key == self.line.key:
             self.line.on_failed(error)
 
@@ -110,16 +110,16 @@ class ClientCore:
 
         Unanswered messages are sent to the next node with their old numbers.
         """
-        self.desk.begin(now)
+        self.context.begin(now)
         self.line.move()
 
     def tick(self, now: float) -> list[ClientEffect]:
-        return self.desk.tick(now)
+        return self.context.tick(now)
 
     @property
     def due(self) -> float:
         """The time of the next tick, at the latest; inf: none is needed."""
-        return self.desk.due
+        return self.context.due
 
     def close(self, why: MeshError | None = None) -> None:
         """Close the client for good. All waiting calls fail with `why`, or Closed."""
@@ -135,7 +135,7 @@ class ClientCore:
         self.publisher.fail(gone)
         self.subscriptions.end_all(gone)
         self.calls.close(gone)
-        self.desk.do(Report("closed", "" if why is None else why.what))
+        self.context.do(Report("closed", "" if why is None else why.what))
         self.line.close()
 
     # --- commands of the node -----------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class ClientCore:
         self.calls.resend_all()  # after the publishes, before which no erase may come
         self.services.reopen_all()  # pending registrations were just sent again
         self.queues.reopen_all()
-        self.desk.do(Report("connected", self.line.name))
+        self.context.do(Report("connected", self.line.name))
 
     def _came_to(self, welcome: c.Welcome, is_new: bool) -> None:
         """Fail what the node may have lost, or does not support.
@@ -280,7 +280,7 @@ class ClientCore:
     def _send_on(self, envelope: Envelope) -> None:
         """Send an envelope to an address, with the ms until its deadline if it has one."""
         deadlines = self.publisher.deadlines
-        ttl = deadlines.ttl(envelope, self.desk.now)
+        ttl = deadlines.ttl(envelope, self.context.now)
         command = c.Publish((body_frames(envelope),), (ttl,) if ttl else ())
         if self.line.send(command, (deadlines.marked(envelope),)):
             deadlines.record_sent(envelope)
@@ -309,7 +309,7 @@ class ClientCore:
         return ", ".join(f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n)
 
     def _refused_later(self, message: str, error: PublishRefused) -> None:
-        self.desk.do(Report("refused-later", f"{message}: {error}"))
+        self.context.do(Report("refused-later", f"{message}: {error}"))
 
 
 def _without(what: str = "addresses") -> NotAvailable:

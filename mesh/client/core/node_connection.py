@@ -47,7 +47,7 @@ class NodeConnection:
 
     def __init__(
         self,
-        desk: ClientContext,
+        context: ClientContext,
         name: tuple[str, int, bool],
         stream: StreamKey,
         welcomed: Callable[[c.Welcome, bool], None],
@@ -64,7 +64,7 @@ class NodeConnection:
         self.why: MeshError | None = None  # what prevented the last dial or handshake
         self.address: str = ""
         self.standstill: Standstill = Standstill()
-        self._desk = desk
+        self._context = context
         self.handshake: ClientHandshake = ClientHandshake(name, stream)
         self._welcomed, self._objected, self._waiting = welcomed, objected, waiting
         self._strikes = 0  # hang-ups over this client in quick succession
@@ -74,7 +74,7 @@ class NodeConnection:
         self._is_answered = False  # a command has arrived
         self._alarm: Alarm | None = None
         self._rings = 0.0  # when the alarm is due
-        self._absence = Absence(desk, self._missing)
+        self._absence = Absence(context, self._missing)
         self._first: Promise | None = None  # resolves after the first WELCOME
 
     @property
@@ -91,9 +91,9 @@ class NodeConnection:
         """
         self.is_closed, self._waits = False, waits
         self.why, self._attempt = None, 0
-        self._first = self._desk.promise()
-        self._absence.begin(self._desk.now)
-        self._desk.do(Find())
+        self._first = self._context.promise()
+        self._absence.begin(self._context.now)
+        self._context.do(Find())
         return self._first
 
     def send(self, command: c.Command, envelopes: tuple[Envelope, ...] = ()) -> bool:
@@ -102,14 +102,14 @@ class NodeConnection:
         The owner sends important commands again after the next WELCOME.
         """
         if self.is_up:
-            self._desk.do(SendCommand(self.key, command, envelopes))
+            self._context.do(SendCommand(self.key, command, envelopes))
         return self.is_up
 
     def close(self) -> None:
         if self.key:
             # Sent even while HELLO is unanswered, because otherwise the node would keep the session.
-            self._desk.do(SendCommand(self.key, c.Bye("done")))
-            self._desk.do(CloseConnection(self.key))
+            self._context.do(SendCommand(self.key, c.Bye("done")))
+            self._context.do(CloseConnection(self.key))
         self.key, self.is_closed, self.is_up = 0, True, False
         self._quiet()
         self._absence.cancel()
@@ -129,11 +129,11 @@ class NodeConnection:
         self.address = access.address
         self._dials += 1
         self.key = self._dials
-        self._heard = self._desk.now
+        self._heard = self._context.now
         self._is_answered = False
-        self.handshake.begin(access, self._desk.dice(16))
-        self._desk.do(DialNode(self.key, access))
-        self._desk.do(SendCommand(self.key, self.handshake.hello(self.inlet.have)))
+        self.handshake.begin(access, self._context.dice(16))
+        self._context.do(DialNode(self.key, access))
+        self._context.do(SendCommand(self.key, self.handshake.hello(self.inlet.have)))
         self._watch(PATIENCE)
 
     def not_found(self, error: MeshError) -> None:
@@ -152,16 +152,16 @@ class NodeConnection:
 
     def _search_again(self) -> None:
         self._attempt += 1
-        wait = delay(max(self._attempt, self._strikes), self._desk.chance(), low=0.05, high=REDIAL_MAX)
-        self._set(wait, lambda: self._desk.do(Find()))
+        wait = delay(max(self._attempt, self._strikes), self._context.chance(), low=0.05, high=REDIAL_MAX)
+        self._set(wait, lambda: self._context.do(Find()))
 
     def _watch(self, seconds: float) -> None:
         self._set(seconds, self._time)
 
     def _set(self, seconds: float, function: Callable[[], None]) -> None:
         self._quiet()
-        self._rings = self._desk.now + seconds
-        self._alarm = self._desk.later(seconds, function)
+        self._rings = self._context.now + seconds
+        self._alarm = self._context.later(seconds, function)
 
     def _quiet(self) -> None:
         if self._alarm is not None:
@@ -170,20 +170,20 @@ class NodeConnection:
     def _time(self) -> None:
         """Lose a connection that is silent for too long; otherwise send a ping."""
         limit = SILENCE if self.is_up else PATIENCE - 0.1
-        if self._desk.now - self._rings > LATE:
+        if self._context.now - self._rings > LATE:
             # This event loop was blocked and read nothing meanwhile, so the node has until the next check.
-            self._heard = max(self._heard, self._desk.now - limit)
+            self._heard = max(self._heard, self._context.now - limit)
             self._note_standstill()
-        if self._desk.now - self._heard > limit:
+        if self._context.now - self._heard > limit:
             self.why = None  # earlier reasons are out of date
             self.lose(SILENT)
             return
-        self.send(c.Ping(int(self._desk.now * 1e6)))
+        self.send(c.Ping(int(self._context.now * 1e6)))
         self._watch(PING)
 
     def _note_standstill(self) -> None:
-        if line := self.standstill.rang(self._rings, self._desk.now):
-            self._desk.do(Report("blocked", line))
+        if line := self.standstill.rang(self._rings, self._context.now):
+            self._context.do(Report("blocked", line))
 
     def on_failed(self, error: Refused) -> None:
         """Report a failed ZeroMQ handshake.
@@ -193,7 +193,7 @@ class NodeConnection:
         self.why = error
         if error.code in AT_ONCE:  # other errors may be temporary
             self._break(error)
-        self._desk.do(Report("refused", f"{error.what} [{error.code}]"))
+        self._context.do(Report("refused", f"{error.what} [{error.code}]"))
 
     def lose(self, why: str) -> None:
         if not self.key:
@@ -202,15 +202,15 @@ class NodeConnection:
         if was_up:
             self._note_standstill()
         key, self.key = self.key, 0
-        self._desk.do(CloseConnection(key))
+        self._context.do(CloseConnection(key))
         if not (self._is_answered or self.why or why == SILENT):
             what = f"{self.address} accepted no connection, or closed it without an answer."
             self.why = NodeNotFound(what, hint=UNANSWERED)
         if was_up:
             self._attempt = 0
-            if self._desk.now - self._entered > STEADY:
+            if self._context.now - self._entered > STEADY:
                 self._strikes = 0
-            self._desk.do(Report("disconnected", why))
+            self._context.do(Report("disconnected", why))
             self._absence.begin(self._heard)
         self._search_again()
 
@@ -231,7 +231,7 @@ class NodeConnection:
         """Return whether the connection is the one in use; if so, record a sign of life."""
         if key != self.key or not key:
             return False
-        self._heard, self._is_answered = self._desk.now, True
+        self._heard, self._is_answered = self._context.now, True
         return True
 
     def heed(self, command: c.Command) -> None:
@@ -240,7 +240,7 @@ class NodeConnection:
             case c.Welcome() if not self.is_up:
                 self._enter(command)
             case c.Challenge() if not self.is_up:
-                self._desk.do(SendCommand(self.key, self.handshake.prove(command, self.inlet.have)))
+                self._context.do(SendCommand(self.key, self.handshake.prove(command, self.inlet.have)))
             case c.Refuse():
                 self._on_refused(command)
             case c.Who() | c.Bye():
@@ -258,7 +258,7 @@ class NodeConnection:
         self.name, self.home = w.session, w.node.name
         self.words = in_common(agreed(w.version, w.version), w.speaks, SPEAKS)
         self.is_up = True
-        self._attempt, self._entered, self.why = 0, self._desk.now, None
+        self._attempt, self._entered, self.why = 0, self._context.now, None
         self._absence.cancel()
         self._watch(PING)
         self._welcomed(w, is_new)
@@ -269,7 +269,7 @@ class NodeConnection:
         self.why = Refused(f"{self.address} refused: {r.reason}.", hint=r.hint, code=r.code)
         if r.final:
             self._break(self.why)
-        self._desk.do(Report("refused", f"{r.reason} [{r.code}]"))
+        self._context.do(Report("refused", f"{r.reason} [{r.code}]"))
         if self.is_up and r.code != SlowConsumer.code:
             self._strikes += 1
             self._objected(r)

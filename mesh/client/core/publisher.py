@@ -31,7 +31,7 @@ class Publisher:
 
     def __init__(
         self,
-        desk: ClientContext,
+        context: ClientContext,
         stream: bytes,
         outbox: Outbox,
         send: Callable[[Envelope], None],
@@ -41,8 +41,8 @@ class Publisher:
         self.max_content = MAX_CONTENT
         self.outbox = outbox
         self.builder: Builder | None = None
-        self.verdicts: Verdicts = Verdicts(stream, outbox, desk.promise, refused_later)
-        self._desk = desk
+        self.verdicts: Verdicts = Verdicts(stream, outbox, context.promise, refused_later)
+        self._context = context
         self._send = send
         self._checked: set[str] = set()
         self._is_planned = False
@@ -167,7 +167,7 @@ class Publisher:
         if builder.full:
             self.seal()
         elif not self._is_planned:
-            self._desk.soon(self._flush_soon)
+            self._context.soon(self._flush_soon)
             self._is_planned = True
 
     def _builder_of(self, domain: str, flags: int, to: str, xml: str) -> Builder:
@@ -185,7 +185,7 @@ class Publisher:
         return builder
 
     def _open(self, domain: str, flags: int, to: str, until: float | None = None) -> Builder:
-        self._desk.wake()  # raises if not allowed here
+        self._context.wake()  # raises if not allowed here
         self.seal()
         if until is None:
             check_domain_free(domain)
@@ -233,10 +233,10 @@ class Publisher:
         if self.builder is None:
             return
         # An envelope costs the nodes the same at any size, so under load fewer and larger ones are sent.
-        if not self.outbox.flight or self.builder.full or self._desk.now - self._sealed >= LINGER:
+        if not self.outbox.flight or self.builder.full or self._context.now - self._sealed >= LINGER:
             self.seal()
         elif self._alarm is None:
-            self._alarm = self._desk.later(LINGER, self._time)
+            self._alarm = self._context.later(LINGER, self._time)
 
     def _time(self) -> None:
         self._alarm = None
@@ -249,7 +249,7 @@ class Publisher:
             self.builder = None
             if builder.until:
                 self.deadlines.add(envelope.first, builder.until, envelope.low)
-            self._sealed = self._desk.now
+            self._sealed = self._context.now
             self._send(envelope)
 
     # --- answers ----------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ class Publisher:
         return self.outbox.warned, self.verdicts.note
 
     def change(self) -> Promise:
-        promise = self._desk.promise()
+        promise = self._context.promise()
         self._quiet[promise] = None
         return promise
 

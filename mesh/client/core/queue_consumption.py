@@ -47,7 +47,7 @@ class QueueConsumption:
 
     def __init__(
         self,
-        desk: ClientContext,
+        context: ClientContext,
         line: NodeConnection,
         calls: Calls,
         number: int,
@@ -63,9 +63,9 @@ class QueueConsumption:
         self.error: MeshError | None = None  # reason of the end
         self.stirred: Callable[[], None] = _nobody
         self.reopen: Callable[[], None] = _nobody  # requests another epoch on this connection
-        self.settling: Settling = Settling(desk, line, calls, number, self._is_ours)
+        self.settling: Settling = Settling(context, line, calls, number, self._is_ours)
         self._selector, self._lease = selector, lease
-        self._desk, self._line = desk, line
+        self._context, self._line = context, line
         self._epoch = -1  # -1: none is open
         self._opening = 0
         self._given = 0  # last delivery tag received
@@ -102,7 +102,7 @@ class QueueConsumption:
         said = self.settling.places()
         if self.is_leaving:
             return fitting([], said, [])
-        now = self._desk.now
+        now = self._context.now
         mine = [(x, at) for x in self._lots if x.until > now for at in x.are(HERE, 0, x.begun)]
         waiting = [(x, at) for x in self._waiting if x.until > now for at in x.are(HERE, x.begun, len(x))]
         return fitting(mine, said, waiting)
@@ -117,7 +117,7 @@ class QueueConsumption:
         self._epoch, self._opening, self._given = said.epoch, self._opening + 1, len(self._listed)
         for lot in dict.fromkeys(lot for lot, _ in self._listed):
             lot.opening, lot.counts = self._opening, [0] * len(lot)
-            self._leased(lot, self._desk.now)
+            self._leased(lot, self._context.now)
         kept: dict[DeliveredEnvelope, None] = {}
         for count, (lot, place) in enumerate(self._listed, 1):
             lot.counts[place] = count  # type: ignore[index]
@@ -170,7 +170,7 @@ class QueueConsumption:
             raise RemoteError(f"{self.address} sent far more than the credit of {self.credit}")
         if self._lease and any(head.tries):
             self._outdate(lot)
-        self._leased(lot, self._desk.now)
+        self._leased(lot, self._context.now)
         self._lots[lot] = None
         self._waiting.append(lot)
         self._watch()
@@ -224,8 +224,8 @@ class QueueConsumption:
 
     def _begin(self, lot: DeliveredEnvelope, places: Sequence[int]) -> None:
         self._begun = max(self._begun, lot.counts[places[-1]])
-        if self._lease and self._desk.now - lot.since > self._lease / 10_000:
-            lot.until = max(lot.until, self._desk.now + self._lease / 1000)
+        if self._lease and self._context.now - lot.since > self._lease / 10_000:
+            lot.until = max(lot.until, self._context.now + self._lease / 1000)
             self.settling.queue_settlement(Settlement(EXTEND, [(lot, places)], self._lease))
 
     # --- leases -----------------------------------------------------------------------------------------
@@ -235,12 +235,16 @@ class QueueConsumption:
 
     def _watch(self) -> None:
         if self._alarm is None and self._lease and self._epoch >= 0:
-            self._looked = self._desk.now
-            self._alarm = self._desk.later(self._lease / 3000, self._ring)
+            self._looked = self._context.now
+            self._alarm = self._context.later(self._lease / 3000, self._ring)
 
     def _must_ask(self) -> bool:
         """Return whether this process stood still for a lease, and if so request a new epoch."""
-        if not self._lease or self._epoch < 0 or not stood_still(self._looked, self._desk.now, self._lease):
+        if (
+            not self._lease
+            or self._epoch < 0
+            or not stood_still(self._looked, self._context.now, self._lease)
+        ):
             return False
         self._epoch = -1
         self.settling.on_epoch_end()
@@ -261,7 +265,7 @@ class QueueConsumption:
         self._alarm = None
         if self._must_ask():
             return
-        now = self._desk.now
+        now = self._context.now
         for lot in [lot for lot in self._lots if lot.until <= now and lot.begun == len(lot)]:
             del self._lots[lot]
         of = [(lot, places) for lot in self._waiting if (places := lot.are(HERE, lot.begun, len(lot)))]
@@ -290,10 +294,10 @@ class QueueConsumption:
 
         The promise resolves when the node has stored the settlement, and fails if it could not.
         """
-        said = Settlement(what, of, delay, reason, self._desk.promise())
+        said = Settlement(what, of, delay, reason, self._context.promise())
         for lot, places in of:
             if what == EXTEND:
-                lot.until = max(lot.until, self._desk.now + delay / 1000)
+                lot.until = max(lot.until, self._context.now + delay / 1000)
                 continue
             for place in places:
                 lot.states[place] = SAID

@@ -88,8 +88,8 @@ class One:
 class Requests:
     """The open requests of a client, by their sequence numbers among sends to addresses."""
 
-    def __init__(self, desk: ClientContext) -> None:
-        self._desk = desk
+    def __init__(self, context: ClientContext) -> None:
+        self._context = context
         self._open: dict[int, ReplyWaiter] = {}
         self._buckets: dict[float, Bucket] = {}
         self._counting = 0  # requests that need the number of services
@@ -103,13 +103,13 @@ class Requests:
     def until(self, timeout: float) -> float:
         """Return a deadline `timeout` seconds from now or slightly later, rounded so that many share it."""
         grain = ldexp(1.0, max(FINEST, frexp(timeout)[1]) - GRAINS)
-        return ceil((self._desk.now + timeout) / grain) * grain
+        return ceil((self._context.now + timeout) / grain) * grain
 
     def bucket(self, until: float) -> Bucket:
         bucket = self._buckets.get(until)
         if bucket is None:
             bucket = Bucket()
-            bucket.alarm = self._desk.later(until - self._desk.now, lambda: self._ring(until))
+            bucket.alarm = self._context.later(until - self._context.now, lambda: self._ring(until))
             self._buckets[until] = bucket
         return bucket
 

@@ -14,8 +14,8 @@ from mesh.wire.envelope import Envelope
 class ClientServices:
     """The services and group memberships of one session."""
 
-    def __init__(self, desk: ClientContext, line: NodeConnection, calls: Calls, stream: bytes) -> None:
-        self._desk, self._line, self._calls, self._stream = desk, line, calls, stream
+    def __init__(self, context: ClientContext, line: NodeConnection, calls: Calls, stream: bytes) -> None:
+        self._context, self._line, self._calls, self._stream = context, line, calls, stream
         self._all: dict[int, ClientServing] = {}
         self._asked: dict[int, Pending] = {}  # the last registration command of each service
 
@@ -23,7 +23,7 @@ class ClientServices:
         return len(self._all)
 
     def make(self, number: int, address: str, credit: int, local_only: bool) -> ClientServing:
-        return ClientServing(self._desk, self._line, self._stream, number, address, credit, local_only)
+        return ClientServing(self._context, self._line, self._stream, number, address, credit, local_only)
 
     def enter(self, it: ClientServing) -> Pending:
         pending = self._calls.send_with_timeout(it.asked_for, lambda: self._opened(it, pending))

@@ -77,7 +77,7 @@ class ClientServing:
 
     def __init__(
         self,
-        desk: ClientContext,
+        context: ClientContext,
         line: NodeConnection,
         stream: bytes,
         number: int,
@@ -90,7 +90,7 @@ class ClientServing:
         self.error: MeshError | None = None  # reason of the end
         self.stirred: Callable[[], None] = lambda: None
         self._local_only = local_only
-        self._desk, self._line, self._stream = desk, line, stream
+        self._context, self._line, self._stream = context, line, stream
         self._epoch: Epoch | None = None
         self._begun = ALL  # after the end: the last delivery tag begun
         self._waiting: deque[tuple[Envelope, Batch, Iterator[Message], float]] = deque()
@@ -145,7 +145,7 @@ class ClientServing:
             raise RemoteError(
                 f"{self.address}: {epoch.out} messages are outstanding, but the credit is {self.credit}"
             )
-        until = end_of(ttl, self._desk.now)
+        until = end_of(ttl, self._context.now)
         batch = Batch(envelope, indices)
         self._waiting.append((envelope, batch, iter(batch), until))
         self.stirred()
@@ -161,7 +161,7 @@ class ClientServing:
                 continue
             epoch = self._epoch
             epoch.taken += 1
-            wants_reply, left = bool(envelope.flags & REQUEST), until - self._desk.now
+            wants_reply, left = bool(envelope.flags & REQUEST), until - self._context.now
             if left <= (-GRACE if wants_reply else 0.0):
                 self._settled(epoch, epoch.taken)
             elif wants_reply:
@@ -173,7 +173,7 @@ class ClientServing:
     def _open(self, epoch: Epoch, count: int, until: float) -> None:
         epoch.open[count] = until
         if self._alarm is None and until < inf:
-            self._alarm = self._desk.later(until + GRACE - self._desk.now, self._ring)
+            self._alarm = self._context.later(until + GRACE - self._context.now, self._ring)
 
     def take_batch(self) -> tuple[Batch, Callable[[], None]] | None:
         """Begin the next messages that arrived together; None if there are none now.
@@ -202,21 +202,21 @@ class ClientServing:
         epoch = self._epoch
         if epoch is None:
             return
-        past, ends = self._desk.now - GRACE, epoch.open
+        past, ends = self._context.now - GRACE, epoch.open
         for count in [count for count, until in ends.items() if until <= past]:
             del ends[count]
             self._settled(epoch, count)
         first = min(ends.values(), default=inf)
         if first < inf:
             # Rounding may make the deadline come up early, so the alarm never fires immediately.
-            self._alarm = self._desk.later(max(first - past, SOON), self._ring)
+            self._alarm = self._context.later(max(first - past, SOON), self._ring)
 
     # --- settling ---------------------------------------------------------------------------------------
 
     def is_open(self, taken: TakenRequest) -> bool:
         """Return whether a reply can still be sent: same epoch, not settled, deadline not passed."""
         is_there = taken.epoch is self._epoch and self._line.is_up
-        return is_there and taken.count in taken.epoch.open and self._desk.now < taken.until
+        return is_there and taken.count in taken.epoch.open and self._context.now < taken.until
 
     def settle(self, taken: TakenRequest) -> None:
         """Settle a message without a reply; the caller does so once.
@@ -252,7 +252,7 @@ class ClientServing:
 
     def _plan(self) -> None:
         if not self._is_planned:
-            self._desk.soon(self.flush)
+            self._context.soon(self.flush)
             self._is_planned = True
 
     def flush(self) -> None:

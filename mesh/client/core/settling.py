@@ -37,14 +37,14 @@ class Settling:
 
     def __init__(
         self,
-        desk: ClientContext,
+        context: ClientContext,
         line: NodeConnection,
         calls: Calls,
         number: int,
         ours: Callable[[DeliveredEnvelope], None],
     ) -> None:
         self.answered: Callable[[], None] = lambda: None
-        self._desk, self._line, self._calls = desk, line, calls
+        self._context, self._line, self._calls = context, line, calls
         self._number, self._ours = number, ours
         self._epoch = -1  # -1: none is open
         self._opening = 0
@@ -87,7 +87,7 @@ class Settling:
         """
         self._said.append(said)
         if not self._is_planned:
-            self._desk.soon(self._planned)
+            self._context.soon(self._planned)
             self._is_planned = True
 
     def _planned(self) -> None:
@@ -156,7 +156,7 @@ class Settling:
         said.broken(self.lease_over(what))
 
     def lease_over(self, what: str) -> MeshError:
-        return self._line.standstill.lease_over(what, self._desk.now)
+        return self._line.standstill.lease_over(what, self._context.now)
 
     def _fail_settlements(self, pending: Pending, error: MeshError) -> None:
         """Fail settlements that the node could not store; the user may settle the messages again."""

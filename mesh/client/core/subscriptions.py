@@ -39,8 +39,8 @@ GAPS_AFTER = 1.0  # s of summing gaps before a report
 class Subscriptions:
     """The subscriptions of one session, by number."""
 
-    def __init__(self, desk: ClientContext, line: NodeConnection, calls: Calls) -> None:
-        self._desk, self._line, self._calls = desk, line, calls
+    def __init__(self, context: ClientContext, line: NodeConnection, calls: Calls) -> None:
+        self._context, self._line, self._calls = context, line, calls
         self._all: dict[int, Intake] = {}
         self._inbox = Intake(INBOX, c.Query("inbox", "", ""), False, Terms(), self._was_used, self._has_gap)
         self._number = INBOX
@@ -191,12 +191,12 @@ class Subscriptions:
 
     def _has_gap(self, s: Intake, gap: int) -> None:
         if not self._gaps:
-            self._desk.later(GAPS_AFTER, self._tell_gaps)
+            self._context.later(GAPS_AFTER, self._tell_gaps)
         self._gaps[s.query.text or s.query.kind] += gap
 
     def _tell_gaps(self) -> None:
         for what, gap in self._gaps.items():
-            self._desk.do(Report("gap", f"dropped {messages(gap)} of {what}: {DROPPED}"))
+            self._context.do(Report("gap", f"dropped {messages(gap)} of {what}: {DROPPED}"))
         self._gaps.clear()
 
     @property
@@ -206,9 +206,9 @@ class Subscriptions:
 
     def plan_ack(self, within: float = ACK_AFTER) -> None:
         """Plan an ack within `within` seconds, for all items that arrive until then."""
-        at = self._desk.now + within
+        at = self._context.now + within
         if at < self._ack_at:
-            alarm = self._desk.later(within, self._ring)  # before the change: in another thread it raises
+            alarm = self._context.later(within, self._ring)  # before the change: in another thread it raises
             if self._alarm is not None:
                 self._alarm.cancel()
             self._alarm, self._ack_at = alarm, at

@@ -15,8 +15,8 @@ from mesh.wire.envelope import Envelope
 class Takings:
     """The consumers of one session."""
 
-    def __init__(self, desk: ClientContext, line: NodeConnection, calls: Calls) -> None:
-        self._desk, self._line, self._calls = desk, line, calls
+    def __init__(self, context: ClientContext, line: NodeConnection, calls: Calls) -> None:
+        self._context, self._line, self._calls = context, line, calls
         self._all: dict[int, QueueConsumption] = {}
         self._entering: dict[int, Promise] = {}  # resolved when the first epoch is open
         self._leaving: dict[int, Promise] = {}  # resolved when the consumer has left
@@ -27,11 +27,13 @@ class Takings:
 
     def make(self, number: int, address: str, credit: int, selector: str, lease: int) -> QueueConsumption:
         """Return a consumer that `enter` will register. `lease` in ms; 0: none."""
-        return QueueConsumption(self._desk, self._line, self._calls, number, address, credit, selector, lease)
+        return QueueConsumption(
+            self._context, self._line, self._calls, number, address, credit, selector, lease
+        )
 
     def enter(self, it: QueueConsumption) -> Promise:
         """Register the consumer; the promise resolves when its first epoch is open."""
-        promise = self._desk.promise()
+        promise = self._context.promise()
         self._all[it.number], self._entering[it.number] = it, promise
         it.settling.answered = lambda: self._finish(it)
         it.reopen = lambda: self._open(it)
@@ -72,7 +74,7 @@ class Takings:
         it.leave(Closed("The consumer is closed."))
         if not self._line.is_up:
             return None  # the next connection reports it
-        promise = self._leaving[it.number] = self._desk.promise()
+        promise = self._leaving[it.number] = self._context.promise()
         if not (it.is_asked and it.settling.owes):  # else after the next answer
             self._stop(it)
         return promise

@@ -35,19 +35,19 @@ class Recording(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         neighbours: Neighbours,
         topics: BusyTopics,
         strategy: str,
         weight_of: Callable[[str], float],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._neighbours = neighbours
         self._strategy = strategy
         self._weight_of = weight_of
         self._topics = topics
-        self._observed = Observed(desk.me.uuid)
-        self._interval = desk.settings.snapshots
+        self._observed = Observed(context.me.uuid)
+        self._interval = context.settings.snapshots
         self._due = 0.0
         self._number = 0
         self._skews: dict[bytes, float] = {}  # uuid -> s that its clock is ahead
@@ -68,20 +68,20 @@ class Recording(Component):
     def start(self, beginning: Beginning) -> None:
         """Record the start of this boot, if the settings have an interval."""
         if self._interval:
-            self._due = self._desk.clock.now + self._interval
-            self._event(STARTED, f"boot {self._desk.me.boot} at {self._desk.me.address}", None)
+            self._due = self._context.clock.now + self._interval
+            self._event(STARTED, f"boot {self._context.me.boot} at {self._context.me.address}", None)
 
     def _record_state(self, known: Known) -> None:
         """Note how far the clock of another node is ahead, and record its state if this node observes it."""
         state = known.state
         if known.direct:
-            self._skews[state.uuid] = (state.wall - self._desk.clock.wall) / 1e9
+            self._skews[state.uuid] = (state.wall - self._context.clock.wall) / 1e9
         if self._observed.covers(state.uuid):
             self._state(state)
 
     def _event(self, kind: str, text: str, who: Introduction | None) -> None:
         """Record an event about the node `who`, or about this one if that is `None`."""
-        about = who or self._desk.me
+        about = who or self._context.me
         self._write(EVENT, about.name, about.uuid, about.boot, event=kind, text=text)
 
     def _update_observed(self) -> None:
@@ -97,10 +97,10 @@ class Recording(Component):
     def tick(self) -> None:
         if not self._interval:
             return
-        if self._desk.clock.now >= self._due:
-            self._due = max(self._due + self._interval, self._desk.clock.now + self._interval / 2)
+        if self._context.clock.now >= self._due:
+            self._due = max(self._due + self._interval, self._context.clock.now + self._interval / 2)
             self._figures()
-        self._desk.clock.wake(self._due)
+        self._context.clock.wake(self._due)
 
     def after_goodbye(self) -> None:
         """Record the final figures at a clean stop."""
@@ -113,12 +113,12 @@ class Recording(Component):
             self._link(peer)
         self._balances()
         self._waiting()
-        me = self._desk.me
+        me = self._context.me
         for domain, topic, messages, size in self._topics.busiest(TOPICS):
             self._write(
                 TOPIC, me.name, me.uuid, me.boot, topic=topic, domain=domain, messages=messages, content=size
             )
-        for address, node, fared in self._desk.face.service_outcomes(SERVICES):
+        for address, node, fared in self._context.face.service_outcomes(SERVICES):
             if fared.total != fared.told:
                 self._service(address, node, fared)
 
@@ -141,7 +141,7 @@ class Recording(Component):
 
     def _balances(self) -> None:
         """Record the figures of each candidate, for lost ones only if they changed, to limit the lines."""
-        for node, given in self._desk.counters.tally.given.items():
+        for node, given in self._context.counters.tally.given.items():
             peer = self._neighbours.named(node)
             if (peer is None or not peer.alive) and self._told.get(node) == given.total:
                 continue
@@ -184,15 +184,15 @@ class Recording(Component):
 
     def _who(self, node: str) -> tuple[bytes, int]:
         """Return the uuid and boot of the node of that name, or (b"", 0) if it is unknown."""
-        me, peer = self._desk.me, self._neighbours.named(node)
+        me, peer = self._context.me, self._neighbours.named(node)
         if node == me.name:
             return me.uuid, me.boot
         return (b"", 0) if peer is None else (peer.node.uuid, peer.node.boot)
 
     def _waiting(self) -> None:
         """Record the longest queues, and once more a queue that has become empty."""
-        me = self._desk.me
-        for queue in self._longest.select(self._desk.face.waiting(self._longest.told)):
+        me = self._context.me
+        for queue in self._longest.select(self._context.face.waiting(self._longest.told)):
             self._write(
                 QUEUE,
                 me.name,
@@ -232,17 +232,17 @@ class Recording(Component):
         if not self._interval:
             return
         self._number += 1
-        desk, me = self._desk, self._desk.me
-        desk.out.emit(
+        context, me = self._context, self._context.me
+        context.out.emit(
             WriteLine(
                 HistoryLine(
                     kind=kind,
-                    cluster=desk.settings.cluster,
+                    cluster=context.settings.cluster,
                     observer=me.name,
                     observer_uuid=me.uuid.hex(),
                     observer_boot=me.boot,
                     line=self._number,
-                    ts=iso(desk.clock.wall),
+                    ts=iso(context.clock.wall),
                     node=node,
                     uuid=uuid.hex(),
                     boot=boot,
@@ -254,10 +254,10 @@ class Recording(Component):
 
     def _age(self, uuid: bytes) -> float | None:
         """Return the seconds since the last message of that node, or `None` if the node is unknown."""
-        if uuid == self._desk.me.uuid:
+        if uuid == self._context.me.uuid:
             return 0.0
         member = self._neighbours.membership.of(uuid) if uuid else None
-        return round(max(0.0, self._desk.clock.now - member.heard), 3) if member is not None else None
+        return round(max(0.0, self._context.clock.now - member.heard), 3) if member is not None else None
 
 
 def _rounded(value: float | None, places: int = 3) -> float | None:
@@ -265,4 +265,4 @@ def _rounded(value: float | None, places: int = 3) -> float | None:
 
 
 def history_parts(k: Parts) -> FeatureParts:
-    return FeatureParts(Recording(k.desk, k.neighbours, k.router.busy, k.strategy, k.weights.weight_of))
+    return FeatureParts(Recording(k.context, k.neighbours, k.router.busy, k.strategy, k.weights.weight_of))

@@ -8,4 +8,4 @@ from mesh.kernel.parts import Parts
 
 
 def rule_parts(k: Parts) -> FeatureParts:
-    return FeatureParts(SharedRules(k.desk, k.disk, k.shared, k.nodes, k.gossiping, k.ruling))
+    return FeatureParts(SharedRules(k.context, k.disk, k.shared, k.nodes, k.gossiping, k.ruling))

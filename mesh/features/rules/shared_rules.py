@@ -43,14 +43,14 @@ class SharedRules(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         disk: Disk,
         shared: Shared,
         nodes: Nodes,
         gossiping: Gossiping,
         ruling: Ruling,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._disk = disk
         self._shared = shared
         self._nodes = nodes
@@ -74,18 +74,18 @@ class SharedRules(Component):
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         before, agreed = self._ruling.agreed, unpacked(row.value)
-        is_news = self._desk.serves
+        is_news = self._context.serves
         whose = f"rules of {iso(row.stamp)}" + (f" by {harmless(agreed.by)}" if agreed.by else "")
         node = by.node if by is not None else None
         try:
             self._ruling.share(agreed, self._shared.summary(RULES))
         except LocalError as error:
             self._refused = f"{error}"
-            self._desk.event(RULES, f"{whose} are not in force here: {error}", node, level="warning")
+            self._context.event(RULES, f"{whose} are not in force here: {error}", node, level="warning")
             return
         self._refused = ""
         if is_news:
-            self._desk.event(RULES, f"{whose} are in force: {'; '.join(difference(before, agreed))}", node)
+            self._context.event(RULES, f"{whose} are in force: {'; '.join(difference(before, agreed))}", node)
 
     # --- for clients --------------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class SharedRules(Component):
         return row.stamp if row is not None else 0
 
     def _read(self, asked: IncomingCall[AskRules]) -> None:
-        row, keyring = self._shared.get(RULES, ""), self._desk.settings.keyring
+        row, keyring = self._shared.get(RULES, ""), self._context.settings.keyring
         asked.reply(
             RulesTold(
                 value=row.value if row is not None else b"",
@@ -144,7 +144,7 @@ class SharedRules(Component):
             raise LocalError(text, hint="Wait for them, or use --force.", code="NODES_AWAY")
         if not is_again:
             self._shared.bring(row)
-            self._desk.event(RULES, f"mesh-wide rules were set by {asked.doer}")
+            self._context.event(RULES, f"mesh-wide rules were set by {asked.doer}")
         ask = AskRow(row=msgspec.to_builtins(row, builtin_types=(bytes,)))
         self._shared.ask_speaking(RULES, ask, ReplyValue, partial(self._has_spread, asked, row, away))
 
@@ -152,7 +152,7 @@ class SharedRules(Component):
         row = row_of(said)
         if row.kind != RULES:
             raise LocalError(f"The row has kind {row.kind!r} instead of rules.", code="BAD_ROW")
-        keyring = self._desk.settings.keyring
+        keyring = self._context.settings.keyring
         if keyring is not None and not keyring.admin:
             raise LocalError(
                 "Only an admin can set mesh-wide rules, and the mesh has none.",

@@ -41,14 +41,14 @@ class Explaining(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         nodes: Nodes,
         questions: PeerCalls,
         routes: Routes,
         presence: Presence,
         strata: LiveStrata,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._nodes = nodes
         self._questions = questions
         self._routes = routes
@@ -77,7 +77,7 @@ class Explaining(Component):
     def _on_why(self, asked: IncomingCall[AskWhy]) -> None:
         ask = asked.ask
         named = What.of(ask.kind, ask.text, ask.domain, is_start=True)
-        what = _within(named, self._desk.settings.site)
+        what = _within(named, self._context.settings.site)
         self._questions.when_settled(lambda: self._begin(asked, what))
 
     def _begin(self, asked: IncomingCall[AskWhy], what: What) -> None:
@@ -99,7 +99,7 @@ class Explaining(Component):
     def _ask_others(self, ask: AskWhy, then: Callable[[list[Reason], list[str]], None]) -> None:
         """Ask the nodes not yet visited; `then` gets their reasons, and the names of silent ones."""
         peers = {peer.node.uuid: peer.node.name for peer in self._nodes.askable(ask.visited)}
-        names = {*peers.values(), self._desk.me.name}
+        names = {*peers.values(), self._context.me.name}
         further = replace(ask, visited=[*ask.visited, *names][:VISITED])
 
         def came(replies: Replies[Reasons], missing: list[str]) -> None:
@@ -116,8 +116,8 @@ class Explaining(Component):
         self._questions.ask_all(asked, further, Reasons, came, min(CONFIRM, ask.within))
 
     def _own(self, what: What) -> list[Reason]:
-        me = self._desk.me.name
-        return [replace(each, node=me) for each in self._desk.face.explain(what)]
+        me = self._context.me.name
+        return [replace(each, node=me) for each in self._context.face.explain(what)]
 
     def _follow(self, what: What, then: Callable[[Sequence[Step]], None]) -> None:
         """Call `then` with the route of a message under a topic, or with no steps for another subject."""
@@ -134,7 +134,7 @@ class Explaining(Component):
         steps: Sequence[Step],
         missing: Sequence[str],
     ) -> None:
-        told = verdict(what, self._desk.me.name, found, steps, missing)
+        told = verdict(what, self._context.me.name, found, steps, missing)
         asked.reply(Reasons(reasons=fitting(told, ROWS), missing=sorted(set(missing))[:NAMES]))
 
 
@@ -166,4 +166,4 @@ def _said(node: str, reasons: Sequence[Reason], asked: Collection[str]) -> list[
 
 
 def why_parts(k: Parts) -> FeatureParts:
-    return FeatureParts(Explaining(k.desk, k.nodes, k.questions, k.routes, k.presence, k.strata))
+    return FeatureParts(Explaining(k.context, k.nodes, k.questions, k.routes, k.presence, k.strata))

@@ -33,7 +33,7 @@ class Authenticator:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         greet: Callable[[Conn], Hello],
         admit: Callable[[Conn, Hello], Welcome | Refuse | None],
         entered: Callable[[Conn, Welcome], None],
@@ -41,20 +41,20 @@ class Authenticator:
         denied: Callable[[Conn, Refuse], None],
         mirrored: Callable[[Conn, bytes, str], None],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._greet = greet
         self._admit = admit
         self._entered = entered
         self._rejected = rejected
         self._denied = denied
         self._mirrored = mirrored
-        self._proofs = ConnectionProofs(desk)
-        self._checks = HandshakeChecks(desk, self._proofs)
+        self._proofs = ConnectionProofs(context)
+        self._checks = HandshakeChecks(context, self._proofs)
 
     def knock(self, conn: Conn) -> None:
         """Send HELLO on a connection that this node dialed."""
-        conn.nonce = self._desk.ids(NONCE)
-        self._desk.out.send(conn, self._greet(conn))
+        conn.nonce = self._context.ids(NONCE)
+        self._context.out.send(conn, self._greet(conn))
 
     def challenge(self, conn: Conn, c: Challenge) -> None:
         """Answer a CHALLENGE with a HELLO that contains the proofs."""
@@ -67,19 +67,19 @@ class Authenticator:
             # A relay between the ends could pass our proof to another listener.
             there = plain(c.endpoint)
             text = f"{conn.endpoint} identifies itself as {there}, which is not the dialed address"
-            self._desk.out.hang_up(conn)
+            self._context.out.hang_up(conn)
             self._denied(conn, Refuse("ENDPOINT", text))
             return
-        self._desk.out.send(conn, self._proofs.prove_hello(conn, hello, c.nonce))
+        self._context.out.send(conn, self._proofs.prove_hello(conn, hello, c.nonce))
 
     def hello(self, conn: Conn, h: Hello) -> None:
         """Answer the HELLO of the dialing end: with a challenge, WELCOME or REFUSE, or not yet."""
         refusal = self._checks.unfit(conn, h)
         if refusal is None and not conn.trusted and not (h.proof and conn.nonce):
             # This includes a proof that was asked for on a connection that is no longer known.
-            conn.nonce = self._desk.ids(NONCE)
-            endpoint = conn.endpoint if self._proofs.keyring is None else self._desk.me.name
-            self._desk.out.send(conn, Challenge(conn.nonce, endpoint, self._desk.me.uuid))
+            conn.nonce = self._context.ids(NONCE)
+            endpoint = conn.endpoint if self._proofs.keyring is None else self._context.me.name
+            self._context.out.send(conn, Challenge(conn.nonce, endpoint, self._context.me.uuid))
             return
         refusal = refusal or self._checks.unproven(conn, h) or self._ourselves(conn, h)
         answer = refusal or self._admit(conn, h)
@@ -90,7 +90,7 @@ class Authenticator:
 
     def _ourselves(self, conn: Conn, h: Hello) -> Refuse | None:
         """Return the refusal of an end that has the identity of this node, proven or not."""
-        if h.node is None or h.node.uuid != self._desk.me.uuid or h.role in (CLIENT, RELAY):
+        if h.node is None or h.node.uuid != self._context.me.uuid or h.role in (CLIENT, RELAY):
             return None
         if h.process and not conn.trusted and self._proofs.is_our_hello(conn, h, h.node.key):
             self._mirrored(conn, h.process, h.node.address)
@@ -100,10 +100,10 @@ class Authenticator:
 
     def _let_in(self, conn: Conn, h: Hello, answer: Welcome) -> None:
         conn.is_open, conn.role = True, h.role
-        answer = replace(answer, wall=self._desk.clock.believed)
+        answer = replace(answer, wall=self._context.clock.believed)
         if not conn.trusted:
             answer = replace(self._proofs.prove_welcome(conn, h, answer), passwd=self._passwd_for(h))
-        self._desk.out.send(conn, answer)
+        self._context.out.send(conn, answer)
 
     def _passwd_for(self, h: Hello) -> str:
         """Return our password for a node that dialed us; clients require none."""
@@ -116,7 +116,7 @@ class Authenticator:
         """Handle WELCOME: open the connection if proof, password and version fit, otherwise close it."""
         refusal = self._checks.unfit_welcome(conn, w)
         if refusal is not None:
-            self._desk.out.hang_up(conn)
+            self._context.out.hang_up(conn)
             self._report_refusal(w.node.name[:64], f"{refusal.reason} [{refusal.code}]", refusal.reason)
             self._denied(conn, refusal)
             return
@@ -125,7 +125,7 @@ class Authenticator:
 
     def turn_away(self, conn: Conn, r: Refuse) -> None:
         """Handle REFUSE on a connection that this node dialed."""
-        self._desk.out.hang_up(conn)
+        self._context.out.hang_up(conn)
         if r.code == "SAME_UUID" and r.process and self._proofs.is_our_refusal(conn, r):
             self._mirrored(conn, r.process, conn.endpoint)
         # A process that took over the port of a node must not be able to stop this one.
@@ -136,28 +136,28 @@ class Authenticator:
     def refuse(self, conn: Conn, h: Hello, answer: Refuse) -> None:
         """Refuse an end, report it, and hang up."""
         who = who_of(h)
-        self._desk.counters.count("hello_refused")
+        self._context.counters.count("hello_refused")
         if h.role == CLIENT:
-            self._desk.refused_clients.add(h.client, answer.code, answer.reason, self._desk.clock.now)
+            self._context.refused_clients.add(h.client, answer.code, answer.reason, self._context.clock.now)
         key = f" with key {conn.user[:8]}…" if conn.user else ""
         text = f"{h.role[:20]} {who}{key}: {answer.reason} [{answer.code}]"
         if answer.code == "DUEL":  # both dialed; not an error
             if self._is_news(conn.user or who, answer.code):
-                self._desk.out.note("info", f"refused {text}", ACCESS)
+                self._context.out.note("info", f"refused {text}", ACCESS)
         else:
             self._report_refusal(conn.user or who, text, answer.reason)
         if answer.code == "SAME_UUID":
-            answer = replace(answer, process=self._desk.process, key=self._desk.me.key)
-        self._desk.out.send(conn, self._proofs.prove_refusal(conn, h, answer))
-        self._desk.out.hang_up(conn)
+            answer = replace(answer, process=self._context.process, key=self._context.me.key)
+        self._context.out.send(conn, self._proofs.prove_refusal(conn, h, answer))
+        self._context.out.hang_up(conn)
 
     def _report_refusal(self, who: str, text: str, why: str) -> None:
         if self._is_news(who, why):
-            self._desk.event("refused", text, level="warning")
+            self._context.event("refused", text, level="warning")
 
     def _is_news(self, who: str, why: str) -> bool:
         """Return whether to report a refusal: repetitions must not fill the events or the disk."""
-        return self._desk.refusals.is_news(who, why, self._desk.clock.now)
+        return self._context.refusals.is_news(who, why, self._context.clock.now)
 
 
 def plain(text: str) -> str:

@@ -22,13 +22,13 @@ NONCE = 16
 class ConnectionProofs:
     """The proofs of a node: it makes its own, and checks those of the other ends."""
 
-    def __init__(self, desk: NodeContext) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext) -> None:
+        self._context = context
 
     @property
     def keyring(self) -> Keyring | None:
         """The current keys, as the keys of other sites may change."""
-        return self._desk.settings.keyring
+        return self._context.settings.keyring
 
     def _where(self, conn: Conn) -> str:
         """Return the text that binds proofs to this connection, which no relay in between could fake."""
@@ -42,20 +42,20 @@ class ConnectionProofs:
     def _dialed_secret(self, conn: Conn) -> bytes:
         """Return the secret that both ends of a dialed connection prove."""
         if self.keyring is None:
-            return self._desk.settings.secret
+            return self._context.settings.secret
         return self.keyring.sites[conn.site].secret if conn.site else self.keyring.secrets[NODE]
 
     def _secrets(self, h: Hello) -> Mapping[str, bytes]:
         """Return the secrets that may prove this HELLO, by the grants that they give."""
         if self.keyring is None:
-            return {NODE: self._desk.settings.secret}
+            return {NODE: self._context.settings.secret}
         if h.role == RELAY:
             return {RELAY: self.keyring.relays[h.site]}
         known = self.keyring.secrets
         return {grant: known[grant] for grant in (CLIENTS if h.role == CLIENT else (NODE,)) if grant in known}
 
     def _sign(self, side: str, asker: bytes, answerer: bytes, where: str, process: bytes = b"") -> bytes:
-        return self._desk.settings.sign(hello_text(side, asker, answerer, where, process))
+        return self._context.settings.sign(hello_text(side, asker, answerer, where, process))
 
     # --- own proofs -------------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ class ConnectionProofs:
             return answer
         place = (h.nonce, conn.nonce, self._where(conn), answer.process)
         if self.keyring is None:  # over CURVE only a node could have sent it
-            answer = replace(answer, proof=prove(self._desk.settings.secret, "refuser", *place))
+            answer = replace(answer, proof=prove(self._context.settings.secret, "refuser", *place))
         if answer.code == "SAME_UUID":
             answer = replace(answer, signature=self._sign("refuser", *place))
         return answer
@@ -103,8 +103,8 @@ class ConnectionProofs:
 
     def is_stream_signed(self, conn: Conn, h: Hello) -> bool:
         """Return whether a client signed HELLO with the key of its stream."""
-        text = stream_text(h.nonce, conn.nonce, self._where(conn), self._desk.me.uuid)
-        return self._desk.settings.verify(h.key, h.signature, text)
+        text = stream_text(h.nonce, conn.nonce, self._where(conn), self._context.me.uuid)
+        return self._context.settings.verify(h.key, h.signature, text)
 
     def knows_secret(self, conn: Conn, w: Welcome) -> bool:
         """Return whether the dialed end proves the secret in WELCOME."""
@@ -119,14 +119,14 @@ class ConnectionProofs:
 
     def is_refusal_proven(self, conn: Conn, r: Refuse) -> bool:
         """Return whether the dialed end proves the cookie in REFUSE."""
-        return same(r.proof, prove(self._desk.settings.secret, "refuser", *self._refusal(conn, r)))
+        return same(r.proof, prove(self._context.settings.secret, "refuser", *self._refusal(conn, r)))
 
     def is_our_refusal(self, conn: Conn, r: Refuse) -> bool:
         """Return whether the refusing end has proven our own key."""
         text = hello_text("refuser", *self._refusal(conn, r))
         if self.keyring is None:
             return self.is_refusal_proven(conn, r) and self._is_sealed(r.signature, text)
-        return r.key == self._desk.me.key and self.keyring.verify(r.key, r.signature, text)
+        return r.key == self._context.me.key and self.keyring.verify(r.key, r.signature, text)
 
     def is_our_hello(self, conn: Conn, h: Hello, key: bytes) -> bool:
         """Return whether the dialing end has proven our own key.
@@ -134,7 +134,7 @@ class ConnectionProofs:
         The signature of HELLO was checked before.
         """
         if self.keyring is not None:
-            return key == self._desk.me.key
+            return key == self._context.me.key
         return self._is_sealed(h.signature, self._hello_text(conn, h))
 
     def _hello_text(self, conn: Conn, h: Hello) -> bytes:
@@ -145,4 +145,4 @@ class ConnectionProofs:
 
     def _is_sealed(self, signature: bytes, text: bytes) -> bool:
         """Return whether this node or a copy of it signed the text."""
-        return signature != b"" and same(signature, self._desk.settings.sign(text))
+        return signature != b"" and same(signature, self._context.settings.sign(text))

@@ -32,16 +32,16 @@ class HandshakeChecks:
     Each check returns the refusal, or `None` if the other end fits.
     """
 
-    def __init__(self, desk: NodeContext, proofs: ConnectionProofs) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, proofs: ConnectionProofs) -> None:
+        self._context = context
         self._proofs = proofs
         passwd = proofs.keyring.passwd if proofs.keyring is not None else ""
         self._password = Password(passwd) if passwd else None
 
     def _agree(self, conn: Conn, oldest: int, newest: int, speaks: Sequence[str]) -> int:
         """Set the version and features of a connection, and return the version; 0 if there is none."""
-        conn.version = agreed(oldest, newest, self._desk.settings.wire_version)
-        conn.speaks = in_common(conn.version, speaks, self._desk.face.features)
+        conn.version = agreed(oldest, newest, self._context.settings.wire_version)
+        conn.speaks = in_common(conn.version, speaks, self._context.face.features)
         return conn.version
 
     # --- HELLO ------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ class HandshakeChecks:
     def _other_version(self, conn: Conn, h: Hello) -> Refuse | None:
         oldest, newest = h.versions
         if not self._agree(conn, oldest, newest, h.speaks):
-            ours = f"this node {VERSION_MIN} to {self._desk.settings.wire_version}"
+            ours = f"this node {VERSION_MIN} to {self._context.settings.wire_version}"
             text = f"{who_of(h)} supports wire versions {oldest} to {newest}, {ours}"
             return Refuse("VERSION", text, "Upgrade both to the same release.", final=True)
         if h.proof and not conn.trusted and len(h.proof) != PROOF_BYTES:
@@ -75,21 +75,21 @@ class HandshakeChecks:
         return None
 
     def _no_gate(self, conn: Conn, h: Hello) -> Refuse | None:
-        settings, keyring = self._desk.settings, self._proofs.keyring
+        settings, keyring = self._context.settings, self._proofs.keyring
         known = keyring.relays if keyring is not None else {}
         if not settings.is_relay or conn.trusted:
-            text = f"{self._desk.me.name} is not a gateway to other sites"
+            text = f"{self._context.me.name} is not a gateway to other sites"
             return Refuse("ROLE", text, "Dial a node that has `relay = true` in [site].", final=True)
         if h.site not in known or h.site not in settings.sites:
             text = f"{settings.site} does not know the site {h.site[:64]!r}"
             hint = f"Add [sites.NAME], with exactly that name, to mesh.toml at {settings.site}."
             return Refuse("SITE", text, hint, final=True)
-        if h.node is None or len(h.node.uuid) != 16 or h.node.uuid == self._desk.me.uuid:
+        if h.node is None or len(h.node.uuid) != 16 or h.node.uuid == self._context.me.uuid:
             return Refuse("MALFORMED", "a gateway must introduce itself with its own uuid", final=True)
         return None
 
     def _other_cluster(self, h: Hello) -> Refuse | None:
-        cluster = self._desk.settings.cluster
+        cluster = self._context.settings.cluster
         if h.cluster in (("", cluster) if h.role != RELAY else (cluster,)):
             return None
         text = f"{who_of(h)} belongs to cluster {h.cluster[:64]!r}, this node to {cluster!r}"
@@ -114,7 +114,7 @@ class HandshakeChecks:
 
     def _wrong_secret(self, h: Hello) -> Refuse:
         if self._proofs.keyring is None:
-            self._desk.counters.count("wrong_cookie")
+            self._context.counters.count("wrong_cookie")
             text = f"{who_of(h)} does not know this user's cookie"
             return Refuse("BAD_COOKIE", text, OTHER_USER, final=True)
         if h.role == RELAY:
@@ -135,9 +135,9 @@ class HandshakeChecks:
     def _wrong_password(self, conn: Conn, h: Hello) -> Refuse | None:
         if self._password is None or h.role == RELAY:
             return None
-        why = self._password.refuse(conn.user, h.passwd, self._desk.clock.now)
-        hint = f"Clients: `mesh join --passwd`. Nodes: passwd in [nodes.{self._desk.me.name}]."
-        return Refuse("PASSWORD", f"{self._desk.me.name}: {why}", hint, final=True) if why else None
+        why = self._password.refuse(conn.user, h.passwd, self._context.clock.now)
+        hint = f"Clients: `mesh join --passwd`. Nodes: passwd in [nodes.{self._context.me.name}]."
+        return Refuse("PASSWORD", f"{self._context.me.name}: {why}", hint, final=True) if why else None
 
     # --- WELCOME ----------------------------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ class HandshakeChecks:
     def _no_password(self, conn: Conn, w: Welcome) -> Refuse | None:
         if self._password is None or conn.site:
             return None
-        why = self._password.refuse(w.node.key.hex(), w.passwd, self._desk.clock.now)
+        why = self._password.refuse(w.node.key.hex(), w.passwd, self._context.clock.now)
         text = f"{w.node.name} did not send the password of this node: {why}"
         return Refuse("PASSWORD", text) if why else None
 

@@ -93,7 +93,7 @@ class Erasing:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         router: Router,
         demand: InterestSync,
         questions: PeerCalls,
@@ -101,7 +101,7 @@ class Erasing:
         judge: Callable[[Peer, tuple[str, ...], Callable[[bool], None]], None],
     ) -> None:
         """`judge` decides whether a peer may forward messages that took a route."""
-        self._desk = desk
+        self._context = context
         self._router = router
         self._demand = demand
         self._questions = questions
@@ -211,7 +211,7 @@ class Erasing:
             stream=erasure.stream,
             number=erasure.number,
             sender=erasure.sender,
-            route=[*erasure.route, self._desk.me.name],
+            route=[*erasure.route, self._context.me.name],
             copy=erasure.is_copy,
         )
         self._questions.ask_all([peer], question, Erased, came, within)
@@ -234,7 +234,7 @@ class Erasing:
             nonlocal waits
             waits -= 1
             if answer.state != "OK":
-                refused.append(f"{self._desk.me.name} could not write the erasure ({answer.state})")
+                refused.append(f"{self._context.me.name} could not write the erasure ({answer.state})")
             if not waits:
                 if not refused:
                     self._remember(erasure)
@@ -248,9 +248,9 @@ class Erasing:
     def _may_come(self, erasure: Erasure) -> None:
         """Store the erasure against older values that another site may still bring here."""
         domain = erasure.domain or ANY
-        if any_brings(self._desk.settings.accepting.values(), domain, erasure.key):
+        if any_brings(self._context.settings.accepting.values(), domain, erasure.key):
             event = self._event(erasure, domain)
-            self._router.log.inherit_end(event.mastered(self._desk.clock.stamp(), self._desk.hop(0)))
+            self._router.log.inherit_end(event.mastered(self._context.clock.stamp(), self._context.hop(0)))
 
     def _event(self, erasure: Erasure, domain: str) -> Envelope:
         log = self._router.log
@@ -258,7 +258,7 @@ class Erasing:
         flags = ERASED | (last.envelope.flags & PERSISTENT if last is not None else 0)
         if last is not None and log.keeps_end(erasure.key, last.envelope):
             flags |= PERSISTENT  # owed to sites that may bring the value again
-        route = tuple(Hop(node, 0, self._desk.clock.wall) for node in erasure.route)
+        route = tuple(Hop(node, 0, self._context.clock.wall) for node in erasure.route)
         return Envelope(
             stream=erasure.stream, domain=domain, first=erasure.number, last=erasure.number, low=1,
             keys=(erasure.key,), count=1, sizes=0, body=b"", flags=flags, sender=erasure.sender, route=route,

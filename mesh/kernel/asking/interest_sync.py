@@ -35,14 +35,14 @@ class InterestSync(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         mapping: Mapping,
         neighbours: Neighbours,
         nodes: Nodes,
         slow: UnresponsivePeers,
     ) -> None:
         self.interests = Interests()
-        self._desk = desk
+        self._context = context
         self._mapping = mapping
         named = self._named = QuerySources(mapping, nodes, neighbours)
         self.row, self.sources, self.targets = named.row, named.sources, named.targets
@@ -70,7 +70,7 @@ class InterestSync(Component):
         """
         self._named.expect(*others)
         self._aims.regroup(self.row)
-        self._desk.facts.publish_last(RoutesChanged())
+        self._context.facts.publish_last(RoutesChanged())
 
     @property
     def has_ways(self) -> bool:
@@ -96,13 +96,13 @@ class InterestSync(Component):
         """
         if self.interests.discard(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) | {by})
-            self._desk.facts.publish(Unwanted(query))
+            self._context.facts.publish(Unwanted(query))
 
     def _wanted_by(self, query: Query, before: set[bytes]) -> None:
         row, by = self.row(query), self.interests.wanted_by(query)
         self._aims.take(query, row, frozenset(before))
         targets = self._aims.put(query, row, frozenset(by)).targets if by else set[bytes]()
-        self._send_interests(self.interests.aim(query, targets, self._desk.clock.now))
+        self._send_interests(self.interests.aim(query, targets, self._context.clock.now))
         self._wake()
 
     def features(self) -> Sequence[str]:
@@ -117,20 +117,20 @@ class InterestSync(Component):
         if not self._is_spent and self._aims.is_open:
             self._is_spent = True
             for group, queries in self._aims.go_on(TURN):
-                now = self._desk.clock.now
+                now = self._context.clock.now
                 self._send_interests(self.interests.aim_all(queries, group.targets, group.changed, now))
         self._wake()
 
     def _wake(self) -> None:
         if self._aims.is_open:
-            self._desk.clock.wake(self._desk.clock.now)
+            self._context.clock.wake(self._context.clock.now)
 
     def catch_up(self, query: Query) -> None:
         """Send the query to its targets now if that is still pending."""
         if self._aims.is_open:
             group = self._aims.group(self.row(query), frozenset(self.interests.wanted_by(query)))
             if group is not None and self._aims.is_late(group):
-                self._send_interests(self.interests.aim(query, group.targets, self._desk.clock.now))
+                self._send_interests(self.interests.aim(query, group.targets, self._context.clock.now))
 
     def say_all(self, peer: Peer, conn: Conn) -> None:
         """Send a peer that has logged in all queries for it, with our positions."""
@@ -142,7 +142,7 @@ class InterestSync(Component):
         if self._send_interest(conn, full) > 1 and conn.version < MORE:
             text = f"{peer.node.name}, which runs an earlier release, receives {len(full.add):,} queries,"
             text = f"{text} more than it accepts at once; some of its messages may be lost"
-            self._desk.event("link", text, peer.node, level="warning")
+            self._context.event("link", text, peer.node, level="warning")
         self._slow.tells(peer.node.uuid, full.version, is_new=True)
 
     def _ask_again(self, peer: Peer) -> None:
@@ -157,7 +157,7 @@ class InterestSync(Component):
         self._asked_again.add(uuid)
         for first, *more in self._before.values() if self.is_way(name) else ():
             if name in self._mapping.askable(first.kind, first.text, first.domain):
-                self.interests.asked_before(uuid, (first, *more), self._desk.clock.now)
+                self.interests.asked_before(uuid, (first, *more), self._context.clock.now)
 
     def _aim_at(self, uuid: bytes) -> None:
         """Bring the queries for a peer up to date before they are sent in full.
@@ -166,7 +166,7 @@ class InterestSync(Component):
         the full list.
         """
         for group in self._aims.left_for(uuid):
-            self.interests.aim_all(list(group.queries), group.targets, (uuid,), self._desk.clock.now)
+            self.interests.aim_all(list(group.queries), group.targets, (uuid,), self._context.clock.now)
         self._wake()  # others may be pending
 
     def _send_interest(self, conn: Conn, interest: Interest) -> int:
@@ -176,7 +176,7 @@ class InterestSync(Component):
         else:
             frames = list(in_one(interest, INTEREST_FRAME if PIECES in conn.speaks else FRAME))
         for frame in frames:
-            self._desk.out.raw(conn, [frame])
+            self._context.out.raw(conn, [frame])
         return len(frames)
 
     def unconfirmed(self, uuids: set[bytes] | None = None) -> dict[bytes, int]:
@@ -222,9 +222,9 @@ class InterestSync(Component):
 
     def tick(self) -> None:
         self._is_spent = False
-        if over := self.interests.sweep(self._desk.clock.now, self._is_here):
+        if over := self.interests.sweep(self._context.clock.now, self._is_here):
             self._send_interests(over)
-            self._desk.clock.wake(self._desk.clock.now)  # there may be more
+            self._context.clock.wake(self._context.clock.now)  # there may be more
         if self._aims.is_open:
             self._send_pending()
 

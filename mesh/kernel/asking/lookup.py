@@ -80,7 +80,7 @@ class Lookup(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         router: Router,
         demand: InterestSync,
         questions: PeerCalls,
@@ -88,14 +88,15 @@ class Lookup(Component):
         merging: Merging,
     ) -> None:
         self._merging = merging
-        self._desk = desk
+        self._context = context
         self._router = router
         self._cache = router.cache
         self._demand = demand
         self._questions = questions
         self._nodes = nodes
         self._scans = Scans(
-            lambda: router.log.retained.values(desk.clock.believed), lambda: desk.clock.wake(desk.clock.now)
+            lambda: router.log.retained.values(context.clock.believed),
+            lambda: context.clock.wake(context.clock.now),
         )
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -144,9 +145,9 @@ class Lookup(Component):
     def _own(self, query: Query, then: Callable[[LookupResult], None], is_local: bool = True) -> None:
         """Look up the values of which this node is master: immediately, unless an XPath has much to scan."""
         if is_local:
-            for reads in self._desk.face.before_reads:
+            for reads in self._context.face.before_reads:
                 reads(query)
-        me = self._desk.me
+        me = self._context.me
 
         def looked(values: Iterable[RetainedValue]) -> None:
             found = LookupResult()
@@ -158,7 +159,7 @@ class Lookup(Component):
         if query.kind == XPATH:
             self._scans.begin(query, looked)
         else:
-            looked(self._router.log.retained.find(query, self._desk.clock.believed))
+            looked(self._router.log.retained.find(query, self._context.clock.believed))
 
     def _age(self, last: RetainedValue) -> float | None:
         """Return for how many s the master has been unreachable if this node replaces it, otherwise `None`.
@@ -166,11 +167,12 @@ class Lookup(Component):
         That master may have had a newer value.
         """
         masters = self._demand.stands_for(last.key, last.envelope)
-        if not masters or last.envelope.master == self._desk.me.name:
+        if not masters or last.envelope.master == self._context.me.name:
             return None
         peers = [peer for name in masters if (peer := self._nodes.named(name)) is not None]
         return max(
-            (self._desk.clock.now - peer.lost_at for peer in peers if peer.lost_at is not None), default=0.0
+            (self._context.clock.now - peer.lost_at for peer in peers if peer.lost_at is not None),
+            default=0.0,
         )
 
     def _gather(
@@ -183,7 +185,7 @@ class Lookup(Component):
         after: bool,
         found: LookupResult,
     ) -> None:
-        me, life = self._desk.me.name, self._cache.life
+        me, life = self._context.me.name, self._cache.life
         # A subscription begins with the values of all sources, as one of them may lag behind another.
         everybody = self._demand.sources(query)
         sources = everybody if after else self._demand.sources(query, Use.GET)
@@ -199,7 +201,7 @@ class Lookup(Component):
 
         def came(replies: Replies[Values], missing: list[str]) -> None:
             if unasked := found.add_replies(replies, query):
-                self._desk.counters.count("unasked", unasked)
+                self._context.counters.count("unasked", unasked)
             lacking = [node for node in missing if node in everybody.hops]
             if lacking and (uuid := self._next_alive(spare)):  # a missing node may be failing unnoticed
                 ask({uuid})
@@ -235,12 +237,12 @@ class Lookup(Component):
         for domain in [query.domain] if query.domain else self._cache.values.domains(query.text):
             last = self._cache.values.get(query.text, domain)
             hop = self._covered_by(last.envelope, query.text) if last is not None else None
-            if last is None or hop is None or last.is_void(self._desk.clock.believed):
+            if last is None or hop is None or last.is_void(self._context.clock.believed):
                 continue
             if hop.lost_at is None and not self._is_known(last.envelope, query.text):
                 continue
-            age = None if hop.lost_at is None else self._desk.clock.now - hop.lost_at
-            return LastValue(b"", last.as_envelope(), self._desk.me.name, age)
+            age = None if hop.lost_at is None else self._context.clock.now - hop.lost_at
+            return LastValue(b"", last.as_envelope(), self._context.me.name, age)
         return None
 
     def _remember(self, found: LookupResult, life: int) -> None:
@@ -248,7 +250,7 @@ class Lookup(Component):
             return  # the value is older than the emptied cache
         for value in found.values:
             key, domain = value.envelope.keys[0], value.envelope.domain
-            if value.source != self._desk.me.name and self._covered_by(value.envelope, key) is not None:
+            if value.source != self._context.me.name and self._covered_by(value.envelope, key) is not None:
                 self._cache.store_value(value.envelope)
                 self._cache.knows(Query("exact", key, domain), life)
 

@@ -22,9 +22,9 @@ class Disk:
     Operations without a callback wait for the next commit.
     """
 
-    def __init__(self, desk: NodeContext, shelf: StoreHandle) -> None:
+    def __init__(self, context: NodeContext, shelf: StoreHandle) -> None:
         self.later = shelf.later
-        self._desk = desk
+        self._context = context
         self.shelf = shelf
         self._token = 0
         # (deferred operations, own operations, callback) of each commit, while they are gathered.
@@ -55,7 +55,7 @@ class Disk:
     def _emit(self, later: Sequence[Op], every: tuple[Op, ...], is_alone: bool, then: Committed) -> None:
         self._token += 1
         self._storing[self._token] = (later, is_alone, then)
-        self._desk.out.emit(Commit(self._token, every, self.shelf.store))
+        self._context.out.emit(Commit(self._token, every, self.shelf.store))
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -72,7 +72,7 @@ class Disk:
                 self._emit_all([*commits, (self.shelf.take_later(), (), lambda error: None)])
             wishes, self._wishes = self._wishes, []
             for wish in wishes:
-                self._desk.out.emit(wish)
+                self._context.out.emit(wish)
 
     def _emit_all(self, commits: list[tuple[Sequence[Op], Sequence[Op], Committed]]) -> None:
         """Emit the commits as one, in their order.
@@ -123,7 +123,7 @@ class Disk:
         self._fetching[self._token] = then
         wish = Fetch(self._token, tuple(positions), self.shelf.store)
         if self._together is None:
-            self._desk.out.emit(wish)
+            self._context.out.emit(wish)
         else:
             self._wishes.append(wish)
 

@@ -23,11 +23,11 @@ class Disks(Component):
     `own` is the node's store; the settings name the others.
     """
 
-    def __init__(self, desk: NodeContext) -> None:
-        self._queues = desk.settings.stores
-        volatile = desk.settings.volatile
+    def __init__(self, context: NodeContext) -> None:
+        self._queues = context.settings.stores
+        volatile = context.settings.volatile
         stores = {"": None, **{store: None for _, store in self._queues}}
-        self._all = {store: Disk(desk, StoreHandle(store, store in volatile)) for store in stores}
+        self._all = {store: Disk(context, StoreHandle(store, store in volatile)) for store in stores}
         self.own = self._all[""]
 
     def __iter__(self) -> Iterator[Disk]:

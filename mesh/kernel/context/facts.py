@@ -22,7 +22,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Trace(Fact):
-    """A fact for observers of a node, recorded only if `desk.facts.watched`."""
+    """A fact for observers of a node, recorded only if `context.facts.watched`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ BESIDE = 2 * FRAME  # bytes of a message beside its content
 class MessageFragments:
     """The incomplete messages in both directions."""
 
-    def __init__(self, desk: NodeContext) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext) -> None:
+        self._context = context
         self._coming: dict[Conn, float] = {}  # time of the last piece
 
     def agree(self, conn: Conn) -> None:
@@ -38,12 +38,12 @@ class MessageFragments:
         while self.held + len(piece.data) > TOGETHER:
             self._make_room(conn, conn.gatherer.held + len(piece.data))
         message = conn.gatherer.add_piece(piece)
-        self._desk.out.send(conn, PieceAck(conn.gatherer.taken))
+        self._context.out.send(conn, PieceAck(conn.gatherer.taken))
         if message is not None:
             self._coming.pop(conn, None)
             return message
-        self._coming[conn] = self._desk.clock.now
-        self._desk.clock.wake(self._desk.clock.now + PATIENCE * self._desk.settings.silence)
+        self._coming[conn] = self._context.clock.now
+        self._context.clock.wake(self._context.clock.now + PATIENCE * self._context.settings.silence)
         return None
 
     def _make_room(self, conn: Conn, size: int) -> None:
@@ -55,13 +55,13 @@ class MessageFragments:
         most = max(self._coming, key=_held, default=conn)
         if _held(most) <= size:
             raise RemoteError(what, code="NO_ROOM")
-        self._desk.out.note("warning", f"{what}; the connection with most of them is closed")
-        self._desk.out.send(most, Refuse("NO_ROOM", what))
-        self._desk.end_connection(most)
+        self._context.out.note("warning", f"{what}; the connection with most of them is closed")
+        self._context.out.send(most, Refuse("NO_ROOM", what))
+        self._context.end_connection(most)
 
     def _gatherer(self, conn: Conn) -> Gatherer:
         if conn.role == CLIENT:
-            return Gatherer(self._desk.settings.max_content + BESIDE)
+            return Gatherer(self._context.settings.max_content + BESIDE)
         return Gatherer(FROM_PEER, INTEREST_FRAME)
 
     @property
@@ -75,7 +75,7 @@ class MessageFragments:
         if conn.cutter is None:
             raise RemoteError("an acknowledgement of pieces that were never sent", code="FORGED_ACK")
         for frames in conn.cutter.on_acked(ack.taken):
-            self._desk.out.emit(Send(conn.key, frames))
+            self._context.out.emit(Send(conn.key, frames))
 
     def lagged(self, seconds: float, now: float) -> None:
         """Extend all deadlines by the `seconds` for which this node stood still and read no pieces."""
@@ -83,7 +83,7 @@ class MessageFragments:
 
     def stopped(self) -> list[Conn]:
         """Return connections with an incomplete message whose next piece is overdue."""
-        late = self._desk.clock.now - PATIENCE * self._desk.settings.silence
+        late = self._context.clock.now - PATIENCE * self._context.settings.silence
         return [conn for conn, last in self._coming.items() if last <= late and not conn.closed]
 
 

@@ -5,7 +5,7 @@ A component registers what it implements by a method of `Component`, and `Dispat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -120,5 +120,5 @@ class GuestRequests(Protocol):
     def leave(self, guest: Guest) -> None:
         """Forget the guest, whose session has ended or waits for nothing."""
 
-    def open_of(self, guest: Guest) -> tuple[int, int]:
-        """Return the number of the guest's messages that wait for an answer or reply, and their bytes."""
+    def open_of(self, guest: Guest) -> tuple[Set[int], int]:
+        """Return the numbers of the guest's messages that wait for an answer or reply, and their bytes."""

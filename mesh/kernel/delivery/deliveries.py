@@ -29,8 +29,8 @@ from mesh.wire.commands import Answer
 class Deliveries:
     """The deliveries of one node: of its own log, and of items of other masters."""
 
-    def __init__(self, desk: NodeContext, log: Log, disks: Disks, merging: Merging) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, log: Log, disks: Disks, merging: Merging) -> None:
+        self._context = context
         self._log = log
         self._disk, self._disks = disks.own, disks
         self._merging = merging
@@ -56,7 +56,7 @@ class Deliveries:
             self._put_off(lane.origin, accepted)
         if len(accepted.deliveries) > 1 or accepted.envelope.to:
             expect(accepted, -1)
-        self._desk.counters.count("refused", accepted.envelope.count)
+        self._context.counters.count("refused", accepted.envelope.count)
         accepted.is_refused, accepted.when_first = True, lambda: _all_of(accepted, answered)(answer)
         if isinstance(error, StoreFull):
             # The refusal is stored first: lost in a crash, it would allow acceptance behind later messages.
@@ -70,7 +70,7 @@ class Deliveries:
         e = accepted.envelope
         if e.to:  # a refused direct message is not resent
             return
-        origin.defer_leg(leg_of(e.route), e.first, self._desk.clock.now)
+        origin.defer_leg(leg_of(e.route), e.first, self._context.clock.now)
         for parcel, targets in accepted.deliveries:
             for taker, indices in targets:
                 if not taker.owner:
@@ -88,7 +88,7 @@ class Deliveries:
         if len(accepted.deliveries) > 1 or accepted.envelope.to:
             expect(accepted, -1)
         if not any(targets for _, targets in accepted.deliveries):
-            self._desk.counters.count("unrouted", accepted.envelope.count)
+            self._context.counters.count("unrouted", accepted.envelope.count)
         if accepted.also is not None:
             answered = _all_of(accepted, answered)
         self.offer(accepted.deliveries, source, lambda: answered(accepted.answer))
@@ -106,7 +106,7 @@ class Deliveries:
                 self.joining.note(parcel.envelope, targets)
             for taker, indices in targets:
                 portion = EnvelopeSlice(parcel, indices)
-                taker.offer(portion, self._desk.clock.now)
+                taker.offer(portion, self._context.clock.now)
                 if portion.waiting and taker.paces:
                     waiting.append((taker, portion))
         self.pacing.release_after(source, waiting, done)

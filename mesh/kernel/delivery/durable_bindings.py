@@ -50,8 +50,8 @@ class BoundQueue(Sink, Protocol):
 class DurableBindings:
     """The bound queues of all durable subscriptions at this node."""
 
-    def __init__(self, desk: NodeContext) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext) -> None:
+        self._context = context
         self._index = SubscriptionIndex[BoundQueue]()
         self._queries: dict[BoundQueue, tuple[Query, ...]] = {}
         self.any = False  # checked for each message
@@ -85,8 +85,8 @@ class DurableBindings:
         Return the handler for its answers, which wait for the disk. If one of the queues is full, none gets
         the envelope, and the loss is reported.
         """
-        if self._desk.facts.watched:
-            self._desk.facts.publish(BoundAgain(envelope))
+        if self._context.facts.watched:
+            self._context.facts.publish(BoundAgain(envelope))
         try:
             copies = list(self._copies(envelope))
         except QueueFull as error:
@@ -117,10 +117,10 @@ class DurableBindings:
         """Report that `count` messages may be missing in the queues that match."""
         names = self.wanting(envelope)
         if names:
-            self._desk.counters.count("durable_lost", count)
+            self._context.counters.count("durable_lost", count)
             keys, of = ", ".join(envelope.keys[:KEYS]), ", ".join(names[:KEYS])
             text = f"{of} may lack {counted(count, 'message')} of {keys}: {why}"
-            self._desk.event("durable", text, level="warning")
+            self._context.event("durable", text, level="warning")
 
     def copies(self, envelope: Envelope, may_be_second: bool) -> list[tuple[Envelope, Targets]]:
         """Return a copy of an accepted envelope for each matching queue. Raises: QueueFull if one rejects it.
@@ -134,7 +134,7 @@ class DurableBindings:
     def _copies(self, envelope: Envelope, flags: int = PERSISTENT) -> Iterator[tuple[BoundQueue, Envelope]]:
         for queue, indices in self._index.plan(envelope):
             if queue.refuses:
-                text = f"The durable subscription {queue.name!r} is full at {self._desk.me.name}."
+                text = f"The durable subscription {queue.name!r} is full at {self._context.me.name}."
                 hint = "Start a consumer, or unsubscribe if none is left."
                 raise QueueFull(text, hint=hint)
             queue.expects(PRIORITY)
@@ -145,7 +145,7 @@ class DurableBindings:
                 to=PUTS + queue.name,
                 flags=flags,
                 # The shared timestamp of several masters would not fit the order of this queue.
-                sent=self._desk.clock.stamp(),
+                sent=self._context.clock.stamp(),
             )
             yield queue, copy
 

@@ -29,19 +29,19 @@ class ItemRelay:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         clients: SubscriptionIndex[Feed],
         deliveries: Deliveries,
         boot_of: Callable[[bytes], int],
         keeps_cache: bool,
     ) -> None:
         self.peers = SubscriptionIndex[PeerFeed]()
-        self.cache = Cache(desk.settings.topics_bytes)
+        self.cache = Cache(context.settings.topics_bytes)
         self.keeps_cache = keeps_cache
         self._clients = clients
         self._offer = deliveries.offer
         self._boot_of = boot_of
-        self._desk = desk
+        self._context = context
 
     def ruled(self, is_plain: bool) -> None:
         """Discard the cache, as new rules may change masters."""
@@ -67,7 +67,7 @@ class ItemRelay:
             if feed.owner not in visited and feed.is_due(parcel)
         ]
         parcel.owed = len(targets) if parcel.position else 0
-        self._desk.counters.count("relayed", envelope.count)
+        self._context.counters.count("relayed", envelope.count)
         self._offer([(parcel, targets)], ItemsOf(parcel.source), lambda: None)
 
     def _is_void(self, parcel: StoredEnvelope) -> bool:

@@ -37,22 +37,22 @@ class Master(Protocol):
         """Return the other sites that receive messages of that topic."""
 
 
-def of_topic(router: Master, key: str, domain: str, desk: NodeContext) -> Iterator[Reason]:
+def of_topic(router: Master, key: str, domain: str, context: NodeContext) -> Iterator[Reason]:
     """Yield reasons about a topic: its retained value, and its subscribers at this node."""
     last = router.log.retained.get(key, domain)
     if last is not None:
-        yield _of_value(last, desk)
+        yield _of_value(last, context)
     yield from _wanted(router, key, domain)
 
 
-def _of_value(last: RetainedValue, desk: NodeContext) -> Reason:
+def _of_value(last: RetainedValue, context: NodeContext) -> Reason:
     e = last.envelope
     name = message_id(e.stream, e.domain, last.number)
     if last.is_local:
         return reason("LOCAL_ONLY", id=name)
-    if last.is_void(desk.clock.believed):
-        return reason("VALUE_EXPIRED", id=name, age=ago((desk.clock.believed - e.expires) / 1e9))
-    return reason("LAST_VALUE", id=name, sender=e.sender, age=ago((desk.clock.believed - e.sent) / 1e9))
+    if last.is_void(context.clock.believed):
+        return reason("VALUE_EXPIRED", id=name, age=ago((context.clock.believed - e.expires) / 1e9))
+    return reason("LAST_VALUE", id=name, sender=e.sender, age=ago((context.clock.believed - e.sent) / 1e9))
 
 
 def _wanted(router: Master, key: str, domain: str) -> Iterator[Reason]:
@@ -70,7 +70,7 @@ def _wanted(router: Master, key: str, domain: str) -> Iterator[Reason]:
 
 
 def of_message(
-    router: Master, stream: bytes, domain: str, number: int, desk: NodeContext
+    router: Master, stream: bytes, domain: str, number: int, context: NodeContext
 ) -> Iterator[Reason]:
     """Yield reasons about one message, as far as single messages are known here."""
     lane = router.log.find_stream(stream, domain)
@@ -88,7 +88,7 @@ def of_message(
         yield reason("DEAD", why=_code(letter))
     last = router.log.retained.value_of(stream, domain, number, LOOKED_AT)
     if last is not None:
-        yield _of_value(last, desk)
+        yield _of_value(last, context)
         yield from _wants(router, last.key, domain, bool(last.is_local))
 
 

@@ -23,13 +23,13 @@ from mesh.wire.envelope import FIRST, LOCAL_ONLY, MARKS, RESENT, SECOND, Envelop
 class Receivers:
     """The subscriptions to this node's own log, and all other receivers of what it accepts."""
 
-    def __init__(self, desk: NodeContext, merging: Merging) -> None:
+    def __init__(self, context: NodeContext, merging: Merging) -> None:
         self.clients = SubscriptionIndex[Feed]()
         self.peers = SubscriptionIndex[PeerFeed]()
         self.groups = SubscriptionIndex[Sink]()  # one member of a group gets each message
         self.has_groups = False  # whether there are groups
-        self.bindings = DurableBindings(desk)  # of durable subscriptions
-        self._desk = desk
+        self.bindings = DurableBindings(context)  # of durable subscriptions
+        self._context = context
         self._merging = merging
 
     def pieces(self, came: Envelope, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
@@ -44,7 +44,7 @@ class Receivers:
             targets = self._unmerged(envelope, targets)
         if not envelope.flags & LOCAL_ONLY:
             targets += self.peers.plan(envelope)
-            for sinks in self._desk.face.message_sinks:
+            for sinks in self._context.face.message_sinks:
                 targets += sinks.plan(envelope)
         if self.has_groups and not came.flags & SECOND:
             targets += self.groups.plan(envelope)
@@ -66,18 +66,18 @@ class Receivers:
     def addressees(self, to: str) -> AddressResolver:
         """Return the component that delivers to this destination. Raises: NoQueue if there are no queues."""
         if kind_of(to) != QUEUE:
-            return self._desk.face.address_resolvers[CLIENT]
-        if (found := self._desk.face.address_resolvers.get(QUEUE)) is None:
-            raise NoQueue(f"The queue {to} is not at {self._desk.me.name}, which has no queues.")
+            return self._context.face.address_resolvers[CLIENT]
+        if (found := self._context.face.address_resolvers.get(QUEUE)) is None:
+            raise NoQueue(f"The queue {to} is not at {self._context.me.name}, which has no queues.")
         return found
 
     def sites_for(self, key: str, domain: str) -> Sequence[str]:
-        return [name for sinks in self._desk.face.message_sinks for name in sinks.names(key, domain)]
+        return [name for sinks in self._context.face.message_sinks for name in sinks.names(key, domain)]
 
     def wanting(self, key: str, domain: str, xml: str, is_local: bool) -> Iterator[Sink]:
         """Yield the sinks that may be owed messages from before the start, which groups never are."""
         yield from self.clients.match(key, domain, xml)
         if not is_local:
             yield from self.peers.match(key, domain, xml)
-            for sinks in self._desk.face.message_sinks:
+            for sinks in self._context.face.message_sinks:
                 yield from sinks.match(key, domain)

@@ -49,38 +49,38 @@ class Router(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         log: Log,
         disks: Disks,
         boot_of: Callable[[bytes], int],
         keeps_cache: bool,
         merging: Merging,
     ) -> None:
-        receivers = self.receivers = Receivers(desk, merging)
+        receivers = self.receivers = Receivers(context, merging)
         self.clients, self.peers, self.groups = receivers.clients, receivers.peers, receivers.groups
         self.bindings, self.goes_abroad = receivers.bindings, receivers.sites_for
         self.log, self.shelf, self.had = log, log.shelf, merging.had
         self._disk, self._disks = disks.own, disks
-        deliveries = Deliveries(desk, log, disks, merging)
+        deliveries = Deliveries(context, log, disks, merging)
         self.pacing, self.joining = deliveries.pacing, deliveries.joining
         self._deliver, self._offer = deliveries.deliver, deliveries.offer
         self._on_committed = deliveries.on_committed
-        self.items = ItemRelay(desk, self.clients, deliveries, boot_of, keeps_cache)
+        self.items = ItemRelay(context, self.clients, deliveries, boot_of, keeps_cache)
         self.relays, self.cache, self.ruled = self.items.peers, self.items.cache, self.items.ruled
         self.relay = self.items.relay
         self.busy = BusyTopics()
-        self._desk = desk
-        self._check = EnvelopeCheck(desk.me.name).check
+        self._context = context
+        self._check = EnvelopeCheck(context.me.name).check
         self._pieces = receivers.pieces
         self._owing = RestoredDebts(receivers.wanting, lambda to: receivers.addressees(to).taker(to))
 
     def start(self, beginning: Beginning) -> None:
         values = beginning.rows("retained").values()
         position = beginning.image.next_position
-        self.log.restore(beginning.rows("stream"), values, position, self._desk.clock.now)
+        self.log.restore(beginning.rows("stream"), values, position, self._context.clock.now)
         for store in beginning.others:
-            self.log.restore_streams(beginning.rows("stream", store), self._desk.clock.now)
-        self._desk.clock.stamped(self.log.newest)
+            self.log.restore_streams(beginning.rows("stream", store), self._context.clock.now)
+        self._context.clock.stamped(self.log.newest)
 
     def envelope_restorers(self) -> Mapping[str, Restores]:
         return dict.fromkeys((PUBLISHED, CLIENT), self._restore)
@@ -89,17 +89,17 @@ class Router(Component):
         self._owing.clear_cache()
 
     def on_second(self) -> None:
-        self.log.forget_idle(self._desk.clock.now - STREAM_KEPT)
+        self.log.forget_idle(self._context.clock.now - STREAM_KEPT)
 
     def flush(self) -> None:
         if self.pacing:
-            self.pacing.release(self._desk.clock.now)
+            self.pacing.release(self._context.clock.now)
             if self.pacing:
-                self._desk.clock.wake(self._desk.clock.now + HOLD_CHECK)
-        outlets = self._desk.out.outlets
+                self._context.clock.wake(self._context.clock.now + HOLD_CHECK)
+        outlets = self._context.out.outlets
         while outlets:
             outlet, _ = outlets.popitem()
-            outlet.flush(self._desk.out.raw)
+            outlet.flush(self._context.out.raw)
 
     def fact_handlers(self) -> Sequence[Hearing]:
         # A restarted master may have lost values that were in memory, and messages may have been missed while
@@ -121,9 +121,9 @@ class Router(Component):
 
     def explain(self, what: What) -> Iterator[Reason]:
         if what.kind == TOPIC:
-            yield from of_topic(self, what.text, what.domain, self._desk)
+            yield from of_topic(self, what.text, what.domain, self._context)
         elif what.kind == MESSAGE:
-            yield from of_message(self, *what.message, self._desk)
+            yield from of_message(self, *what.message, self._context)
 
     def publish(
         self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0, holder: object = None
@@ -133,7 +133,7 @@ class Router(Component):
         `answered` may be called several times, for parts of the envelope. `stamp` is the time that several
         masters share. `holder` becomes the `held_by` of the stored envelope.
         """
-        lane = self.log.lane(envelope.stream, envelope.domain, self._desk.clock.now)
+        lane = self.log.lane(envelope.stream, envelope.domain, self._context.clock.now)
         if lane.origin.refused:
             for first, last in lane.origin.refused.common(envelope.first, envelope.last):
                 answered(self._refused_before(envelope.part(first, last)))
@@ -158,7 +158,7 @@ class Router(Component):
             else:
                 fresh = lane.origin.accept(envelope.first, envelope.last, envelope.low)
         except LocalError as error:
-            self._desk.counters.count("refused", envelope.count)
+            self._context.counters.count("refused", envelope.count)
             answered(refusal(envelope, error))
             return
         if self.bindings.any and envelope.flags & MARKS:
@@ -188,12 +188,12 @@ class Router(Component):
         """
         if not isinstance(lane.origin, MultiPathStream):
             lane.origin = MultiPathStream.unpack(lane.origin.pack())
-        leg, now = leg_of(envelope.route, bool(envelope.to)), self._desk.clock.now
+        leg, now = leg_of(envelope.route, bool(envelope.to)), self._context.clock.now
         try:
             return lane.origin.accept_by(leg, envelope.first, envelope.last, envelope.low, now)
         except LegsFull as error:
             raise TailBackFull(
-                f"The outbound buffer of {self._desk.me.name} is full for now: {error}."
+                f"The outbound buffer of {self._context.me.name} is full for now: {error}."
             ) from error
 
     def _marked(
@@ -211,7 +211,7 @@ class Router(Component):
         if again:
             self.log.write(lane, envelope)
         for first, last in again:
-            part = envelope.part(first, last).mastered(self._desk.clock.stamp(), self._desk.hop(0))
+            part = envelope.part(first, last).mastered(self._context.clock.stamp(), self._context.hop(0))
             answered = self.bindings.redeliver(part, answered)
         return answered
 
@@ -224,21 +224,21 @@ class Router(Component):
         stamp: int,
         holder: object,
     ) -> None:
-        desk = self._desk
-        stamped = envelope.mastered(stamp or desk.clock.stamp(), desk.hop(0))
+        context = self._context
+        stamped = envelope.mastered(stamp or context.clock.stamp(), context.hop(0))
         try:
             pieces, matched = self._pieces(envelope, stamped)
         except (LocalError, StoreFull) as error:
             lane.origin.refuse(envelope.first, envelope.last)  # numbers between may be accepted
-            desk.counters.count("refused", envelope.count)
+            context.counters.count("refused", envelope.count)
             answered(refusal(envelope, error))
             return
-        desk.counters.count("published", envelope.count)
-        accepted, ops = self.log.accept(lane, pieces, matched, desk.me.uuid)
+        context.counters.count("published", envelope.count)
+        accepted, ops = self.log.accept(lane, pieces, matched, context.me.uuid)
         if holder is not None:
             accepted.deliveries[0][0].held_by = holder
-        if desk.facts.watched:
-            desk.facts.publish(EnvelopeAccepted(pieces))
+        if context.facts.watched:
+            context.facts.publish(EnvelopeAccepted(pieces))
         if envelope.to:
             expect(accepted, +1)
         else:
@@ -258,25 +258,25 @@ class Router(Component):
         stamped = self.retain(envelope)
         targets: Targets = list(self.clients.plan(stamped))
         self._offer(
-            [(StoredEnvelope(stamped, master=self._desk.me.uuid, own=True), targets)], b"", lambda: None
+            [(StoredEnvelope(stamped, master=self._context.me.uuid, own=True), targets)], b"", lambda: None
         )
 
     def retain(self, envelope: Envelope) -> Envelope:
         """Retain a system message for later readers, and return it with its timestamp."""
-        stamped = envelope.mastered(self._desk.clock.stamp(), self._desk.hop(0))
+        stamped = envelope.mastered(self._context.clock.stamp(), self._context.hop(0))
         self.log.retained.retain_last(stamped)
         return stamped
 
     def _restore(self, position: int, envelope: Envelope) -> None:
-        parcel = StoredEnvelope(envelope, position, self._desk.me.uuid, own=True)
+        parcel = StoredEnvelope(envelope, position, self._context.me.uuid, own=True)
         owed = self._owing.sinks_of(parcel)
         self.shelf.restore(parcel, owed)
         for taker, indices in owed:
-            taker.offer(EnvelopeSlice(parcel, indices), self._desk.clock.now)
+            taker.offer(EnvelopeSlice(parcel, indices), self._context.clock.now)
 
     def _refused_before(self, envelope: Envelope) -> Answer:
         error = PublishRefused(
-            f"{self._desk.me.name} refused the message when it first arrived; the refusal is final.",
+            f"{self._context.me.name} refused the message when it first arrived; the refusal is final.",
             hint="Publish it as a new message.",
             code="REFUSED" if envelope.to else StoreFull.code,  # a direct message: no receiver, or no room
         )
@@ -296,5 +296,5 @@ class Router(Component):
                 # It may have come by another route, which needs the answer as well.
                 waiting.also = [*(waiting.also or ())[-ASKED:], answered]
         for first, last in open_numbers.missing(envelope.first, envelope.last):
-            self._desk.counters.count("repeated", last - first + 1)
+            self._context.counters.count("repeated", last - first + 1)
             answered(Answer(envelope.domain, first, last))

@@ -38,7 +38,7 @@ class Acceptance:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         router: Router,
         mapping: Mapping,
         routing: EntryRouting,
@@ -46,7 +46,7 @@ class Acceptance:
         provisional: DirtyReads,
         local: Local,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._router = router
         self._mapping = mapping
         self._refused = refused
@@ -72,7 +72,7 @@ class Acceptance:
         ):
             self._accept_here(envelope, self._local)
         elif envelope.to[:6] == PUTS:
-            self._desk.face.puts[PUTS](envelope)
+            self._context.face.puts[PUTS](envelope)
         elif envelope.to.startswith(OTHERS):
             self.accept(self._at_home(envelope), self._local, was_sent)
         else:
@@ -80,7 +80,7 @@ class Acceptance:
 
     def _at_home(self, envelope: Envelope) -> Envelope:
         site, name = split(envelope.to)
-        return replace(envelope, to=name) if site == self._desk.settings.site else envelope
+        return replace(envelope, to=name) if site == self._context.settings.site else envelope
 
     def put_in_queue(self, envelope: Envelope) -> None:
         """Put a message into a queue of this node, as queue messages are never forwarded."""
@@ -111,7 +111,7 @@ class Acceptance:
                     for run, decision in self._deciding.split_by_route(part):
                         self._act(run, origin, decision, was_sent)
         except LocalError as error:  # an invalid name or domain
-            self._desk.counters.count("refused", envelope.count)
+            self._context.counters.count("refused", envelope.count)
             self._refused.answer_origin(origin, envelope, refusal(envelope, error))
 
     def _news(self, e: Envelope, first: int, last: int, origin: Origin) -> Iterator[Envelope]:
@@ -138,18 +138,18 @@ class Acceptance:
             self._refuse(envelope, origin, decision)
             return
         question = self._deciding.question(envelope)
-        hop = self._desk.hop(TO_MASTER if decision.to_master else 0)  # the master sets the strata
+        hop = self._context.hop(TO_MASTER if decision.to_master else 0)  # the master sets the strata
         if envelope.flags & HELD:
             envelope = envelope.without(HELD)
-        envelope = envelope.passed(hop, self._desk.clock.stamp())
-        entry = self._onward.add(envelope, origin, self._desk.clock.now)
+        envelope = envelope.passed(hop, self._context.clock.stamp())
+        entry = self._onward.add(envelope, origin, self._context.clock.now)
         if was_sent:
             entry.presume_sent()
         if origin.is_local and not envelope.to:
             self._router.cache.went(envelope)
         what = " ".join(filter(None, (envelope.keys[0], envelope.domain, envelope.to)))
         whom = ", ".join(decision.hops)
-        self._desk.out.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}", ROUTES)
+        self._context.out.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}", ROUTES)
         if before is not None:
             self._put_off.put_behind(entry, before)
         else:
@@ -159,7 +159,7 @@ class Acceptance:
         self._tailback.watch(entry)
 
     def _refuse(self, envelope: Envelope, origin: Origin, decision: Decision) -> None:
-        self._desk.counters.count("refused", envelope.count)
+        self._context.counters.count("refused", envelope.count)
         answer = refusal(envelope, refusal_by(decision))
         if origin.is_local:
             self._refused.answer_origin(origin, envelope, answer)

@@ -22,9 +22,9 @@ class CopyMarker:
     """Chooses the FIRST master of a message; see mesh/routing/first.py for the laws."""
 
     def __init__(
-        self, desk: NodeContext, router: Router, nodes: Nodes, mapping: Mapping, provisional: DirtyReads
+        self, context: NodeContext, router: Router, nodes: Nodes, mapping: Mapping, provisional: DirtyReads
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._router = router
         self._nodes = nodes
         self._mapping = mapping
@@ -32,7 +32,7 @@ class CopyMarker:
 
     def takes(self, node: str) -> bool | None:
         """Return whether a node understands the mark FIRST; `None` if it is unknown or unreachable."""
-        if node == self._desk.me.name:
+        if node == self._context.me.name:
             return True
         peer = self._nodes.named(node)
         return DURABLE in peer.speaks if peer is not None and self._nodes.is_alive(node) else None
@@ -42,7 +42,7 @@ class CopyMarker:
 
         If durable subscriptions may lack the messages after that, they are reported as missing.
         """
-        me = self._desk.me.name
+        me = self._context.me.name
         masters = decision.hops if decision.to_master else ()
         if decision.kind is Kind.HERE:
             masters = (me, *masters)
@@ -62,7 +62,7 @@ class CopyMarker:
         """
         if not entry.first:
             return self._perhaps_twice(entry, entry.envelope)
-        is_first = entry.first == self._desk.me.name
+        is_first = entry.first == self._context.me.name
         entry.first_was_sent |= is_first
         return entry.envelope.marked(FIRST if is_first else SECOND)
 
@@ -98,7 +98,7 @@ class CopyMarker:
         if envelope.to or not envelope.route or envelope.route[-1].stratum != TO_MASTER:
             return envelope
         masters = self._mapping.masters(envelope.keys[0], envelope)
-        is_second = len(masters) > 1 and first_of(masters, self.takes) != self._desk.me.name
+        is_second = len(masters) > 1 and first_of(masters, self.takes) != self._context.me.name
         return envelope.marked(SECOND) if is_second else envelope
 
 

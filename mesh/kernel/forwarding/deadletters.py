@@ -22,11 +22,11 @@ MASTER = "its master"  # in place of a receiver, before the master
 class DeadLetters:
     """Publishes dead letters: under their own keys, to be read or erased like any topic, or into a queue."""
 
-    def __init__(self, desk: NodeContext, disk: Disk, router: Router) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, disk: Disk, router: Router) -> None:
+        self._context = context
         self._disk = disk
         self._router = router
-        self._stream = desk.ids(16)
+        self._stream = context.ids(16)
         self._number = 0
 
     def publish_refused(self, envelope: Envelope, answer: Answer, owner: str = "") -> None:
@@ -35,11 +35,11 @@ class DeadLetters:
         `owner` is the key whose inbox the messages were addressed to, or "". The messages also count as lost.
         """
         who, n = envelope.to or MASTER, answer.last - answer.first + 1
-        self._desk.counters.loss_counter(who)(envelope, answer.state, min(n, envelope.count))
+        self._context.counters.loss_counter(who)(envelope, answer.state, min(n, envelope.count))
         with self._disk.together():  # a crash keeps all of them or none
             for i, number in enumerate(envelope.number_list(range(envelope.count))):
                 if answer.first <= number <= answer.last:
-                    self._desk.counters.count("dead")
+                    self._context.counters.count("dead")
                     self._publish(envelope, i, answer, owner)
 
     def _publish(self, e: Envelope, i: int, answer: Answer, owner: str) -> None:
@@ -49,7 +49,7 @@ class DeadLetters:
         """Publish a dead letter under its own key at this node, or into the queue named `queue`."""
         self._number += 1
         key = letter.key if queue else f"{DEAD_LETTERS}/{letter.name.replace('+', '_').replace('#', '_')}"
-        envelope = letter.envelope(self._stream, self._number, key, queue, self._desk.me.name)
+        envelope = letter.envelope(self._stream, self._number, key, queue, self._context.me.name)
         self._router.publish(self._stream, envelope, answered)
 
     def letter(self, e: Envelope, i: int, answer: Answer, owner: str = "") -> DeadLetterContents:

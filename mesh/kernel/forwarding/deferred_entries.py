@@ -27,8 +27,8 @@ EARLY = "earlier messages of the publisher are still in transit"
 class DeferredEntries:
     """The entries that came back from a routing loop, and later ones of the same streams."""
 
-    def __init__(self, desk: NodeContext, onward: ForwardTable, rulings: DecisionTable) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, onward: ForwardTable, rulings: DecisionTable) -> None:
+        self._context = context
         self._onward = onward
         self._rulings = rulings
         self._until = 0.0  # rules count as changing until then
@@ -42,16 +42,16 @@ class DeferredEntries:
 
         For 60 s from then, nodes may have different versions of the rules.
         """
-        self._until = self._desk.clock.now + LATELY
+        self._until = self._context.clock.now + LATELY
         for lane in self._lanes.values():
-            self._again.update(dict.fromkeys(lane, self._desk.clock.now))
-            self._desk.clock.wake(self._desk.clock.now)
+            self._again.update(dict.fromkeys(lane, self._context.clock.now))
+            self._context.clock.wake(self._context.clock.now)
         self._lanes.clear()
 
     @property
     def is_lately(self) -> bool:
         """Whether nodes may still have different versions of the rules."""
-        return self._desk.clock.now < self._until
+        return self._context.clock.now < self._until
 
     def refiled(self) -> None:
         """Record the streams of entries without a ruling: earlier rules sent them."""
@@ -110,16 +110,16 @@ class DeferredEntries:
 
     def _plan(self, entry: PendingForward, at: float = 0.0) -> None:
         """Schedule a new decision on an entry: at `at`, or after a delay if `at` is not in the future."""
-        now = self._desk.clock.now
+        now = self._context.clock.now
         self._again[entry] = at if at > now else now + AGAIN * max(1.0, len(self._again) / LOOKS)
-        self._desk.clock.wake(self._again[entry])
+        self._context.clock.wake(self._again[entry])
 
     def take_due(self) -> Iterator[PendingForward]:
         """Yield the entries to decide now, within the budget of this turn of the event loop.
 
         An entry stops waiting, unless the caller defers it again before asking for the next entry.
         """
-        now = self._desk.clock.now
+        now = self._context.clock.now
         ready = deque(entry for entry, at in self._again.items() if at <= now)
         while ready and self._rulings.takes_look():
             entry = ready.popleft()
@@ -130,7 +130,7 @@ class DeferredEntries:
             if self._again.get(entry, now + 1) <= now:  # not deferred again
                 ready.extend(self._leaves(entry))
         if self._again:
-            self._desk.clock.wake(min(self._again.values()))
+            self._context.clock.wake(min(self._again.values()))
 
     def _leaves(self, entry: PendingForward) -> list[PendingForward]:
         """End the wait of an entry, and return the next entry to decide, if any."""
@@ -142,7 +142,7 @@ class DeferredEntries:
         if not lane:
             self._lanes.pop(entry.key, None)
         elif is_there and not place:
-            self._again[lane[0]] = self._desk.clock.now
+            self._again[lane[0]] = self._context.clock.now
             return lane[:1]
         return []
 

@@ -53,9 +53,9 @@ class DirtyReads(Component):
     """
 
     def __init__(
-        self, desk: NodeContext, router: Router, mapping: Mapping, speaks: Callable[[Feed], bool]
+        self, context: NodeContext, router: Router, mapping: Mapping, speaks: Callable[[Feed], bool]
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._router = router
         self._mapping = mapping
         self._knows = speaks
@@ -67,12 +67,12 @@ class DirtyReads(Component):
         return (DIRTY,)
 
     def on_second(self) -> None:
-        if self._desk.clock.now - self._looked < LOOK:
+        if self._context.clock.now - self._looked < LOOK:
             return
-        self._looked = self._desk.clock.now
-        self._bodies.forget_old(self._desk.clock.now)
+        self._looked = self._context.clock.now
+        self._bodies.forget_old(self._context.clock.now)
         for at, lane in list(self._lanes.items()):
-            if self._desk.clock.now - lane.used >= KEPT:
+            if self._context.clock.now - lane.used >= KEPT:
                 del self._lanes[at]
             for feed in [feed for feed in lane.missed if feed.closed]:
                 del lane.missed[feed]
@@ -89,11 +89,11 @@ class DirtyReads(Component):
             return False
         lane = self._lanes.get((e.stream, e.domain))
         if lane is None:
-            lane = self._lanes[e.stream, e.domain] = Lane(e.first - 1, self._desk.clock.now)
+            lane = self._lanes[e.stream, e.domain] = Lane(e.first - 1, self._context.clock.now)
         targets = self._targets(e)
         is_dirty = bool(targets) and not decision.copies and self._mapping.is_dirty(e, decision.node)
         self._offer_dirty(lane, e, targets, is_dirty)
-        lane.last, lane.used = e.last, self._desk.clock.now
+        lane.last, lane.used = e.last, self._context.clock.now
         return is_dirty
 
     def _targets(self, e: Envelope) -> FeedTargets:
@@ -107,10 +107,10 @@ class DirtyReads(Component):
 
     def _offer_dirty(self, lane: Lane, e: Envelope, targets: FeedTargets, is_dirty: bool) -> None:
         """Offer the envelope to the subscribers that have received everything before it."""
-        parcel = StoredEnvelope(replace(e, flags=e.flags | PROVISIONAL), master=self._desk.me.uuid)
+        parcel = StoredEnvelope(replace(e, flags=e.flags | PROVISIONAL), master=self._context.me.uuid)
         for feed, indices in targets:
             is_next = is_dirty and lane.missed.setdefault(feed, lane.last) <= lane.back
-            if not (is_next and feed.offer_now(EnvelopeSlice(parcel, indices), self._desk.clock.now)):
+            if not (is_next and feed.offer_now(EnvelopeSlice(parcel, indices), self._context.clock.now)):
                 lane.missed[feed] = e.last
 
     def retract_refused(self, e: Envelope, answer: Answer) -> None:
@@ -118,17 +118,17 @@ class DirtyReads(Component):
         part = e.part(answer.first, answer.last)
         flags = part.flags | RETRACTED
         parcel = StoredEnvelope(
-            replace(part, sizes=0, props=0, body=b"", flags=flags, expires=0), master=self._desk.me.uuid
+            replace(part, sizes=0, props=0, body=b"", flags=flags, expires=0), master=self._context.me.uuid
         )
         for feed, indices in self._targets(part):
-            feed.offer(EnvelopeSlice(parcel, indices), self._desk.clock.now)
+            feed.offer(EnvelopeSlice(parcel, indices), self._context.clock.now)
 
     def held(self, e: Envelope) -> Envelope:
         """Return the envelope as it leaves for a master that supports dirty reads, with its body held here.
 
         If the body cannot be held, the envelope is returned unchanged.
         """
-        return self._bodies.hold_body(e, self._desk.clock.now) or e
+        return self._bodies.hold_body(e, self._context.clock.now) or e
 
     # --- items of masters -------------------------------------------------------------------------------
 
@@ -136,8 +136,8 @@ class DirtyReads(Component):
         """Return an item with the contents held here, or `None` if these were forgotten."""
         found = self._bodies.whole(item)
         if found is not None:
-            self._desk.counters.count("confirmed", found.count)
-            self._desk.counters.count("confirmed_bytes", len(found.body))
+            self._context.counters.count("confirmed", found.count)
+            self._context.counters.count("confirmed_bytes", len(found.body))
         return found
 
     def record_delivery(self, e: Envelope) -> None:

@@ -31,9 +31,12 @@ class EntryExpiry:
     """
 
     def __init__(
-        self, desk: NodeContext, onward: ForwardTable, refuse: Callable[[PendingForward, str, Answer], None]
+        self,
+        context: NodeContext,
+        onward: ForwardTable,
+        refuse: Callable[[PendingForward, str, Answer], None],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._onward = onward
         self._refuse = refuse
         # (expiry, serial). The entry itself would stay in memory until it expires.
@@ -47,19 +50,19 @@ class EntryExpiry:
             heapq.heapify(self._due)
             self._many_due = max(FEW_DUE, 2 * len(self._due))
         heapq.heappush(self._due, (self._void_at(entry.envelope), entry.serial))
-        self._desk.clock.wake(
-            self._desk.clock.now + max(0, self._due[0][0] - self._desk.clock.believed) / 1e9
+        self._context.clock.wake(
+            self._context.clock.now + max(0, self._due[0][0] - self._context.clock.believed) / 1e9
         )
 
     def tick(self) -> None:
         """Refuse the messages that have expired."""
-        while self._due and self._due[0][0] <= self._desk.clock.believed:
+        while self._due and self._due[0][0] <= self._context.clock.believed:
             _, serial = heapq.heappop(self._due)
             if waiting := self._onward.entry(serial):
                 self._expire(waiting)
         if self._due:
-            self._desk.clock.wake(
-                self._desk.clock.now + max(0, self._due[0][0] - self._desk.clock.believed) / 1e9
+            self._context.clock.wake(
+                self._context.clock.now + max(0, self._due[0][0] - self._context.clock.believed) / 1e9
             )
 
     def _void_at(self, envelope: Envelope) -> int:
@@ -72,7 +75,7 @@ class EntryExpiry:
         """
         if is_foreign(envelope.sender) and not envelope.to:
             return NEVER
-        return envelope.route[-1].at + int(self._desk.settings.tailback_ttl * 1e9)
+        return envelope.route[-1].at + int(self._context.settings.tailback_ttl * 1e9)
 
     def _expire(self, entry: PendingForward) -> None:
         """Refuse the expired messages of an entry, except those in flight."""
@@ -81,17 +84,17 @@ class EntryExpiry:
         for hop in entry.hops:
             if self._onward.is_under_way(entry, hop):
                 continue  # it may have been accepted there in time
-            void = Ranges.of(number for number, at in void_at.items() if at <= self._desk.clock.believed)
+            void = Ranges.of(number for number, at in void_at.items() if at <= self._context.clock.believed)
             for first, last in [part for run in entry.lacking[hop] for part in void.common(*run)]:
                 self._give_up(entry, hop, first, last)
         if not entry.is_done:
-            soon = self._desk.clock.believed + int(RETRY * 1e9)
+            soon = self._context.clock.believed + int(RETRY * 1e9)
             again = min(at for number, at in void_at.items() if number in entry.open)
             heapq.heappush(self._due, (max(again, soon), entry.serial))
 
     def _give_up(self, entry: PendingForward, hop: str, first: int, last: int) -> None:
         error = Expired(
-            f"The message expired on {self._desk.me.name} while it waited for {hop or 'a master'}."
+            f"The message expired on {self._context.me.name} while it waited for {hop or 'a master'}."
         )
-        self._desk.counters.count("expired", last - first + 1)
+        self._context.counters.count("expired", last - first + 1)
         self._refuse(entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error)))

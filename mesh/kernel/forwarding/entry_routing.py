@@ -46,7 +46,7 @@ class EntryRouting:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         disk: Disk,
         router: Router,
         neighbours: Neighbours,
@@ -56,16 +56,16 @@ class EntryRouting:
         refused: RefusalMemory,
         provisional: DirtyReads,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._nodes = nodes
         self._neighbours = neighbours
-        self.onward = ForwardTable(desk.settings.window_bytes, desk.settings.window_count)
-        self.deciding = RouteDecisions(desk, mapping, nodes)
+        self.onward = ForwardTable(context.settings.window_bytes, context.settings.window_count)
+        self.deciding = RouteDecisions(context, mapping, nodes)
         self.rulings = DecisionTable(
             self.onward, lambda entry: self.deciding.decide(entry.envelope), self._rouse, self._look_in_turn
         )
         self.tailback = OutboundBuffer(
-            desk,
+            context,
             disk,
             router.log,
             self.onward,
@@ -75,10 +75,10 @@ class EntryRouting:
             self.rulings.is_unsettled,
             provisional.retract_refused,
         )
-        self.marking = CopyMarker(desk, router, nodes, mapping, provisional)
-        self.shipping = PeerSender(desk, self.onward, neighbours, self.rulings.may_leave, self.marking.to)
-        self.put_off = DeferredEntries(desk, self.onward, self.rulings)
-        self.here = LocalMaster(desk, router, mapping, refused)
+        self.marking = CopyMarker(context, router, nodes, mapping, provisional)
+        self.shipping = PeerSender(context, self.onward, neighbours, self.rulings.may_leave, self.marking.to)
+        self.put_off = DeferredEntries(context, self.onward, self.rulings)
+        self.here = LocalMaster(context, router, mapping, refused)
         self._settled = False  # all nodes had time to appear after the start
 
     # --- sending ----------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ class EntryRouting:
     def _may_answer(self, entry: PendingForward, hop: str) -> bool:
         peer = self._nodes.named(hop)
         if peer is None or not self._nodes.is_alive(hop):
-            return is_site(hop) and self._desk.face.next_hops[WAY].has_way(hop)
+            return is_site(hop) and self._context.face.next_hops[WAY].has_way(hop)
         return not (
             peer.data is None and peer.lost_at is not None and peer.link.attempt > 1
         )  # retries failed
@@ -132,10 +132,10 @@ class EntryRouting:
 
     def on_rules(self, is_agreed: bool, is_now: bool) -> None:
         """Decide all entries by new rules; `is_now` means that this node applies them from now on."""
-        now = self._desk.clock.now
+        now = self._context.clock.now
         self.put_off.ruled()
         self.deciding.holds_until = 0.0 if is_agreed else now + HOLDS
-        self._desk.clock.wake(now + HOLDS)
+        self._context.clock.wake(now + HOLDS)
         if is_now:
             self.rulings.refile(lambda entry: self.deciding.question(entry.envelope))
             self.put_off.refiled()
@@ -219,7 +219,7 @@ class EntryRouting:
             decision = self.deciding.decide(entry.envelope)
             self.rulings.file(entry, self.deciding.question(entry.envelope), decision)
             self.apply_decision(entry, decision)
-        if 0.0 < self.deciding.holds_until <= self._desk.clock.now:
+        if 0.0 < self.deciding.holds_until <= self._context.clock.now:
             self.deciding.holds_until = 0.0
             self.review()
 

@@ -19,8 +19,8 @@ from mesh.wire.commands import Answer, Outcomes
 class ForwardAnswers:
     """The answers to the entries of `routing`."""
 
-    def __init__(self, desk: NodeContext, routing: EntryRouting) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, routing: EntryRouting) -> None:
+        self._context = context
         self._onward, self._tailback = routing.onward, routing.tailback
         self._put_off = routing.put_off
         self._schedule_send = routing.shipping.schedule_send
@@ -32,12 +32,12 @@ class ForwardAnswers:
             a = outcome.answer
             found = self._onward.find_answered(outcome.stream, a.domain, a.first, a.last)
             if not found:
-                self._desk.counters.count("unasked")
+                self._context.counters.count("unasked")
             for entry, first, last in found:
                 part = Answer(a.domain, first, last, a.state, a.matched, a.text)
                 line = self._onward.line_of(entry, peer.node.name)
                 if line is not None:
-                    line.progress = self._desk.clock.now
+                    line.progress = self._context.clock.now
                 self._outcome(entry, peer.node.name, part)
         self._schedule_send(peer.node.name)  # its window may be open again
 

@@ -49,7 +49,7 @@ class Forwarder(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         disk: Disk,
         router: Router,
         neighbours: Neighbours,
@@ -60,23 +60,25 @@ class Forwarder(Component):
         to_client: Callable[[bytes, Answer], None],
         provisional: DirtyReads,
     ) -> None:
-        refused = self._refused = RefusalMemory(desk.me.name, router.log.given_up)
+        refused = self._refused = RefusalMemory(context.me.name, router.log.given_up)
         routing = self.routing = EntryRouting(
-            desk, disk, router, neighbours, nodes, mapping, dead, refused, provisional
+            context, disk, router, neighbours, nodes, mapping, dead, refused, provisional
         )
         self.onward, self.rulings = routing.onward, routing.rulings
         self.tailback, self.shipping = routing.tailback, routing.shipping
         self.review = routing.review
         self._local = Local(to_client)
         acceptance = self.acceptance = Acceptance(
-            desk, router, mapping, routing, refused, provisional, self._local
+            context, router, mapping, routing, refused, provisional, self._local
         )
         self.publish, self.put_in_queue = acceptance.publish, acceptance.put_in_queue
         self.accept_from_site = acceptance.accept
-        answers = ForwardAnswers(desk, routing)
+        answers = ForwardAnswers(context, routing)
         self.outcomes, self.on_site_answer = answers.on_outcomes, answers.on_answer
-        self.incoming = Incoming(desk, provenance, routing.marking.of_older, acceptance.accept, self.shipping)
-        self._desk = desk
+        self.incoming = Incoming(
+            context, provenance, routing.marking.of_older, acceptance.accept, self.shipping
+        )
+        self._context = context
         self._router = router
         self._nodes = nodes
         self._restored: list[tuple[int, Envelope]] = []  # entries that an earlier process stored
@@ -132,7 +134,7 @@ class Forwarder(Component):
         if self.onward.is_under_way(entry, hop):
             return reason("UNDER_WAY", next=hop)
         if is_site(hop):
-            state = self._desk.face.next_hops[WAY].describe_hop(hop)
+            state = self._context.face.next_hops[WAY].describe_hop(hop)
         else:
             state = self._nodes.standing(hop).says if hop else "no master is known"
         return reason("WAITS_FOR", next=hop or "a master", why=entry.why, state=state)
@@ -173,7 +175,7 @@ class Forwarder(Component):
         If no other gateway reaches the site, their publishers are warned.
         """
         again = self.onward.requeue_in_flight(hop)
-        if not self._desk.face.next_hops[WAY].has_way(hop):
+        if not self._context.face.next_hops[WAY].has_way(hop):
             for entry in again:
                 self.tailback.warn(entry)
         self.review()
@@ -189,7 +191,7 @@ class Forwarder(Component):
 
     def _restore(self, position: int, envelope: Envelope) -> None:
         envelope, first = untailed(envelope)
-        entry = self.onward.add(envelope, self._local, self._desk.clock.now)
+        entry = self.onward.add(envelope, self._local, self._context.clock.now)
         entry.change_keeping(Keeping.STORED)
         entry.position = position
         entry.first, entry.first_was_sent, entry.sent_to = first, bool(first), SOMEBODY
@@ -209,4 +211,4 @@ class Forwarder(Component):
 
     def flush(self) -> None:
         if self.rulings.was_open and self.rulings.new_turn():
-            self._desk.clock.wake(self._desk.clock.now)
+            self._context.clock.wake(self._context.clock.now)

@@ -42,22 +42,22 @@ class Incoming:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         provenance: Provenance,
         of_older: Callable[[Envelope], Envelope],
         take: Callable[[Envelope, Origin], None],
         sender: PeerSender,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self.provenance = provenance
         self._take = take
         self._of_older = of_older
         self._sender = sender
-        self._are_signed = desk.settings.keyring is not None  # node states, which name next hops
+        self._are_signed = context.settings.keyring is not None  # node states, which name next hops
 
     def forwarded(self, peer: Peer, envelopes: list[Envelope]) -> None:
         """Accept, hold or refuse envelopes that a peer forwards to their master."""
-        most = self._desk.settings.max_content
+        most = self._context.settings.max_content
         if DURABLE not in peer.speaks:
             envelopes = [self._of_older(envelope) for envelope in envelopes]
         for envelope in envelopes:
@@ -84,10 +84,10 @@ class Incoming:
             self.provenance.held.bound(peer)
 
     def _short(self, peer: Peer, envelope: Envelope) -> Iterator[Envelope]:
-        most = self._desk.settings.max_content
+        most = self._context.settings.max_content
 
         def too_long(part: Envelope) -> None:
-            what = f"{self._desk.me.name} accepts at most {most} bytes per message."
+            what = f"{self._context.me.name} accepts at most {most} bytes per message."
             error = MessageTooLarge(
                 what, hint="Raise `limits.max_content` of that node, or send the content in parts."
             )
@@ -104,11 +104,11 @@ class Incoming:
                 self._refuse(peer, envelope, error)
 
     def _refuse(self, peer: Peer, envelope: Envelope, error: LocalError) -> None:
-        self._desk.counters.count("refused", envelope.count)
+        self._context.counters.count("refused", envelope.count)
         FromPeer(self._sender, peer.node.uuid).answer(envelope.stream, refusal(envelope, error))
 
     def _unfit(self, peer: Peer, envelope: Envelope) -> LocalError | None:
-        route, me = envelope.route, self._desk.me.name
+        route, me = envelope.route, self._context.me.name
         nodes = [hop.node for hop in inside(route)]
         odd = envelope.flags & ODD  # usually 0
         is_odd = (
@@ -116,7 +116,7 @@ class Incoming:
             or (odd and (odd & ODD_FROM_SITES or not is_foreign(envelope.sender)))
             or envelope.domain[:6] == PUTS  # queue messages stay where they were published
         )
-        sites = self._desk.settings.accepting
+        sites = self._context.settings.accepting
         if is_odd or not is_way(envelope.sender, nodes, peer.node.name, sites):
             return self.provenance.forged(peer, envelope)
         if me in nodes:
@@ -124,6 +124,6 @@ class Incoming:
             return CircularLoop(f"Routing loop: {path}.", hint="Compare `mesh route` at these nodes.")
         if len(route) >= HOPS:
             path = " -> ".join((*nodes, me))
-            self._desk.counters.count("too_many_hops")
+            self._context.counters.count("too_many_hops")
             return PublishRefused(f"The message passed more than {HOPS} nodes: {path}.", code="TOO_MANY_HOPS")
         return None

@@ -25,8 +25,10 @@ from mesh.wire.envelope import HELD, Envelope
 class LocalMaster:
     """This node as a master: the last step of each envelope that is for it."""
 
-    def __init__(self, desk: NodeContext, router: Router, mapping: Mapping, refused: RefusalMemory) -> None:
-        self._desk = desk
+    def __init__(
+        self, context: NodeContext, router: Router, mapping: Mapping, refused: RefusalMemory
+    ) -> None:
+        self._context = context
         self._router = router
         self._mapping = mapping
         self._answer = refused.answer_origin
@@ -64,7 +66,7 @@ class LocalMaster:
         if envelope.to:
             return say
         note = (
-            f"at {self._desk.me.name}, because {', '.join(stands_for)} cannot be reached"
+            f"at {self._context.me.name}, because {', '.join(stands_for)} cannot be reached"
             if stands_for
             else ""
         )
@@ -83,7 +85,7 @@ class LocalMaster:
         Several masters must agree which value is the latest, though messages reach them in different orders.
         A timestamp of another site is always kept, as all sites must agree.
         """
-        if is_followed(envelope.sent, self._desk.clock.wall):
-            self._desk.clock.heard_stamp(envelope.sent)
+        if is_followed(envelope.sent, self._context.clock.wall):
+            self._context.clock.heard_stamp(envelope.sent)
             return envelope.sent
         return envelope.sent if is_foreign(envelope.sender) else 0

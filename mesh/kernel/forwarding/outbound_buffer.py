@@ -36,7 +36,7 @@ class OutboundBuffer:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         disk: Disk,
         log: Log,
         onward: ForwardTable,
@@ -50,7 +50,7 @@ class OutboundBuffer:
 
         `retract` handles refused messages that local clients have already received.
         """
-        self._desk = desk
+        self._context = context
         self._disk = disk
         self._log = log
         self._shelf = log.shelf
@@ -64,9 +64,9 @@ class OutboundBuffer:
         self._stuck: dict[tuple[bytes, str], PendingForward] = {}  # by stream: could not be stored
         self._storing: dict[PendingForward, list[PendingForward]] = {}  # value: all parts of its envelope
         self._shared: dict[int, int] = {}  # by position: entries of one stored envelope, if several
-        self._expiry = EntryExpiry(desk, onward, self.record_final_answer)
+        self._expiry = EntryExpiry(context, onward, self.record_final_answer)
         self._expire_in_time = self._expiry.add
-        size = self._size = OutboundSize(desk, onward)
+        size = self._size = OutboundSize(context, onward)
         self.age, self.depth, self.is_half_full = size.age, size.depth, size.is_half_full
 
     # --- waiting ----------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ class OutboundBuffer:
         """Watch a new entry for its warning and its expiry."""
         if not entry.keeping.is_warned:
             self._stay_young(entry)
-            self._desk.clock.wake(self._desk.clock.now + self._desk.settings.patience)
+            self._context.clock.wake(self._context.clock.now + self._context.settings.patience)
         self._expire_in_time(entry)
 
     def replace(self, entry: PendingForward, parts: Sequence[PendingForward]) -> None:
@@ -151,7 +151,7 @@ class OutboundBuffer:
         entry.change_keeping(Keeping.KEPT)
         entry.presume_sent()  # by its first node, so never refused for space
         self._stay_young(entry)
-        self._desk.clock.wake(self._desk.clock.now + self._desk.settings.patience)
+        self._context.clock.wake(self._context.clock.now + self._context.settings.patience)
 
     def _store(self, entry: PendingForward, why: str) -> None:
         parcel = StoredEnvelope(tailed(entry), own=True)
@@ -208,8 +208,8 @@ class OutboundBuffer:
     def _warn_origins(self, entry: PendingForward, why: str, whom: Iterable[Origin] | None = None) -> None:
         """Warn the given origins, by default all, that an entry waits."""
         e, whom = entry.envelope, entry.askers if whom is None else whom
-        text = why or f"waits at {self._desk.me.name} for {self._for_whom(entry)}"
-        self._desk.counters.count("forward_warnings", entry.messages)
+        text = why or f"waits at {self._context.me.name} for {self._for_whom(entry)}"
+        self._context.counters.count("forward_warnings", entry.messages)
         for first, last in entry.open:
             answer = Answer(e.domain, first, last, "FORWARD_WARNING", 0, text)
             _answer_origins(entry, (answer,), whom)
@@ -228,7 +228,7 @@ class OutboundBuffer:
         The answers of several masters are combined into one.
         """
         if entry.was_divided:
-            entry.said.append((self._desk.me.name if hop == HERE else hop, answer))
+            entry.said.append((self._context.me.name if hop == HERE else hop, answer))
         words: list[Answer] = []
         for first, last in self._onward.settle(entry, hop, answer.first, answer.last):
             whole = changed(answer, first=first, last=last)
@@ -241,7 +241,7 @@ class OutboundBuffer:
         refusals = [word for word in words if word.state != "OK"]
         for refusal in refusals:
             if was_stored:
-                self._log.give_up(entry.envelope, refusal.first, refusal.last, self._desk.clock.now)
+                self._log.give_up(entry.envelope, refusal.first, refusal.last, self._context.clock.now)
             self._on_refused(entry, refusal)
         if was_stored and refusals:
             # Deleted before the answer: after a crash it would be sent again, behind later messages.
@@ -262,7 +262,7 @@ class OutboundBuffer:
         is_of_its_way = not entry.is_kept and answer.state in (CHANGING, CIRCULAR)
         if not is_of_its_way and not is_for_now(entry.envelope.sender, answer.state, entry.envelope.to):
             self._keep(entry.envelope.stream, answer)
-        self._desk.counters.count("refused", answer.last - answer.first + 1)
+        self._context.counters.count("refused", answer.last - answer.first + 1)
         if entry.is_given:
             self._retract(entry.envelope, answer)
         if entry.origin.is_local and (entry.warned or answer.state == PARTLY_REFUSED):
@@ -278,7 +278,7 @@ class OutboundBuffer:
 
     def tick(self) -> None:
         """Send warnings that are due, and expire messages."""
-        now, patience = self._desk.clock.now, self._desk.settings.patience
+        now, patience = self._context.clock.now, self._context.settings.patience
         young, self._young = list(self.unanswered()), {}
         for entry in sorted(young, key=lambda entry: entry.serial):
             lines = [line for hop in entry.hops if (line := self._onward.line_of(entry, hop))]
@@ -288,7 +288,7 @@ class OutboundBuffer:
                 quiet = now - patience + RETRY
             if not entry.is_done and not entry.warned:
                 self._stay_young(entry)
-                self._desk.clock.wake(quiet + patience)
+                self._context.clock.wake(quiet + patience)
         with self._disk.together():
             self._expiry.tick()
 

@@ -15,14 +15,14 @@ from mesh.wire.replies import Depth
 class OutboundSize:
     """The size of `onward`, against the limits of this node."""
 
-    def __init__(self, desk: NodeContext, onward: ForwardTable) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, onward: ForwardTable) -> None:
+        self._context = context
         self._onward = onward
 
     @property
     def is_full(self) -> bool:
         """Whether the waiting entries exceed a limit."""
-        s = self._desk.settings
+        s = self._context.settings
         return self._onward.messages > s.tailback_count or self._onward.bytes > s.tailback_bytes
 
     def is_half_full(self) -> bool:
@@ -31,7 +31,7 @@ class OutboundSize:
         Direct messages to other sites do not count: two sites full of them for each other would block
         forever.
         """
-        s, onward = self._desk.settings, self._onward
+        s, onward = self._context.settings, self._onward
         if 2 * onward.messages <= s.tailback_count and 2 * onward.bytes <= s.tailback_bytes:
             return False
         away = [line for hop in onward.hops() if hop.startswith(WAY) for line in onward.lines(hop)]
@@ -40,7 +40,7 @@ class OutboundSize:
         return 2 * messages > s.tailback_count or 2 * size > s.tailback_bytes
 
     def full_text(self, entry: PendingForward) -> str:
-        waiting, me = self._onward.messages - entry.messages, self._desk.me.name
+        waiting, me = self._onward.messages - entry.messages, self._context.me.name
         return (
             f"The outbound buffer of {me} holds {waiting} messages and has no room for {entry.messages} more."
         )
@@ -52,7 +52,7 @@ class OutboundSize:
         """
         lines = [line for hop in self._onward.hops() for line in self._onward.lines(hop)]
         first = [entry for line in lines if (entry := next(iter(line), None)) is not None and entry.warned]
-        now = self._desk.clock.believed
+        now = self._context.clock.believed
         return max([0.0, *((now - each.envelope.route[-1].at) / 1e9 for each in first)])
 
     def depth(self, hop: str) -> Depth:
@@ -61,11 +61,11 @@ class OutboundSize:
         For "" this is the backlog of messages whose node is unknown.
         """
         messages = size = 0
-        oldest = self._desk.clock.believed  # never negative, even if a clock went back
+        oldest = self._context.clock.believed  # never negative, even if a clock went back
         for line in self._onward.lines(hop):
             entries = list(line)
             early = [e for e in entries if not e.warned]  # they may be answered any moment now
             messages += line.messages - sum(e.lacking[hop].count() for e in early)
             size += line.bytes - sum(e.size for e in early)
             oldest = min([oldest, *(e.envelope.route[-1].at for e in entries if e.warned)])
-        return Depth(messages=messages, bytes=size, age=(self._desk.clock.believed - oldest) / 1e9)
+        return Depth(messages=messages, bytes=size, age=(self._context.clock.believed - oldest) / 1e9)

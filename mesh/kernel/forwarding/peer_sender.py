@@ -25,7 +25,7 @@ class PeerSender(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         onward: ForwardTable,
         neighbours: Neighbours,
         may_leave: Callable[[PendingForward], bool],
@@ -35,7 +35,7 @@ class PeerSender(Component):
 
         `marked` returns an entry's envelope as it leaves for a peer.
         """
-        self._desk = desk
+        self._context = context
         self._onward = onward
         self._neighbours = neighbours
         self._may_leave = may_leave
@@ -62,11 +62,11 @@ class PeerSender(Component):
             if peer is not None and peer.data is not None and peer.data.is_open:
                 self._send(peer)
             elif is_site(node):
-                self._desk.face.next_hops[WAY].ship(node)
+                self._context.face.next_hops[WAY].ship(node)
         for uuid, outcomes in self._answers.items():
             peer = self._neighbours.peers.get(uuid)
             for at in range(0, len(outcomes), OUTCOMES) if peer is not None else ():
-                self._desk.out.send(peer.data, Outcomes(tuple(outcomes[at : at + OUTCOMES])))  # type: ignore[union-attr]
+                self._context.out.send(peer.data, Outcomes(tuple(outcomes[at : at + OUTCOMES])))  # type: ignore[union-attr]
         self._answers.clear()
 
     def _send(self, peer: Peer) -> None:
@@ -94,7 +94,7 @@ class PeerSender(Component):
 
     def _ship(self, peer: Peer, batch: list[Envelope]) -> None:
         messages = sum(envelope.count for envelope in batch)
-        desk = self._desk
-        desk.counters.count("forwarded", messages)
-        desk.counters.tally.counters_of(peer.node.name).sent += messages
-        desk.out.send(peer.data, Forward(tuple(map(body_frames, batch))), batch)
+        context = self._context
+        context.counters.count("forwarded", messages)
+        context.counters.tally.counters_of(peer.node.name).sent += messages
+        context.out.send(peer.data, Forward(tuple(map(body_frames, batch))), batch)

@@ -22,9 +22,9 @@ QUESTIONS = 1000  # that may wait at once
 class Provenance:
     """Checks the routes of envelopes and questions in a mesh with keys."""
 
-    def __init__(self, desk: NodeContext, vouching: RouteProofs) -> None:
-        self.held = HeldByPeer(desk.settings.window_bytes, desk.settings.window_count)
-        self._desk = desk
+    def __init__(self, context: NodeContext, vouching: RouteProofs) -> None:
+        self.held = HeldByPeer(context.settings.window_bytes, context.settings.window_count)
+        self._context = context
         self._vouching = vouching
         self._waiting: list[tuple[float, Peer, tuple[str, ...], Callable[[bool], None]]] = []
 
@@ -46,7 +46,7 @@ class Provenance:
 
     def hold_envelope(self, peer: Peer, envelope: Envelope) -> None:
         """Hold an envelope until its route is vouched for or denied, or time runs out."""
-        self.held.add(peer, envelope, self._desk.clock.now)
+        self.held.add(peer, envelope, self._context.clock.now)
         self._request_proofs()
 
     def judge(self, peer: Peer, route: tuple[str, ...], then: Callable[[bool], None]) -> None:
@@ -59,7 +59,7 @@ class Provenance:
         elif len(self._waiting) >= QUESTIONS:
             then(False)
         else:
-            self._waiting.append((self._desk.clock.now + PATIENCE, peer, route, then))
+            self._waiting.append((self._context.clock.now + PATIENCE, peer, route, then))
             self._request_proofs()
 
     def _request_proofs(self) -> None:
@@ -68,14 +68,14 @@ class Provenance:
         for _, peer, route, _ in self._waiting:
             self._vouching.request_proofs(peer, route[:-1])
         if self.held or self._waiting:
-            self._desk.clock.wake(self._desk.clock.now + AGAIN)
-            self._desk.clock.wake(self.held.deadline())
+            self._context.clock.wake(self._context.clock.now + AGAIN)
+            self._context.clock.wake(self.held.deadline())
 
     def _release_decided(self) -> None:
         waiting, self._waiting = self._waiting, []
         for until, peer, route, then in waiting:
             is_believed = self._vouching.believes(peer, route)
-            if is_believed or self._desk.clock.now >= until:
+            if is_believed or self._context.clock.now >= until:
                 then(is_believed)
             else:
                 self._waiting.append((until, peer, route, then))
@@ -92,7 +92,7 @@ class Provenance:
         if not self.held and not self._waiting:
             return []
         self._release_decided()
-        taken = self.held.take_decided(self._desk.clock.now, self._is_believed, self._is_denied)
+        taken = self.held.take_decided(self._context.clock.now, self._is_believed, self._is_denied)
         found = [
             (peer, envelope, None if is_believed else self.forged(peer, envelope, is_late=True))
             for peer, envelope, is_believed in taken
@@ -105,11 +105,11 @@ class Provenance:
 
         `is_late` means that no node has vouched for the route in time.
         """
-        self._desk.counters.count("forged")
+        self._context.counters.count("forged")
         path = " -> ".join(hop.node for hop in envelope.route)
         unnamed = f"by {path}, where a node does not confirm its next hop"
         why = unnamed if is_late else "which is not on its route"
         what = f"{peer.node.name} forwards {plain(envelope.sender)[:80]!r}, {why}"
-        if peer.forged.allows(self._desk.clock.now):
-            self._desk.event("refused", f"{what} [FORGED_SENDER]", peer.node, level="warning")
+        if peer.forged.allows(self._context.clock.now):
+            self._context.event("refused", f"{what} [FORGED_SENDER]", peer.node, level="warning")
         return PublishRefused(what, code="FORGED_SENDER")

@@ -25,8 +25,8 @@ REMEMBERED = 10_000  # decisions on messages of local clients
 class RouteDecisions:
     """Decisions on envelopes, each for messages with the same route."""
 
-    def __init__(self, desk: NodeContext, mapping: Mapping, nodes: Nodes) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, mapping: Mapping, nodes: Nodes) -> None:
+        self._context = context
         self._mapping = mapping
         self._nodes = nodes
         self.holds_until = 0.0  # until then a loop is not final
@@ -102,7 +102,7 @@ class RouteDecisions:
 
     def question(self, envelope: Envelope) -> Hashable:
         """Return the cache key of a decision: its inputs except the state of other nodes."""
-        mapping, me, to, way = self._mapping, self._desk.me.name, envelope.to, inside(envelope.route)
+        mapping, me, to, way = self._mapping, self._context.me.name, envelope.to, inside(envelope.route)
         return (
             mapping.row(envelope.keys[0], envelope.domain, envelope.xml),
             envelope.domain,
@@ -122,7 +122,7 @@ class RouteDecisions:
         return self._decide(envelope, envelope.keys[0], held)
 
     def _visited(self, envelope: Envelope) -> list[str]:
-        return [hop.node for hop in inside(envelope.route) if hop.node != self._desk.me.name]
+        return [hop.node for hop in inside(envelope.route) if hop.node != self._context.me.name]
 
     def _decide(self, envelope: Envelope, key: str, held: FilterResults) -> Decision:
         if envelope.route or envelope.to or self._mapping.may_choose:
@@ -137,19 +137,19 @@ class RouteDecisions:
 
     def _decided(self, envelope: Envelope, key: str, held: FilterResults) -> Decision:
         nodes, domain, of = self._nodes, envelope.domain, (envelope.stream, envelope.domain)
-        route = [hop for hop in inside(envelope.route) if hop.node != self._desk.me.name]
+        route = [hop for hop in inside(envelope.route) if hop.node != self._context.me.name]
         visited = [hop.node for hop in route]
         if not envelope.to:
             is_copy = bool(route) and route[-1].stratum == TO_MASTER
             decision = self._mapping.decide(key, domain, nodes, visited, of, is_copy, envelope.xml, held)
-            if decision.code == CIRCULAR and self._desk.clock.now < self.holds_until:
+            if decision.code == CIRCULAR and self._context.clock.now < self.holds_until:
                 return wait(f"rules are changing: {decision.why}", code=CHANGING)
             return decision
         to = SessionName.parse(envelope.to)
         force, came = bool(envelope.flags & FORCE_QUEUING), is_foreign(envelope.sender)
         if to.site:
             return (
-                self._desk.face.next_hops[WAY].decide(to.site, force)
+                self._context.face.next_hops[WAY].decide(to.site, force)
                 if not came
                 else refuse("the message came from that site", "", CIRCULAR)
             )
@@ -159,6 +159,6 @@ class RouteDecisions:
             return wait(f"asking for the route to {to.node}", to.node, code=ASKING)
         if came and not force and decision.kind is Kind.WAIT and nodes.is_settled():
             return refuse(
-                f"node {to.node} cannot be reached from {self._desk.me.name}", to.node or "", UNKNOWN
+                f"node {to.node} cannot be reached from {self._context.me.name}", to.node or "", UNKNOWN
             )
         return decision

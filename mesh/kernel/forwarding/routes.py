@@ -32,8 +32,8 @@ LONGEST = 1200  # characters of each field of a step
 class Routes(Component):
     """Answers route questions: each node returns its own step, and asks the next one."""
 
-    def __init__(self, desk: NodeContext, mapping: Mapping, nodes: Nodes, questions: PeerCalls) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, mapping: Mapping, nodes: Nodes, questions: PeerCalls) -> None:
+        self._context = context
         self._mapping = mapping
         self._nodes = nodes
         self._questions = questions
@@ -46,7 +46,7 @@ class Routes(Component):
     def explain(self, what: What) -> Iterator[Reason]:
         if what.kind == TOPIC and what.is_start:
             for claim in self._mapping.claims(what.text, what.domain):
-                is_me = claim.node == self._desk.me.name
+                is_me = claim.node == self._context.me.name
                 state = "this node" if is_me else self._nodes.standing(claim.node).says
                 yield reason("CANDIDATE", node=claim.node, by=claim.by, stratum=claim.stratum, state=state)
 
@@ -58,7 +58,7 @@ class Routes(Component):
 
         Raises: LocalError for invalid names, and for a start that cannot be reached.
         """
-        if ask.start and ask.start != self._desk.me.name:
+        if ask.start and ask.start != self._context.me.name:
             if not self._nodes.is_alive(ask.start):
                 text = f"Node {ask.start} cannot be reached."
                 raise LocalError(text, hint="See `mesh ls`.", code="UNKNOWN_NODE")
@@ -66,13 +66,13 @@ class Routes(Component):
             return
         site = self._site(ask.to)
         self._questions.when_settled(
-            lambda: self._desk.face.next_hops[WAY].when_known(site, lambda: self._decided(ask, then))
+            lambda: self._context.face.next_hops[WAY].when_known(site, lambda: self._decided(ask, then))
         )
 
     def _decided(self, ask: AskRoute, then: OnSteps) -> None:
         visited = ask.visited[:STEPS]
         decision = self._decide(ask, visited)
-        me = self._desk.me.name
+        me = self._context.me.name
         hops = [hop for hop in decision.hops if hop] if decision.kind is not Kind.REFUSE else []
         step = self._step(decision, ", ".join(hops) or decision.node)
         further = replace(ask, start="", visited=[*visited, me], copy=decision.to_master)
@@ -89,21 +89,21 @@ class Routes(Component):
         if kind is Kind.WAIT and decision.node and not is_site(decision.node):
             standing = self._nodes.standing(decision.node)
             code, state = standing.code, standing.says
-        me = self._desk.me.name
+        me = self._context.me.name
         return Step(node=me, decision=kind.value, next=whom, why=decision.why, code=code, state=state)
 
     def _decide(self, ask: AskRoute, visited: list[str]) -> Decision:
         if not ask.to:
             return self._mapping.decide(ask.key, ask.domain, self._nodes, visited, TRACE, ask.copy)
         if site := self._site(ask.to):
-            return self._desk.face.next_hops[WAY].decide(site, False)
+            return self._context.face.next_hops[WAY].decide(site, False)
         to = SessionName.parse(ask.to)
         return self._mapping.address(to, ask.domain, self._nodes, visited, of=TRACE)
 
     def _site(self, to: str) -> str:
         """Return the other site of an address; "" for this site. Raises: BadName."""
         site = split(to)[0]
-        if site in ("", self._desk.settings.site):
+        if site in ("", self._context.settings.site):
             return ""
         if kind_of(to) == CLIENT:
             SessionName.parse(to)

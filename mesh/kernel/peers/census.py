@@ -24,8 +24,8 @@ MANY = 1000  # nodes in one message of the answer
 class Censuses(Component):
     """The census component: asks for unknown members, and answers such questions."""
 
-    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, neighbours: Neighbours) -> None:
+        self._context = context
         self._neighbours = neighbours
         self._asked = -AGAIN  # time of the last question
         self._awaited: Conn | None = None  # where the answer for all members comes
@@ -47,7 +47,7 @@ class Censuses(Component):
         knows_few = self._neighbours.membership.count < alive * KNOWS
         if conn.role == NODE_CONTROL and alive > CROWD and knows_few and self._may_ask():
             self._awaited = conn
-            self._desk.out.send(conn, Census())
+            self._context.out.send(conn, Census())
 
     def mentioned(self, by: bytes, uuids: Iterable[bytes]) -> None:
         """Ask the node `by` for nodes whose states it relays, but that this node does not know."""
@@ -58,9 +58,9 @@ class Censuses(Component):
 
     def _may_ask(self) -> bool:
         is_lost = self._awaited is not None and self._awaited.closed
-        if not is_lost and self._desk.clock.now - self._asked < AGAIN:
+        if not is_lost and self._context.clock.now - self._asked < AGAIN:
             return False
-        self._asked, self._awaited = self._desk.clock.now, None
+        self._asked, self._awaited = self._context.clock.now, None
         return True
 
     def _is_answer(self, conn: Conn, rumours: Rumours) -> bool:
@@ -77,4 +77,4 @@ class Censuses(Component):
             wanted = set(census.uuids)
             known = tuple(rumour for rumour in known if rumour.node.uuid in wanted)
         for first in range(0, len(known), MANY):
-            self._desk.out.send(conn, Rumours(to_wire(known[first : first + MANY])))
+            self._context.out.send(conn, Rumours(to_wire(known[first : first + MANY])))

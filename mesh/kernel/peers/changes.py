@@ -59,8 +59,8 @@ class Changes:
     `announce` introduces a newcomer to other nodes.
     """
 
-    def __init__(self, desk: NodeContext, dialler: Dialler, announce: Callable[[Peer], None]) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, dialler: Dialler, announce: Callable[[Peer], None]) -> None:
+        self._context = context
         self._dialler = dialler
         self._announce = announce
 
@@ -75,15 +75,15 @@ class Changes:
         if not isinstance(lived, Sighted):
             self._report_change(event, lived)
         gone = lived.old_boot if isinstance(lived, Restarted) else peer.node.boot
-        for action in peer.reach.happens(event, self._desk.clock.now):
+        for action in peer.reach.happens(event, self._context.clock.now):
             self._carry_out(action, peer, gone)
         if not peer.alive:
             self._dialler.watchlist.add(peer)
-            self._desk.clock.wake(peer.reach.due)
+            self._context.clock.wake(peer.reach.due)
 
     def _carry_out(self, action: ReachAction, peer: Peer, gone: int) -> None:
         """Carry out one action of the reach table; `gone` is the boot that ended."""
-        now, link, apply = self._desk.clock.now, peer.link, self._dialler.apply
+        now, link, apply = self._context.clock.now, peer.link, self._dialler.apply
         match action:
             case ReachAction.HANG_UP:
                 self._dialler.drop(peer, NODE_CONTROL)
@@ -105,22 +105,22 @@ class Changes:
                 self._tell_where_it_was(peer)
 
     def _publish_change(self, fact: PeerJoined | PeerLost) -> None:
-        self._desk.facts.publish(fact)
-        self._desk.facts.publish_last(RoutesChanged())
+        self._context.facts.publish(fact)
+        self._context.facts.publish_last(RoutesChanged())
 
     def _tell_where_it_was(self, peer: Peer) -> None:
         """Send a peer its earlier address.
 
         If another process with its identity answers there, both learn of the conflict.
         """
-        rumour = Rumour(peer.node, 0, str(NodeLife.ALIVE), self._desk.me.uuid)
+        rumour = Rumour(peer.node, 0, str(NodeLife.ALIVE), self._context.me.uuid)
         for conn in peer.conns.values():
-            self._desk.out.send(conn, Rumours((rumour,)))
+            self._context.out.send(conn, Rumours((rumour,)))
 
     def _report_change(self, event: ReachEvent, lived: Lived) -> None:
-        if self._desk.facts.watched:
-            self._desk.facts.publish(ViewChanged(lived))
+        if self._context.facts.watched:
+            self._context.facts.publish(ViewChanged(lived))
         m = lived.member
         kind, level, template = TOLD[event]
         text = template.format(name=m.name, boot=m.boot, at=m.address or "an unknown address", via=m.via)
-        self._desk.event(kind, text, as_introduction(m.node), level)
+        self._context.event(kind, text, as_introduction(m.node), level)

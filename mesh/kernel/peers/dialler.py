@@ -28,10 +28,10 @@ class Dialler:
     All connections of this core are in `conns`.
     """
 
-    def __init__(self, desk: NodeContext) -> None:
+    def __init__(self, context: NodeContext) -> None:
         self.conns: dict[Hashable, Conn] = {}
         self.watchlist = Watchlist()
-        self._desk = desk
+        self._context = context
         self._dialled = 0
 
     # --- connections of one peer ------------------------------------------------------------------------
@@ -46,15 +46,15 @@ class Dialler:
             elif action is LinkAction.PROBE:
                 self.ping(peer)
             elif action is LinkAction.NOTE:
-                state = peer.link.describe(self._desk.clock.now)
+                state = peer.link.describe(self._context.clock.now)
                 text = f"{peer.node.name}: {state}: {peer.link.reason}"
-                self._desk.event("link", text, peer.node, level="warning")
-        self._desk.clock.wake(peer.link.deadline())
+                self._context.event("link", text, peer.node, level="warning")
+        self._context.clock.wake(peer.link.deadline())
 
     def _login(self, peer: Peer) -> None:
         if peer.control is not None and not peer.control.dialled:
             # The peer reached this node, but the opposite may fail. The side that dialed once dials again.
-            self._desk.out.send(peer.control, Login())
+            self._context.out.send(peer.control, Login())
         else:
             self._dial_data(peer)
 
@@ -67,7 +67,7 @@ class Dialler:
 
         If this node has only asked the peer to dial, as both sides may do at the same time, this node dials.
         """
-        self.apply(peer, peer.link.wanted(self._desk.clock.now))
+        self.apply(peer, peer.link.wanted(self._context.clock.now))
         if _only_asks(peer):
             self._dial_data(peer)
 
@@ -79,13 +79,13 @@ class Dialler:
         if _only_asks(peer):
             self._login(peer)
         else:
-            self.apply(peer, peer.link.reached(self._desk.clock.now))
+            self.apply(peer, peer.link.reached(self._context.clock.now))
 
     def use_connection(self, peer: Peer, conn: Conn) -> None:
         """Use `conn` as the peer's connection of its role, and close the connections that it replaces."""
         if conn.role == NODE_DATA and peer.data not in (None, conn):
             # Messages sent on the earlier connection may be lost, though its end was not noticed here.
-            self._desk.facts.publish(LoggedOut(peer))
+            self._context.facts.publish(LoggedOut(peer))
         for old in (peer.conns[conn.role], *peer.dials[conn.role]):
             if old is not None and old is not conn:
                 self._close_replaced(old)
@@ -95,8 +95,8 @@ class Dialler:
         if conn.dialled:
             peer.reached = conn.endpoint
         if conn.role == NODE_CONTROL:
-            peer.reach.happens(ReachEvent.CONNECTED, self._desk.clock.now)
-            peer.pinged, peer.used = 0.0, self._desk.clock.now
+            peer.reach.happens(ReachEvent.CONNECTED, self._context.clock.now)
+            peer.pinged, peer.used = 0.0, self._context.clock.now
 
     def drop(self, peer: Peer, role: str) -> None:
         """Close all connections of this role to a peer, and ignore their ends."""
@@ -106,17 +106,17 @@ class Dialler:
             if old is not None:
                 self._close_replaced(old)
         if role == NODE_DATA:
-            self._desk.facts.publish(LoggedOut(peer))
+            self._context.facts.publish(LoggedOut(peer))
 
     def _close_replaced(self, conn: Conn) -> None:
         conn.owner = b""
-        self._desk.out.send(conn, Bye(REPLACED))
-        self._desk.out.hang_up(conn)
+        self._context.out.send(conn, Bye(REPLACED))
+        self._context.out.hang_up(conn)
 
     def on_conn_ended(self, conn: Conn, peer: Peer | None) -> None:
         """Handle the end or temporary refusal of a node's connection."""
         if conn.seed:
-            self._desk.facts.publish(SeedEnded(conn))
+            self._context.facts.publish(SeedEnded(conn))
         if peer is None:
             return
         was_used = peer.conns[conn.role] is conn
@@ -127,23 +127,25 @@ class Dialler:
         else:
             return
         if conn.role == NODE_DATA:
-            self._desk.facts.publish(LoggedOut(peer))
-            self.apply(peer, peer.link.disconnected(self._desk.clock.now))
+            self._context.facts.publish(LoggedOut(peer))
+            self.apply(peer, peer.link.disconnected(self._context.clock.now))
         elif peer.control is None:
             if peer.reach.untried or not peer.dials[NODE_CONTROL]:
-                peer.reach.happens(ReachEvent.ENDED, self._desk.clock.now)
-            self._desk.clock.wake(peer.reach.due)
+                peer.reach.happens(ReachEvent.ENDED, self._context.clock.now)
+            self._context.clock.wake(peer.reach.due)
 
     def ping(self, peer: Peer) -> None:
         """Ping a peer on both connections, so that a broken one is noticed."""
-        peer.pinged = self._desk.clock.now
-        self._desk.out.send(peer.control, Ping(int(self._desk.clock.now * 1e6), self._desk.clock.believed))
-        self._desk.out.send(peer.data, Ping(0, self._desk.clock.believed))
+        peer.pinged = self._context.clock.now
+        self._context.out.send(
+            peer.control, Ping(int(self._context.clock.now * 1e6), self._context.clock.believed)
+        )
+        self._context.out.send(peer.data, Ping(0, self._context.clock.believed))
 
     def pong(self, peer: Peer, p: Pong) -> None:
         if not p.stamp:
             return  # it may have waited behind messages
-        rtt = max(0.0, self._desk.clock.now - p.stamp / 1e6)
+        rtt = max(0.0, self._context.clock.now - p.stamp / 1e6)
         peer.rtt += (rtt - peer.rtt) / 4 if peer.rtt else rtt  # one slow answer is not a slow node
 
     # --- dialing ----------------------------------------------------------------------------------------
@@ -151,22 +153,22 @@ class Dialler:
     def dial(self, address: str, role: str, owner: bytes, seed: str = "", site: str = "") -> Conn:
         """Open a connection to `address`; `owner` is the uuid of the peer there, or b"" if it is unknown."""
         self._dialled += 1
-        now = self._desk.clock.now
+        now = self._context.clock.now
         conn = Conn(self._dialled, True, False, address, now, now, role, owner=owner, seed=seed, site=site)
         self.conns[conn.key] = conn
-        self._desk.out.emit(Dial(conn.key, address, site))
-        self._desk.facts.publish(Dialled(conn))
-        self._desk.clock.wake(now + CONNECT)
+        self._context.out.emit(Dial(conn.key, address, site))
+        self._context.facts.publish(Dialled(conn))
+        self._context.clock.wake(now + CONNECT)
         return conn
 
     def dial_delay(self, attempt: int) -> float:
         """Return the seconds until dial number `attempt`."""
-        s = self._desk.settings
-        return delay(attempt, self._desk.jitter(), low=s.backoff_min, high=s.backoff_max)
+        s = self._context.settings
+        return delay(attempt, self._context.jitter(), low=s.backoff_min, high=s.backoff_max)
 
     def sight(self, peer: Peer) -> bool:
         """Dial the control connection of a peer if it is due, and return whether it was dialed."""
-        now, node, dials = self._desk.clock.now, peer.node, peer.dials[NODE_CONTROL]
+        now, node, dials = self._context.clock.now, peer.node, peer.dials[NODE_CONTROL]
         if peer.control is not None or not node.address or not peer.reach.is_due(now):
             return False
         places = (peer.reached, node.address, *node.also)
@@ -174,7 +176,7 @@ class Dialler:
         if address is None:
             return False
         dials.append(self.dial(address, NODE_CONTROL, node.uuid))
-        self._desk.clock.wake(peer.reach.due)
+        self._context.clock.wake(peer.reach.due)
         return True
 
     @property
@@ -192,7 +194,7 @@ class Dialler:
     def unfinished(self) -> list[Conn]:
         """Return the connections whose handshake has timed out."""
         return [
-            c for c in self.conns.values() if not c.is_open and self._desk.clock.now - c.opened >= CONNECT
+            c for c in self.conns.values() if not c.is_open and self._context.clock.now - c.opened >= CONNECT
         ]
 
     def deadline(self) -> float:

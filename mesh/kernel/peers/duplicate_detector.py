@@ -25,8 +25,8 @@ class DuplicateDetector:
     A young process may also be refused by other nodes.
     """
 
-    def __init__(self, desk: NodeContext, dialler: Dialler) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, dialler: Dialler) -> None:
+        self._context = context
         self._dialler = dialler
         self._looked: dict[str, float] = {}  # address -> time; inf = our own
         self._dials: set[Conn] = set()
@@ -36,11 +36,11 @@ class DuplicateDetector:
         """Dial addresses where others report this node, except its own and those dialed lately."""
         for address in filter(None, (node.address, *node.also)):
             self._dials = {conn for conn in self._dials if not (conn.is_open or conn.closed)}
-            now = self._desk.clock.now
+            now = self._context.clock.now
             if now - self._looked.get(address, -AGAIN) < AGAIN or len(self._dials) >= DIALS:
                 continue
             self._note_address(address, now)
-            self._desk.out.note("info", f"others report this node at {address}, which it does not use")
+            self._context.out.note("info", f"others report this node at {address}, which it does not use")
             self._dials.add(self._dialler.dial(address, NODE_CONTROL, b""))
 
     def _note_address(self, address: str, when: float) -> None:
@@ -53,27 +53,27 @@ class DuplicateDetector:
 
     def proved(self, conn: Conn, process: bytes, address: str) -> None:
         """Judge a process that has proven our own key and sent the bytes `process`."""
-        if process == self._desk.process:
+        if process == self._context.process:
             if conn.dialled:
-                self._desk.counters.count("met_itself")
+                self._context.counters.count("met_itself")
                 self._note_address(address, float("inf"))
-        elif process and not self._desk.is_doubled:
+        elif process and not self._context.is_doubled:
             self._judge(conn, process, address)
 
     def _judge(self, conn: Conn, process: bytes, address: str) -> None:
         """Continue if this process started first, otherwise stop (Rule 2)."""
-        me = self._desk.me
+        me = self._context.me
         at = f"at {address or 'an unknown address'}{'' if conn.dialled else ', and dialed this node'}"
         what = f"another process has the identity of {me.name} ({me.uuid.hex()[:8]}, boot {me.boot}), {at}"
-        if is_senior(self._desk.process, process):
+        if is_senior(self._context.process, process):
             if process not in self._juniors:
                 self._juniors = {*list(self._juniors)[1 - PLACES :], process}
                 text = (
                     f"{what}. It started later and stops; the data directory of this node may "
                     "have been copied"
                 )
-                self._desk.event("conflict", text, level="warning")
+                self._context.event("conflict", text, level="warning")
             return
-        self._desk.is_doubled = True
+        self._context.is_doubled = True
         hint = "The data directory may be a copy: start the copy with another `--data DIR`."
-        self._desk.out.emit(Stop(f"{what}. {hint}", "CONFLICT"))
+        self._context.out.emit(Stop(f"{what}. {hint}", "CONFLICT"))

@@ -59,23 +59,23 @@ def peer_key(uuid: bytes) -> bytes:
 
 
 def exchange(
-    desk: NodeContext, released: Callable[[StoredEnvelope], None], paging: Paging, node: Introduction
+    context: NodeContext, released: Callable[[StoredEnvelope], None], paging: Paging, node: Introduction
 ) -> Exchange:
     """Return an exchange with that node; `released` receives the envelopes that are no longer owed to it."""
-    s = desk.settings
+    s = context.settings
     outlet = Outlet(s.window_bytes, s.link_messages, lambda feed: 0, to_peer=True)
 
     def send(feed: Feed, portion: EnvelopeSlice) -> None:
-        desk.out.push(outlet, feed, portion)
+        context.out.push(outlet, feed, portion)
 
     feed = PeerFeed(
         peer_key(node.uuid),
         s.credit,
         send,
         released,
-        lambda: desk.clock.believed,
+        lambda: context.clock.believed,
         node.name,
         paging,
-        desk.counters.loss_counter(node.name),
+        context.counters.loss_counter(node.name),
     )
     return Exchange(outlet, feed)

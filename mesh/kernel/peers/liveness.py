@@ -35,13 +35,13 @@ class Liveness:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         membership: Membership,
         happened: Callable[[Results], None],
         peer: Callable[[bytes], Peer | None],
         dialler: Dialler,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._membership = membership
         self._happened = happened
         self._peer = peer
@@ -68,12 +68,12 @@ class Liveness:
                 self._send_to_peer(self._peer(to), c.Rumours(to_wire(rumours)))
             case Spread(rumours):
                 for conn in self._some():
-                    self._desk.out.send(conn, c.Rumours(to_wire(rumours)))
+                    self._context.out.send(conn, c.Rumours(to_wire(rumours)))
             case DialProbe(node):
                 peer = self._peer(node.uuid)
                 address = (peer.reached if peer is not None else "") or node.address
                 if address:
-                    self._desk.out.emit(effects.ProbeAddress(node.uuid, address))
+                    self._context.out.emit(effects.ProbeAddress(node.uuid, address))
 
     def send_question(self, peer: Peer | None, command: ReachQuestion) -> None:
         """Send a question on the control connection, or keep it until there is one.
@@ -82,39 +82,39 @@ class Liveness:
         """
         if peer is None:
             return
-        peer.used = self._desk.clock.now
+        peer.used = self._context.clock.now
         if peer.control is not None:
-            self._desk.out.send(peer.control, command)
+            self._context.out.send(peer.control, command)
             return
-        peer.reach.set_question(command, self._desk.clock.now)
+        peer.reach.set_question(command, self._context.clock.now)
         self._dialler.watchlist.add(peer)
-        self._desk.clock.wake(self._desk.clock.now)
+        self._context.clock.wake(self._context.clock.now)
 
     def _send_to_peer(self, peer: Peer | None, command: c.Command) -> None:
         if peer is not None:
-            peer.used = self._desk.clock.now
-            self._desk.out.send(peer.control or peer.data, command)
+            peer.used = self._context.clock.now
+            self._context.out.send(peer.control or peer.data, command)
 
     def _some(self) -> list[Conn]:
         there = [peer.control for peer in self._dialler.watchlist.active() if peer.control is not None]
-        return [there.pop(int(self._desk.jitter() * len(there))) for _ in range(min(FEW, len(there)))]
+        return [there.pop(int(self._context.jitter() * len(there))) for _ in range(min(FEW, len(there)))]
 
     def connected(self, peer: Peer) -> None:
         """Send the question that waited for this control connection, if there is one."""
         command = peer.reach.answerable()
         if command is not None:
-            self._desk.out.send(peer.control, command)
+            self._context.out.send(peer.control, command)
 
     # --- commands of peers ------------------------------------------------------------------------------
 
     def probe(self, conn: Conn, peer: Peer, p: c.Probe) -> None:
-        peer.used = self._desk.clock.now
+        peer.used = self._context.clock.now
         for answer in self._handle_results(
             self._membership.probe(
-                peer.node.uuid, p.number, p.uuid, p.boot, as_rumours(p.rumours), self._desk.clock.now
+                peer.node.uuid, p.number, p.uuid, p.boot, as_rumours(p.rumours), self._context.clock.now
             )
         ):
-            self._desk.out.send(conn, answer)  # on the connection it came by
+            self._context.out.send(conn, answer)  # on the connection it came by
 
     def _handle_results(self, happened: Results) -> list[c.Probed]:
         """Handle all results except answers to probes, and return the answers."""
@@ -123,24 +123,24 @@ class Liveness:
         return [c.Probed(a.number, a.lives, to_wire(a.rumours)) for a in answers]
 
     def probe_for(self, peer: Peer, p: c.ProbeFor) -> None:
-        peer.used = self._desk.clock.now
+        peer.used = self._context.clock.now
         rumours = as_rumours(p.rumours)
         self._happened(
             self._membership.probe_for(
-                peer.node.uuid, p.number, as_node(p.node), rumours, self._desk.clock.now
+                peer.node.uuid, p.number, as_node(p.node), rumours, self._context.clock.now
             )
         )
 
     def probed(self, peer: Peer, p: c.Probed) -> None:
-        now, rumours = self._desk.clock.now, as_rumours(p.rumours)
+        now, rumours = self._context.clock.now, as_rumours(p.rumours)
         self._happened(self._membership.answered(peer.node.uuid, p.number, p.lives, rumours, now))
 
     def rumours(self, peer: Peer, r: c.Rumours, is_answer: bool) -> None:
-        rumours, now = as_rumours(r.rumours), self._desk.clock.now
+        rumours, now = as_rumours(r.rumours), self._context.clock.now
         self._happened(self._membership.rumoured(peer.node.uuid, rumours, now, is_answer))
 
     def disconnected(self, peer: Peer) -> None:
-        self._happened(self._membership.disconnected(peer.node.uuid, self._desk.clock.now))
+        self._happened(self._membership.disconnected(peer.node.uuid, self._context.clock.now))
 
     def knocked(self, uuid: bytes, refused: bool) -> None:
-        self._happened(self._membership.knocked(uuid, refused, self._desk.clock.now))
+        self._happened(self._membership.knocked(uuid, refused, self._context.clock.now))

@@ -46,7 +46,7 @@ class Neighbours(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         disk: Disk,
         dialler: Dialler,
         peers: dict[bytes, Peer],
@@ -54,16 +54,18 @@ class Neighbours(Component):
         doubled: Callable[[Introduction], None],
     ) -> None:
         self.peers = peers
-        timing = SwimTiming(period=desk.settings.probe)
-        self.membership = Membership(as_node(desk.me), desk.jitter, timing)
+        timing = SwimTiming(period=context.settings.probe)
+        self.membership = Membership(as_node(context.me), context.jitter, timing)
         directory = self.directory = Directory(peers, made)
         self.of, self.named = directory.peer_of, directory.named  # looked up for each envelope
-        self.rounds = Rounds(desk, directory, self.membership, dialler)
-        self.acquaintances = PeerAddressBook(desk, disk, dialler, directory.is_alive, directory.is_occupied)
-        self.liveness = Liveness(desk, self.membership, self.happened, peers.get, dialler)
-        self._desk = desk
+        self.rounds = Rounds(context, directory, self.membership, dialler)
+        self.acquaintances = PeerAddressBook(
+            context, disk, dialler, directory.is_alive, directory.is_occupied
+        )
+        self.liveness = Liveness(context, self.membership, self.happened, peers.get, dialler)
+        self._context = context
         self._dialler = dialler
-        self._changes = Changes(desk, dialler, self._announce)
+        self._changes = Changes(context, dialler, self._announce)
         self._doubled = doubled
         self._parting: dict[bytes, tuple[Left, float]] = {}  # deferred goodbyes, until when
 
@@ -108,12 +110,12 @@ class Neighbours(Component):
 
     def tick(self) -> None:
         for conn in self._dialler.unfinished():
-            self._desk.out.hang_up(conn)
+            self._context.out.hang_up(conn)
             self.on_conn_ended(conn)
-        self.happened(self.membership.tick(self._desk.clock.now))
+        self.happened(self.membership.tick(self._context.clock.now))
         self._part_late()
         self.rounds.run_due()
-        self._desk.clock.wake(self.rounds.deadline(self.settled()))
+        self._context.clock.wake(self.rounds.deadline(self.settled()))
 
     # --- the current view -------------------------------------------------------------------------------
 
@@ -159,38 +161,38 @@ class Neighbours(Component):
 
     def on_sign_of_life(self, peer: Peer) -> None:
         """Count any command from a peer as a sign of life."""
-        happened = self.membership.on_message(peer.node.uuid, self._desk.clock.now)
+        happened = self.membership.on_message(peer.node.uuid, self._context.clock.now)
         if happened:
             self.happened(happened)
 
     def introduced(self, nodes: tuple[Introduction, ...], by: Peer) -> None:
         """Record the other nodes that a peer introduces."""
         for node in nodes:
-            if node.uuid != self._desk.me.uuid:
+            if node.uuid != self._context.me.uuid:
                 self.sighted(node, "gossip", by.node.uuid)
 
     def sighted(self, node: Introduction, via: str, by: bytes = b"") -> None:
         """Report a node to membership, as found by `via`."""
-        self.happened(self.membership.sight(as_node(node), via, self._desk.clock.now, by))
+        self.happened(self.membership.sight(as_node(node), via, self._context.clock.now, by))
 
     def readdressed(self) -> None:
-        self.happened(self.membership.readdressed(as_node(self._desk.me), self._desk.clock.now))
+        self.happened(self.membership.readdressed(as_node(self._context.me), self._context.clock.now))
 
     def _goodbye(self, conn: Conn, peer: Peer, command: Bye) -> None:
         """Handle a BYE, of a node or of only one of its connections."""
-        self._desk.out.hang_up(conn)
+        self._context.out.hang_up(conn)
         self._dialler.on_conn_ended(conn, peer)
         if command.reason != REPLACED:
-            self.happened(self.membership.leave(peer.node.uuid, peer.node.boot, self._desk.clock.now))
+            self.happened(self.membership.leave(peer.node.uuid, peer.node.boot, self._context.clock.now))
             if peer.data is None:
                 self._part(peer.node.uuid)
 
     def _put_off(self, left: Left, peer: Peer) -> None:
         """Defer a goodbye, as earlier messages may still arrive on another connection."""
-        until = self._desk.clock.now + PARTING
+        until = self._context.clock.now + PARTING
         self._parting[peer.node.uuid] = left, until
         peer.reach.delay_dial(until)
-        self._desk.clock.wake(until)
+        self._context.clock.wake(until)
 
     def _part(self, uuid: bytes) -> None:
         """Carry out the deferred goodbye of a node, if there is one."""
@@ -199,10 +201,10 @@ class Neighbours(Component):
             self._react(left, self.peers[uuid], as_introduction(left.member.node))
 
     def _part_late(self) -> None:
-        for uuid in [uuid for uuid, (_, until) in self._parting.items() if until <= self._desk.clock.now]:
+        for uuid in [uuid for uuid, (_, until) in self._parting.items() if until <= self._context.clock.now]:
             self._part(uuid)
         for _, until in self._parting.values():
-            self._desk.clock.wake(until)
+            self._context.clock.wake(until)
 
     # --- reactions --------------------------------------------------------------------------------------
 
@@ -235,19 +237,21 @@ class Neighbours(Component):
         self._changes.react(peer, event, known)
         if isinstance(event, Sighted) and self.is_crowd:
             # All nodes may have sighted it at the same time: a few dial it, and rumors inform the others.
-            turn = self._desk.jitter() * min(self.membership.count * TURN, LAST_TURN)
-            peer.reach.delay_dial(self._desk.clock.now + turn)
+            turn = self._context.jitter() * min(self.membership.count * TURN, LAST_TURN)
+            peer.reach.delay_dial(self._context.clock.now + turn)
         self.directory.drop_caches()
 
     def _newcomer(self, node: Introduction) -> Peer:
         """Add a peer; of two nodes, the one with the lower uuid dials first."""
         peer = self.directory.add(node)
-        peer.reach.delay_dial(self._desk.clock.now + (0.0 if self._desk.me.uuid < node.uuid else HEAD_START))
-        self._desk.clock.wake(peer.reach.due)
+        peer.reach.delay_dial(
+            self._context.clock.now + (0.0 if self._context.me.uuid < node.uuid else HEAD_START)
+        )
+        self._context.clock.wake(peer.reach.due)
         return peer
 
     def _announce(self, newcomer: Peer) -> None:
         """Introduce a newcomer to the others immediately; in a crowd rumors do that."""
         for peer in self.peers.values() if not self.is_crowd else ():
             if peer is not newcomer:
-                self._desk.out.send(peer.control, Peers((newcomer.node,)))
+                self._context.out.send(peer.control, Peers((newcomer.node,)))

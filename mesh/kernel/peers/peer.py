@@ -91,7 +91,9 @@ class Peer:
 
 
 def met(
-    desk: NodeContext, timing: Timing, meets: Callable[[Introduction], Exchange], node: Introduction
+    context: NodeContext, timing: Timing, meets: Callable[[Introduction], Exchange], node: Introduction
 ) -> Peer:
     """Return a new peer; `meets` makes the exchange with it."""
-    return Peer(node, Reach(desk.jitter, timing), Link(node.uuid, desk.clock.now, desk.jitter, timing), meets)
+    return Peer(
+        node, Reach(context.jitter, timing), Link(node.uuid, context.clock.now, context.jitter, timing), meets
+    )

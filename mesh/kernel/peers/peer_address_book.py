@@ -58,17 +58,17 @@ class PeerAddressBook(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         disk: Disk,
         dialler: Dialler,
         is_alive: Callable[[bytes], bool],
         is_occupied: Callable[[str], bool],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._dialler = dialler
-        self._remembers = desk.settings.remember
-        self._seeds = {address: Seed(CONFIG) for address in desk.settings.seeds}
-        nodes = self._nodes = RememberedNodes(desk, disk)
+        self._remembers = context.settings.remember
+        self._seeds = {address: Seed(CONFIG) for address in context.settings.seeds}
+        nodes = self._nodes = RememberedNodes(context, disk)
         self.met, self.key_of = nodes.met, nodes.key_of
         self.has_met, self.was_met = nodes.has_met, nodes.was_met
         self.keep_queued, self.with_queued = nodes.keep_queued, nodes.with_queued
@@ -93,7 +93,7 @@ class PeerAddressBook(Component):
                 else:
                     self._nodes.restore(key[1:], row)
             except (MeshError, UnicodeDecodeError):  # addresses are only hints
-                self._desk.out.note("warning", "a stored peer address is damaged and was removed")
+                self._context.out.note("warning", "a stored peer address is damaged and was removed")
                 self._disk.later("peer", key, Delete("peer", key))
         self._nodes.on_restored()
         for node in self._nodes.latest(DIALLED) if self._remembers else ():
@@ -123,8 +123,8 @@ class PeerAddressBook(Component):
             raise LocalError(what, hint=hint, code="BAD_ADDRESS")
         self._seeds[address] = Seed(ADDED)
         self._disk.later("peer", b"a" + address.encode(), Put("peer", b"a" + address.encode(), b""))
-        self._desk.event("peer", f"{address} was added")
-        self._desk.clock.wake(self._desk.clock.now)
+        self._context.event("peer", f"{address} was added")
+        self._context.clock.wake(self._context.clock.now)
         return True
 
     def remove(self, what: str) -> bool:
@@ -136,7 +136,7 @@ class PeerAddressBook(Component):
         for uuid in uuids:
             self._nodes.forget(uuid)
             if not self._is_alive(uuid):
-                self._desk.facts.publish(GivenUp(uuid))
+                self._context.facts.publish(GivenUp(uuid))
         found = [
             address
             for address, seed in self._seeds.items()
@@ -145,11 +145,11 @@ class PeerAddressBook(Component):
         for address in found:
             seed = self._seeds.pop(address)
             if seed.conn is not None:
-                self._desk.out.hang_up(seed.conn)
+                self._context.out.hang_up(seed.conn)
             if seed.kind == ADDED:
                 self._disk.later("peer", b"a" + address.encode(), Delete("peer", b"a" + address.encode()))
         if uuids or found:
-            self._desk.event("peer", f"{what} was removed")
+            self._context.event("peer", f"{what} was removed")
         return bool(uuids or found)
 
     @property
@@ -164,10 +164,10 @@ class PeerAddressBook(Component):
         for address, seed in self._seeds.items():
             row = PeerRow(address=address, kind=seed.kind, node=seed.node)
             if seed.why and not self._is_taken(address, seed):
-                row.why, row.tried = seed.why, max(0.0, (self._desk.clock.wall - seed.tried) / 1e9)
+                row.why, row.tried = seed.why, max(0.0, (self._context.clock.wall - seed.tried) / 1e9)
             rows[f"{KINDS.index(seed.kind)} {address}"] = by_address[address] = row
         for node, wall in self._nodes:
-            seen = max(0.0, (self._desk.clock.wall - wall) / 1e9)
+            seen = max(0.0, (self._context.clock.wall - wall) / 1e9)
             address, name = node.address, node.name
             if address in by_address:
                 by_address[address].node, by_address[address].seen = name, seen
@@ -201,7 +201,7 @@ class PeerAddressBook(Component):
         return all(s.is_heard or self._is_occupied(address) for address, s in self._seeds.items())
 
     def tick(self) -> None:
-        now = self._desk.clock.now
+        now = self._context.clock.now
         for address, seed in self._seeds.items():
             if seed.conn is not None or now < seed.due or self._is_taken(address, seed):
                 continue
@@ -209,7 +209,7 @@ class PeerAddressBook(Component):
             rarely = 10 if seed.kind == REMEMBERED else 1
             seed.due = now + rarely * self._dialler.dial_delay(seed.attempt)
             seed.conn = self._dialler.dial(address, NODE_CONTROL, b"", seed=address)
-        self._desk.clock.wake(self._deadline())
+        self._context.clock.wake(self._deadline())
 
     def _is_taken(self, address: str, seed: Seed) -> bool:
         """Return whether a live node is there, perhaps under another address.
@@ -237,7 +237,7 @@ class PeerAddressBook(Component):
         if seed is None:
             return True
         is_news, seed.silent = seed.told != why, 0
-        seed.why, seed.told, seed.tried = why, why, self._desk.clock.wall
+        seed.why, seed.told, seed.tried = why, why, self._context.clock.wall
         return is_news
 
     def on_refused(self, conn: Conn, is_us: bool) -> None:
@@ -249,7 +249,7 @@ class PeerAddressBook(Component):
         if is_us:
             del self._seeds[conn.seed]
         else:
-            seed.due, seed.attempt = self._desk.clock.now + self._desk.settings.backoff_max, 8
+            seed.due, seed.attempt = self._context.clock.now + self._context.settings.backoff_max, 8
 
     def _on_seed_ended(self, fact: SeedEnded) -> None:
         conn = fact.conn
@@ -257,7 +257,7 @@ class PeerAddressBook(Component):
         if seed is not None and seed.conn is conn:
             seed.conn = None
             self._failed(conn.seed, seed, conn.why, conn.hint)
-            self._desk.clock.wake(max(seed.due, self._desk.clock.now))
+            self._context.clock.wake(max(seed.due, self._context.clock.now))
 
     def _failed(self, address: str, seed: Seed, why: str, hint: str) -> None:
         """Report a failed dial once for each reason.
@@ -267,11 +267,11 @@ class PeerAddressBook(Component):
         seed.silent = 0 if why else seed.silent + 1
         is_sure = bool(why) or seed.silent >= PATIENT
         if is_sure or seed.why in ("", SILENT):
-            seed.why, seed.tried = why or SILENT, self._desk.clock.wall
+            seed.why, seed.tried = why or SILENT, self._context.clock.wall
         if is_sure and seed.told != seed.why and seed.kind != REMEMBERED:
             seed.told = seed.why
-            self._desk.event("peer", f"{address}: {seed.why}. {hint or TRYING_ON}", level="warning")
+            self._context.event("peer", f"{address}: {seed.why}. {hint or TRYING_ON}", level="warning")
 
     def _deadline(self) -> float:
         idle = (s.due for a, s in self._seeds.items() if s.conn is None and not self._is_taken(a, s))
-        return max(min(idle, default=inf), self._desk.clock.now)
+        return max(min(idle, default=inf), self._context.clock.now)

@@ -58,9 +58,9 @@ class PeerHandshake(Component):
     """The second half of a handshake with a node, which has proven that it belongs to this mesh."""
 
     def __init__(
-        self, desk: NodeContext, dialler: Dialler, neighbours: Neighbours, rivals: DuplicateDetector
+        self, context: NodeContext, dialler: Dialler, neighbours: Neighbours, rivals: DuplicateDetector
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._dialler = dialler
         self._neighbours = neighbours
         self._rivals = rivals
@@ -68,7 +68,7 @@ class PeerHandshake(Component):
         self._refused: dict[bytes, str] = {}  # nodes that we refused, and why: reported once
 
     def start(self, beginning: Beginning) -> None:
-        self._born = self._desk.clock.now
+        self._born = self._context.clock.now
 
     def admit(self, conn: Conn, h: Hello) -> Peer | Refuse:
         """Return the peer for a HELLO of a node, or the refusal."""
@@ -78,13 +78,13 @@ class PeerHandshake(Component):
         if refusal is not None:
             return refusal
         peer = self._neighbours.peers[h.node.uuid]
-        if h.role == NODE_DATA and (name := self._desk.denies(h.node.name)):
+        if h.role == NODE_DATA and (name := self._context.denies(h.node.name)):
             return Refuse(DENIED, NO_LINK.format(name), "To allow it: `mesh node allow`.")
         # Our dial counts only while it is young: a dial that hangs at a firewall must not displace a working
         # connection.
-        ours = any(self._desk.clock.now - dial.opened < DUEL for dial in peer.dials[h.role])
+        ours = any(self._context.clock.now - dial.opened < DUEL for dial in peer.dials[h.role])
         both_dial = ours and peer.conns[h.role] is None
-        if both_dial and keep_mine(self._desk.me.uuid, h.node.uuid, True):
+        if both_dial and keep_mine(self._context.me.uuid, h.node.uuid, True):
             return Refuse("DUEL", "simultaneous dials: the connection of the lower uuid stays")
         conn.role = h.role
         self._dialler.use_connection(peer, conn)
@@ -93,7 +93,7 @@ class PeerHandshake(Component):
     def entered(self, conn: Conn, node: Introduction) -> Peer | None:
         """Handle the WELCOME to our HELLO; return the peer, or `None` if the connection is not kept."""
         if self._rivals.is_rival_dial(conn):
-            self._desk.out.hang_up(conn)  # another node is there
+            self._context.out.hang_up(conn)  # another node is there
             return None
         dialled = self._neighbours.of(conn)
         if conn.seed and not self._pinned_otherwise(node):
@@ -107,15 +107,15 @@ class PeerHandshake(Component):
         peer = self._neighbours.peers[node.uuid]
         if dialled is not None and dialled is not peer:  # another node is at that address now
             self._dialler.on_conn_ended(conn, dialled)
-        if conn.role == NODE_DATA and self._desk.denies(node.name):
+        if conn.role == NODE_DATA and self._context.denies(node.name):
             self._shut(peer)
-            self._desk.out.hang_up(conn)
+            self._context.out.hang_up(conn)
             return None
         rival = peer.conns[conn.role]
-        if rival is not None and not keep_mine(self._desk.me.uuid, node.uuid, True):
+        if rival is not None and not keep_mine(self._context.me.uuid, node.uuid, True):
             if conn in peer.dials[conn.role]:
                 peer.dials[conn.role].remove(conn)
-            self._desk.out.hang_up(conn)
+            self._context.out.hang_up(conn)
             return None
         self._dialler.use_connection(peer, conn)
         return peer
@@ -127,42 +127,42 @@ class PeerHandshake(Component):
             self._neighbours.acquaintances.on_refused(conn, is_us=False)
         if self._refused.get(node.uuid) != refusal.code:
             self._refused = {**dict(list(self._refused.items())[-TOLD:]), node.uuid: refusal.code}
-            self._desk.event("refused", f"{refusal.reason} [{refusal.code}]", node, level="warning")
+            self._context.event("refused", f"{refusal.reason} [{refusal.code}]", node, level="warning")
         self._dialler.on_conn_ended(conn, dialled)
         if dialled is not None and refusal.final:
-            dialled.reach.happens(ReachEvent.UNWELCOME, self._desk.clock.now)
-        self._desk.out.hang_up(conn)
+            dialled.reach.happens(ReachEvent.UNWELCOME, self._context.clock.now)
+        self._context.out.hang_up(conn)
 
     def deny(self, names: frozenset[str]) -> None:
         """Forbid links with the named nodes, and allow links with other nodes again."""
         peers = self._neighbours.peers.values()
-        before = {peer.node.uuid for peer in peers if self._desk.denies(peer.node.name)}
-        self._desk.denied = names
+        before = {peer.node.uuid for peer in peers if self._context.denies(peer.node.name)}
+        self._context.denied = names
         for peer in peers:
-            if self._desk.denies(peer.node.name):
+            if self._context.denies(peer.node.name):
                 self._shut(peer)
             elif peer.node.uuid in before:
-                self._dialler.apply(peer, peer.link.allowed(self._desk.clock.now))
+                self._dialler.apply(peer, peer.link.allowed(self._context.clock.now))
 
     def _shut(self, peer: Peer) -> None:
         if peer.link.by not in ("me", "both"):
-            reason = NO_LINK.format(self._desk.denies(peer.node.name))
-            self._dialler.apply(peer, peer.link.denied(self._desk.clock.now, DENIED, reason))
+            reason = NO_LINK.format(self._context.denies(peer.node.name))
+            self._dialler.apply(peer, peer.link.denied(self._context.clock.now, DENIED, reason))
 
     def connected(self, conn: Conn, peer: Peer) -> None:
         """Update the link after HELLO and WELCOME, and report a control connection."""
-        if self._desk.denies(peer.node.name):
+        if self._context.denies(peer.node.name):
             self._shut(peer)
         elif peer.link.by:  # one side allows the link again
-            self._dialler.apply(peer, peer.link.allowed(self._desk.clock.now))
+            self._dialler.apply(peer, peer.link.allowed(self._context.clock.now))
         if conn.role == NODE_CONTROL:
             self._neighbours.liveness.connected(peer)
             self._dialler.reached(peer)
-            self._desk.facts.publish(PeerConnected(peer))
+            self._context.facts.publish(PeerConnected(peer))
 
     def denied(self, conn: Conn, r: Refuse) -> None:
         """Record that this node refused the connection `conn`, which it had dialed."""
-        peer, now = self._neighbours.of(conn), self._desk.clock.now
+        peer, now = self._neighbours.of(conn), self._context.clock.now
         if conn.seed:
             self._neighbours.acquaintances.says_no(conn, f"{r.reason} [{r.code}]")
             self._neighbours.acquaintances.on_refused(conn, is_us=False)
@@ -173,7 +173,7 @@ class PeerHandshake(Component):
 
     def rejected(self, conn: Conn, r: Refuse, is_proven: bool) -> None:
         """Handle the refusal of our HELLO by the other end."""
-        meaning, peer, now = MEANINGS.get(r.code, OTHER), self._neighbours.of(conn), self._desk.clock.now
+        meaning, peer, now = MEANINGS.get(r.code, OTHER), self._neighbours.of(conn), self._context.clock.now
         acquaintances = self._neighbours.acquaintances
         if peer is None:  # a seed: REFUSE does not name its sender
             peer = self._neighbours.peers.get(acquaintances.who(conn.seed))
@@ -182,11 +182,11 @@ class PeerHandshake(Component):
         if conn.seed and r.final:
             acquaintances.on_refused(conn, is_us=False)
         if meaning.is_for_the_younger and r.final and is_proven and self.is_young:
-            self._desk.facts.publish(LoginRefused(Stop(f"{r.reason}. {r.hint}", r.code)))
+            self._context.facts.publish(LoginRefused(Stop(f"{r.reason}. {r.hint}", r.code)))
         if meaning.is_reported:
             self._report_refusal(conn, peer, r, is_news)
         # If this node allows the link, one of the two has not received the latest rules yet.
-        is_late = meaning.is_by_rules and peer is not None and not self._desk.denies(peer.node.name)
+        is_late = meaning.is_by_rules and peer is not None and not self._context.denies(peer.node.name)
         if peer is not None and conn.role == NODE_DATA and meaning.refuses_link and not is_late:
             if conn in peer.dials[NODE_DATA]:
                 peer.dials[NODE_DATA].remove(conn)
@@ -200,26 +200,26 @@ class PeerHandshake(Component):
     def _report_refusal(self, conn: Conn, peer: Peer | None, r: Refuse, is_news: bool) -> None:
         text = f"{conn.endpoint} refused this node: {r.reason}. {r.hint} [{r.code}]"
         if is_news and (peer is None or peer.link.reason != r.reason):
-            self._desk.event("refused", text, peer.node if peer else None, level="warning")
+            self._context.event("refused", text, peer.node if peer else None, level="warning")
         else:  # as before
-            self._desk.out.note("info", f"refused: {text}", ACCESS)
+            self._context.out.note("info", f"refused: {text}", ACCESS)
 
     def mirrored(self, conn: Conn, process: bytes, address: str) -> None:
         """Handle another end that has proven our own key."""
-        if process == self._desk.process and conn.seed:
+        if process == self._context.process and conn.seed:
             self._neighbours.acquaintances.on_refused(conn, is_us=True)
         self._rivals.proved(conn, process, address)
 
     # --- identity ---------------------------------------------------------------------------------------
 
     def _accept_introduction(self, node: Introduction, process: bytes = b"") -> Refuse | None:
-        if node.uuid == self._desk.me.uuid:
+        if node.uuid == self._context.me.uuid:
             return Refuse("SAME_UUID", f"{node.name} has the identity of this node", final=True)
         if self._pinned_otherwise(node):
             text = f"{node.name} has another key than node {node.uuid.hex()[:8]} had before"
             hint = f"If its keys were recreated on purpose: `mesh peer rm {typed(node.name)}`."
             return Refuse("WRONG_IDENTITY", text, hint, final=True)
-        events = self._neighbours.membership.hear(as_node(node), self._desk.clock.now)
+        events = self._neighbours.membership.hear(as_node(node), self._context.clock.now)
         for event in events:
             if isinstance(event, NameClash):
                 return self._name_in_use(event, process)
@@ -271,12 +271,12 @@ class PeerHandshake(Component):
             f"the name {newcomer.name!r} belongs to a live node at {holder.address or 'an unknown address'}"
         )
         hint = "Start one of them with another `--id`."
-        if holder.uuid == self._desk.me.uuid:
-            gives_way = self.is_young and is_senior(process, self._desk.process)
+        if holder.uuid == self._context.me.uuid:
+            gives_way = self.is_young and is_senior(process, self._context.process)
             if gives_way:
                 where = newcomer.node.address or "an unknown address"
                 what = f"the name {newcomer.name!r} belongs to an older node at {where}"
-                self._desk.facts.publish(LoginRefused(Stop(f"{what}. {hint}", "NAME_IN_USE")))
+                self._context.facts.publish(LoginRefused(Stop(f"{what}. {hint}", "NAME_IN_USE")))
             return Refuse("NAME_IN_USE", text, hint, final=not gives_way)
         answers = self._answers(self._neighbours.peers[holder.uuid], holder.heard)
         return Refuse("NAME_IN_USE", text, hint, final=answers)
@@ -284,14 +284,14 @@ class PeerHandshake(Component):
     @property
     def is_young(self) -> bool:
         """Whether this node is young enough to give way when its name or identity is taken."""
-        return self._desk.clock.now - self._born < YOUNG
+        return self._context.clock.now - self._born < YOUNG
 
     def _answers(self, holder: Peer, heard: float) -> bool:
         """Return whether the holder of a name has sent anything since a newcomer first asked for it.
 
         The holder may be dead already without having been noticed.
         """
-        if self._desk.clock.now - holder.probed > self._desk.settings.silence:
-            holder.probed = self._desk.clock.now
+        if self._context.clock.now - holder.probed > self._context.settings.silence:
+            holder.probed = self._context.clock.now
             self._dialler.ping(holder)
         return heard > holder.probed

@@ -37,8 +37,8 @@ _read_met = reader(Met, 64 * 1024)
 class RememberedNodes:
     """The remembered nodes, the one met last at the end."""
 
-    def __init__(self, desk: NodeContext, disk: Disk) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, disk: Disk) -> None:
+        self._context = context
         self._disk = disk
         self._met: dict[bytes, Met] = {}
         self._old: frozenset[bytes] = frozenset()  # nodes that earlier processes met
@@ -58,7 +58,7 @@ class RememberedNodes:
     def latest(self, most: int) -> Iterator[Introduction]:
         """Yield the latest nodes, at most `most`, that have an address and were met not too long ago."""
         for met in list(self._met.values())[-most:]:
-            if met.node.address and self._desk.clock.wall - met.wall < FORGOTTEN:
+            if met.node.address and self._context.clock.wall - met.wall < FORGOTTEN:
                 yield met.node
 
     def met(self, node: Introduction) -> None:
@@ -66,7 +66,9 @@ class RememberedNodes:
         if node.key != (self.key_of(node.uuid) or node.key):
             return  # another node sent this key
         known = self._met.pop(node.uuid, None)
-        kept = self._met[node.uuid] = Met(node, self._desk.clock.wall, known is not None and known.has_queued)
+        kept = self._met[node.uuid] = Met(
+            node, self._context.clock.wall, known is not None and known.has_queued
+        )
         if known is None or known.node != node or kept.wall - known.wall > FORGOTTEN // 7:
             self._write(kept)
         if len(self._met) > MET:

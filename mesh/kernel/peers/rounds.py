@@ -23,9 +23,9 @@ class Rounds:
     """Runs the periodic work on the peers that may be due for a dial, a ping or a timeout."""
 
     def __init__(
-        self, desk: NodeContext, directory: Directory, membership: Membership, dialler: Dialler
+        self, context: NodeContext, directory: Directory, membership: Membership, dialler: Dialler
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._directory = directory
         self._membership = membership
         self._dialler = dialler
@@ -33,7 +33,7 @@ class Rounds:
         self._swept = 0.0
 
     def start(self) -> None:
-        self._born = self._desk.clock.now
+        self._born = self._context.clock.now
 
     @property
     def is_crowd(self) -> bool:
@@ -42,11 +42,11 @@ class Rounds:
     @property
     def has_waited(self) -> bool:
         """Whether the wait for a first view is over."""
-        return self._desk.clock.now - self._born >= FIRST_VIEW
+        return self._context.clock.now - self._born >= FIRST_VIEW
 
     def run_due(self) -> None:
         """Dial and ping the peers that are due, and apply the timeouts of their links."""
-        now, dialler = self._desk.clock.now, self._dialler
+        now, dialler = self._context.clock.now, self._dialler
         if now - self._swept > SWEEP:
             self._sweep()
         is_crowd = self.is_crowd
@@ -73,8 +73,8 @@ class Rounds:
         longest.
         """
         room = self._dialler.room
-        due = [p for p in peers if p.control is None and p.reach.due <= self._desk.clock.now]
-        due += self._dialler.watchlist.take_due(self._desk.clock.now, room, self.is_crowd)
+        due = [p for p in peers if p.control is None and p.reach.due <= self._context.clock.now]
+        due += self._dialler.watchlist.take_due(self._context.clock.now, room, self.is_crowd)
         for peer in sorted(due, key=lambda p: (p.reach.state is not ReachState.TOLD_OF, p.reach.due)):
             if peer.alive:
                 self._dialler.sight(peer)
@@ -85,13 +85,13 @@ class Rounds:
         """Close idle control connections that this node dialed; called in a crowd only."""
         for peer in self._dialler.watchlist.active():
             control = peer.control
-            is_idle = peer.data is None and self._desk.clock.now - peer.used > UNUSED
+            is_idle = peer.data is None and self._context.clock.now - peer.used > UNUSED
             if control is not None and control.dialled and is_idle:
                 self._dialler.drop(peer, NODE_CONTROL)
 
     def _sweep(self) -> None:
         """Forget peers that membership has forgotten, if they are inactive and nothing is owed to them."""
-        self._swept = self._desk.clock.now
+        self._swept = self._context.clock.now
         for uuid, peer in list(self._directory.peers.items()):
             begun = peer.begun
             is_owed = begun is not None and begun.feed.queries
@@ -99,10 +99,10 @@ class Rounds:
             is_needed = is_wanted or is_owed or self._needs_login(peer)
             if not peer.alive and not is_needed and self._membership.of(uuid) is None:
                 if begun is not None:
-                    self._desk.counters.accounts.count_closed(begun.feed, is_peer=True)
+                    self._context.counters.accounts.count_closed(begun.feed, is_peer=True)
                 self._directory.remove(peer)
                 self._dialler.watchlist.remove_peer(peer)
-                self._desk.facts.publish(PeerForgotten(peer))
+                self._context.facts.publish(PeerForgotten(peer))
 
     def ping_all(self) -> None:
         """Ping all peers that dialed us, so that the transport notices whose connection ended."""
@@ -112,22 +112,22 @@ class Rounds:
 
     def review_login(self, peer: Peer) -> None:
         if peer.alive and not peer.link.is_wanted and self._needs_login(peer):
-            self._dialler.apply(peer, peer.link.wanted(self._desk.clock.now))
+            self._dialler.apply(peer, peer.link.wanted(self._context.clock.now))
 
     def _needs_login(self, peer: Peer) -> bool:
-        return any(owes(peer) for owes in self._desk.face.login_requirers)
+        return any(owes(peer) for owes in self._context.face.login_requirers)
 
     def _next_ping(self, peer: Peer, is_crowd: bool) -> float:
         if peer.data is None and (peer.control is None or is_crowd):
             return inf
-        s = self._desk.settings
+        s = self._context.settings
         return peer.pinged + s.pings.get(peer.node.name, s.ping)
 
     def deadline(self, is_settled: bool) -> float:
         """Return the time of the next round."""
-        now = self._desk.clock.now
+        now = self._context.clock.now
         # Other components rely on regular calls.
-        times = [self._membership.deadline(), self._dialler.deadline(), now + self._desk.settings.ping]
+        times = [self._membership.deadline(), self._dialler.deadline(), now + self._context.settings.ping]
         room = self._dialler.room
         is_crowd = self.is_crowd
         for peer in self._looked_at():

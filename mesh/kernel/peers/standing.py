@@ -26,7 +26,7 @@ CODES = {
 
 
 def standing(
-    desk: NodeContext, member: Member | None, peer: Peer | None, node: str, is_usable: bool
+    context: NodeContext, member: Member | None, peer: Peer | None, node: str, is_usable: bool
 ) -> Reason:
     """Return the state of a node as a reason, which is a cause unless the node can be asked."""
     if member is None or peer is None:
@@ -35,30 +35,30 @@ def standing(
     if link.state is LinkState.NOT_ALLOWED:
         return reason("LINK_REFUSED", node=node, by=link.by, no=link.code, why=link.reason)
     if code := CODES.get(member.state):
-        return reason(code, node=node, age=ago(desk.clock.now - member.heard))
+        return reason(code, node=node, age=ago(context.clock.now - member.heard))
     if not is_usable:
         return reason("NOT_LINKABLE", node=node)
-    return reason("NODE_ALIVE", node=node, link=link.describe(desk.clock.now))
+    return reason("NODE_ALIVE", node=node, link=link.describe(context.clock.now))
 
 
-def of_node(desk: NodeContext, neighbours: Neighbours, node: str) -> Iterator[Reason]:
+def of_node(context: NodeContext, neighbours: Neighbours, node: str) -> Iterator[Reason]:
     """Yield further reasons about the name of a node: nodes of other meshes, failed dials, similar names."""
-    if node == desk.me.name:
+    if node == context.me.name:
         yield reason("NODE_SELF")
         return
-    yield from of_strangers(desk, neighbours, node)
+    yield from of_strangers(context, neighbours, node)
     member = neighbours.membership.by_name(node)
     if member is None or member.state not in (NodeLife.ALIVE, NodeLife.SUSPECT):
         yield from neighbours.acquaintances.in_vain(node, SHOWN)
     if member is None:
-        names = (desk.me.name, *names_of(neighbours))
+        names = (context.me.name, *names_of(neighbours))
         if found := near(node, names):
             yield reason("NEAR_NODE", near=found)
 
 
-def strangers(desk: NodeContext, neighbours: Neighbours) -> Iterator[tuple[str, str]]:
+def strangers(context: NodeContext, neighbours: Neighbours) -> Iterator[tuple[str, str]]:
     """Yield name and address of nodes that were found with other keys and have not joined since."""
-    for name, address in desk.near:
+    for name, address in context.near:
         member = neighbours.membership.by_name(name)
         places = () if member is None else (member.node.address, *member.node.also)
         if _host(address) not in map(_host, places):
@@ -69,9 +69,9 @@ def _host(address: str) -> str:
     return address.rpartition(":")[0]
 
 
-def of_strangers(desk: NodeContext, neighbours: Neighbours, node: str = "") -> Iterator[Reason]:
+def of_strangers(context: NodeContext, neighbours: Neighbours, node: str = "") -> Iterator[Reason]:
     """Yield reasons for nodes of other meshes that are named `node`, or for all of them if it is empty."""
-    others = (other for other in strangers(desk, neighbours) if node in ("", other[0]))
+    others = (other for other in strangers(context, neighbours) if node in ("", other[0]))
     for name, address in islice(others, SHOWN):
         yield reason("OTHER_MESH", node=name, address=address)
 

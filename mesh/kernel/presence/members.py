@@ -38,8 +38,10 @@ EACH = 100  # groups in one message
 class GroupMembers(Component):
     """Component for groups with members here, and for the reports of other nodes."""
 
-    def __init__(self, desk: NodeContext, neighbours: Neighbours, nodes: Nodes, audience: Audience) -> None:
-        self._desk = desk
+    def __init__(
+        self, context: NodeContext, neighbours: Neighbours, nodes: Nodes, audience: Audience
+    ) -> None:
+        self._context = context
         self._neighbours = neighbours
         self._nodes = nodes
         self._audience = audience
@@ -70,7 +72,7 @@ class GroupMembers(Component):
     def check(self, name: str) -> None:
         """Raise LocalError if one more group would be too many."""
         if name not in self.own and len(self.own) >= MOST:
-            text = f"{self._desk.me.name} has members of {MOST:,} groups, which is the limit."
+            text = f"{self._context.me.name} has members of {MOST:,} groups, which is the limit."
             raise LocalError(text, hint="Use fewer groups, or wider patterns.", code="TOO_MANY_GROUPS")
 
     def joined(self, name: str, members: int, then: Callable[[], None]) -> None:
@@ -83,10 +85,10 @@ class GroupMembers(Component):
         else:
             self.own.pop(name, None)
         self._peers.changed(name)
-        self._desk.out.ending[self._say] = None
-        self._desk.facts.publish(GroupChanged(name, self._desk.me.uuid, members))
-        self._joins.when(None, self._peers.version, self._desk.clock.now, then)
-        self._desk.clock.wake(self._joins.deadline)
+        self._context.out.ending[self._say] = None
+        self._context.facts.publish(GroupChanged(name, self._context.me.uuid, members))
+        self._joins.when(None, self._peers.version, self._context.clock.now, then)
+        self._context.clock.wake(self._joins.deadline)
         for peer in self._nodes.usable():
             self._neighbours.review_login(peer)
 
@@ -95,7 +97,7 @@ class GroupMembers(Component):
 
     def _say(self) -> None:
         for peer, (number, _, groups) in self._peers.updates():
-            self._desk.out.send(peer.data, Said(number, groups))
+            self._context.out.send(peer.data, Said(number, groups))
         self._review()
 
     def _heard(self, conn: Conn, peer: Peer, command: Heard, _: list[Envelope]) -> None:
@@ -105,7 +107,7 @@ class GroupMembers(Component):
     def _review(self) -> None:
         if self._joins:
             known = self._audience.known(self._peers.known_to)
-            self._joins.review(self._desk.clock.now, lambda _: known)
+            self._joins.review(self._context.clock.now, lambda _: known)
 
     # --- groups of other nodes ----------------------------------------------------------------------------
 
@@ -118,7 +120,7 @@ class GroupMembers(Component):
         self._forget(peer)
         if self._audience.hears(peer, fact.conn):
             self._peers.follow_all(peer, self.own)
-            self._desk.out.ending[self._say] = None
+            self._context.out.ending[self._say] = None
         self._review()
 
     def _said(self, conn: Conn, peer: Peer, command: Said, _: list[Envelope]) -> None:
@@ -126,19 +128,19 @@ class GroupMembers(Component):
         self._registry.receive(peer.node.uuid, command.number, peer.node.name)
         for name, members in command.groups:
             self._take(peer, name, members)
-        self._desk.out.send(conn, Heard(command.number))
+        self._context.out.send(conn, Heard(command.number))
 
     def _take(self, peer: Peer, name: str, members: int) -> None:
         try:
             check_group(name)
         except LocalError:  # of a later release, or malicious
-            self._desk.counters.count("unknown_kinds")
+            self._context.counters.count("unknown_kinds")
             return
         uuid = peer.node.uuid
         if members and uuid not in self.members(name) and self._registry.count_names(uuid) >= MOST:
             raise RemoteError(f"{peer.node.name} has more than {MOST:,} groups", code="TOO_MANY_GROUPS")
         if self._registry.record(uuid, name, members):
-            self._desk.facts.publish(GroupChanged(name, uuid, members))
+            self._context.facts.publish(GroupChanged(name, uuid, members))
 
     def _lost(self, peer: Peer) -> None:
         self._forget(peer)
@@ -147,9 +149,9 @@ class GroupMembers(Component):
     def _forget(self, peer: Peer) -> None:
         self._peers.lost(peer)
         for name, _ in self._registry.remove_node(peer.node.uuid):
-            self._desk.facts.publish(GroupChanged(name, peer.node.uuid, 0))
+            self._context.facts.publish(GroupChanged(name, peer.node.uuid, 0))
 
     def tick(self) -> None:
-        self._audience.missed(self._peers.known_to, self._joins.late(self._desk.clock.now).values())
+        self._audience.missed(self._peers.known_to, self._joins.late(self._context.clock.now).values())
         self._review()
-        self._desk.clock.wake(self._joins.deadline)
+        self._context.clock.wake(self._joins.deadline)

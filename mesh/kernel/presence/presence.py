@@ -41,8 +41,10 @@ IDLE = 60.0  # s that a name is watched after its last use
 class Presence(Component):
     """Component for names that are served here or watched."""
 
-    def __init__(self, desk: NodeContext, neighbours: Neighbours, nodes: Nodes, audience: Audience) -> None:
-        self._desk = desk
+    def __init__(
+        self, context: NodeContext, neighbours: Neighbours, nodes: Nodes, audience: Audience
+    ) -> None:
+        self._context = context
         self._neighbours = neighbours
         self._nodes = nodes
         self._audience = audience
@@ -90,7 +92,7 @@ class Presence(Component):
         """Raise LocalError if one more name would be too many."""
         if name not in self.own and len(self.own) >= MOST:
             raise LocalError(
-                f"{self._desk.me.name} serves {MOST:,} addresses, which is the limit.",
+                f"{self._context.me.name} serves {MOST:,} addresses, which is the limit.",
                 hint="Serve fewer addresses, and put the details into the content.",
                 code="TOO_MANY_ADDRESSES",
             )
@@ -110,14 +112,14 @@ class Presence(Component):
             if note:
                 self._notes[name] = note
         self._peers.changed(name)
-        self._publish_change(name, self._desk.me.uuid, change)
+        self._publish_change(name, self._context.me.uuid, change)
 
     def _own_rows(self, name: ServedName) -> Sequence[Row]:
         return (Row(*name, self.own.get(name, 0), note=self._notes.get(name, b"")),)
 
     def _watched(self, conn: Conn, peer: Peer, command: Watch, _: list[Envelope]) -> None:
         self._peers.follow(peer, command.version, command.add, command.remove, command.full, command.more)
-        self._desk.out.ending[self._say_news] = None
+        self._context.out.ending[self._say_news] = None
         _check_count(self._peers.count_keys(peer), NAMES)
 
     # --- names served elsewhere -------------------------------------------------------------------------
@@ -127,7 +129,7 @@ class Presence(Component):
 
         This call also watches the name, as `notes` does.
         """
-        self._watching.used(name, self._desk.clock.now)
+        self._watching.used(name, self._context.clock.now)
         return self._registry.servers(name)
 
     def notes(self, name: ServedName) -> Mapping[bytes, bytes]:
@@ -148,13 +150,13 @@ class Presence(Component):
         is_served = watched.is_known and (name in self.own or bool(self._registry.servers(name)))
         is_known = is_served or watched.version <= self._audience.known(self._watching.confirmed)
         watched.is_known = watched.is_known or is_known
-        self._lookups.when(name, watched.version, self._desk.clock.now, then, is_known)
+        self._lookups.when(name, watched.version, self._context.clock.now, then, is_known)
         if not is_known:
-            self._desk.clock.wake(self._lookups.deadline)
+            self._context.clock.wake(self._lookups.deadline)
 
     def _watch(self, name: ServedName) -> None:
-        if self._watching.used(name, self._desk.clock.now):
-            self._desk.out.ending[self._say_news] = None
+        if self._watching.used(name, self._context.clock.now):
+            self._context.out.ending[self._say_news] = None
             for peer in self._nodes.usable():
                 self._neighbours.review_login(peer)
 
@@ -163,7 +165,7 @@ class Presence(Component):
         self._forget_peer(peer)
         if self._audience.hears(peer, fact.conn):
             for command in self._watching.full(peer):
-                self._desk.out.send(fact.conn, command)
+                self._context.out.send(fact.conn, command)
         self._review()
 
     def _served(self, conn: Conn, peer: Peer, command: Serving, _: list[Envelope]) -> None:
@@ -174,7 +176,7 @@ class Presence(Component):
         for row in command.rows:
             name = (row.kind, row.name)
             if name not in self._watching.names:
-                self._desk.counters.count("unasked")  # or no longer watched
+                self._context.counters.count("unasked")  # or no longer watched
                 continue
             change = self._registry.record(uuid, name, row.consumers, row.note)
             if change is not None:
@@ -195,13 +197,13 @@ class Presence(Component):
     def _publish_change(self, name: ServedName, uuid: bytes, change: int) -> None:
         if change:  # clients do not see notes
             self._clients.changed(name)
-        self._desk.out.ending[self._say_news] = None
-        self._desk.facts.publish(ServersChanged(*name, uuid, change))
+        self._context.out.ending[self._say_news] = None
+        self._context.facts.publish(ServersChanged(*name, uuid, change))
 
     def _review(self) -> None:
         if self._lookups:
             known = self._audience.known(self._watching.confirmed)
-            self._lookups.review(self._desk.clock.now, lambda _: known)
+            self._lookups.review(self._context.clock.now, lambda _: known)
 
     # --- watching clients ---------------------------------------------------------------------------------
 
@@ -211,20 +213,20 @@ class Presence(Component):
         new, gone = self._clients.follow(
             session, command.version, command.add, command.remove, command.full, command.more
         )
-        self._desk.out.ending[self._say_news] = None
+        self._context.out.ending[self._say_news] = None
         for name in new:
             self._watch(name)
             self._watching.hold(name, +1)
         for name in gone:
             self._watching.hold(name, -1)
-        _check_count(self._clients.count_keys(session), self._desk.settings.max_subscriptions)
+        _check_count(self._clients.count_keys(session), self._context.settings.max_subscriptions)
 
     def _client_gone(self, session: Session) -> None:
         for name in self._clients.lost(session):
             self._watching.hold(name, -1)
 
     def _all_rows(self, name: ServedName) -> Sequence[Row]:
-        me, peers = self._desk.me, self._neighbours.peers
+        me, peers = self._context.me, self._neighbours.peers
         rows = [
             Row(*name, consumers, peers[uuid].node.name, uuid, peers[uuid].node.boot)
             for uuid, consumers in self._registry.servers(name).items()
@@ -237,23 +239,23 @@ class Presence(Component):
     # --- timers -----------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        self._audience.missed(self._watching.confirmed, self._lookups.late(self._desk.clock.now).values())
+        self._audience.missed(self._watching.confirmed, self._lookups.late(self._context.clock.now).values())
         self._review()
-        self._desk.clock.wake(self._lookups.deadline)
+        self._context.clock.wake(self._lookups.deadline)
 
     def on_second(self) -> None:
-        self._registry.drop_names(self._watching.idle(self._desk.clock.now - IDLE))
-        self._desk.out.ending[self._say_news] = None
+        self._registry.drop_names(self._watching.idle(self._context.clock.now - IDLE))
+        self._context.out.ending[self._say_news] = None
 
     def _say_news(self) -> None:
         for command in self._watching.news():
             for peer in self._nodes.usable():
                 if peer.data is not None and peer.data.is_open:
-                    self._desk.out.send(peer.data, command)
+                    self._context.out.send(peer.data, command)
         for peer, update in self._peers.updates():
-            self._desk.out.send(peer.data, Serving(*update))
+            self._context.out.send(peer.data, Serving(*update))
         for session, update in self._clients.updates():
-            self._desk.out.send(session.conn, Serving(*update))
+            self._context.out.send(session.conn, Serving(*update))
 
 
 def _check_count(watched: int, most: int) -> None:

@@ -27,8 +27,8 @@ class ReplyBatch:
     which replaces the OK. Otherwise the OK is sent before anything later of the same stream.
     """
 
-    def __init__(self, desk: NodeContext, peer: Callable[[bytes], Peer | None]) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, peer: Callable[[bytes], Peer | None]) -> None:
+        self._context = context
         self._peer = peer
         self.here: deque[tuple[bytes, Answer] | Envelope] = deque()
         self._outcomes: dict[bytes, dict[bytes, list[Answer]]] = {}  # by peer and stream
@@ -45,9 +45,9 @@ class ReplyBatch:
         if held is not None:
             self._add_outcome(requester, stream, held[0])
         if may_wait and answer.first == answer.last:
-            until = self._desk.clock.now + HOLD
+            until = self._context.clock.now + HOLD
             self._held[requester, stream] = answer, until
-            self._desk.clock.wake(until)
+            self._context.clock.wake(until)
         else:
             self._add_outcome(requester, stream, answer)
 
@@ -55,8 +55,8 @@ class ReplyBatch:
         """Send the answers that have waited long enough."""
         while self._held:
             (requester, stream), (answer, until) = next(iter(self._held.items()))
-            if until > self._desk.clock.now:
-                self._desk.clock.wake(until)
+            if until > self._context.clock.now:
+                self._context.clock.wake(until)
                 break
             del self._held[requester, stream]
             self._add_outcome(requester, stream, answer)
@@ -64,10 +64,10 @@ class ReplyBatch:
     def _add_outcome(self, requester: Requester, stream: bytes, answer: Answer) -> None:
         if requester.peer is not None:
             self._outcomes.setdefault(requester.peer, {}).setdefault(stream, []).append(answer)
-            self._desk.out.ending[self._flush] = None
+            self._context.out.ending[self._flush] = None
         else:
             self.here.append((stream, answer))
-            self._desk.facts.publish_last(RequestAnswered())
+            self._context.facts.publish_last(RequestAnswered())
 
     def reply(self, requester: Requester, envelope: Envelope) -> None:
         """Queue a reply to requests, in place of an OK that waits for the reply."""
@@ -76,10 +76,10 @@ class ReplyBatch:
             del self._held[requester, envelope.stream]
         if requester.peer is not None:
             self._replies.setdefault(requester.peer, []).append((envelope, 0))
-            self._desk.out.ending[self._flush] = None
+            self._context.out.ending[self._flush] = None
         else:
             self.here.append(envelope)
-            self._desk.facts.publish_last(RequestAnswered())
+            self._context.facts.publish_last(RequestAnswered())
 
     def _flush(self) -> None:
         """Send all answers and replies; those for disconnected peers are useless, and dropped."""
@@ -97,4 +97,4 @@ class ReplyBatch:
     def _send(self, uuid: bytes, command: Sent | Respond, envelopes: list[Envelope] | None = None) -> None:
         peer = self._peer(uuid)
         if peer is not None:
-            self._desk.out.send(peer.data, command, envelopes or ())
+            self._context.out.send(peer.data, command, envelopes or ())

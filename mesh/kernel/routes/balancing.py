@@ -39,23 +39,25 @@ class Balancing:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         balancer: Balancer,
         peer: Callable[[str], Peer | None],
         state_of: Callable[[str], NodeLoad | None],
         weight_of: Callable[[str], float],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._peer = peer
-        self._sent = SentCounts(desk.settings.state)
+        self._sent = SentCounts(context.settings.state)
         self._answers = AnswerRecords()
         self._chosen = Bounded[Hashable, str](KEPT)
         self._swept = 0.0
         self._state_of = state_of
         self._weight_of = weight_of
-        self._metadata = heard(desk.me.metadata)
-        self._strategies = Strategies(desk.settings, balancer)
-        self._strategies.started(NodeInfo(desk.me.name, desk.me.uuid, desk.settings.state, self._metadata))
+        self._metadata = heard(context.me.metadata)
+        self._strategies = Strategies(context.settings, balancer)
+        self._strategies.started(
+            NodeInfo(context.me.name, context.me.uuid, context.settings.state, self._metadata)
+        )
 
     # --- masters and next hops ----------------------------------------------------------------------------
 
@@ -80,7 +82,7 @@ class Balancing:
 
     def _candidate_of(self, node: str) -> Candidate:
         peer = self._peer(node)
-        sent = self._sent.of(node, self._desk.clock.now)
+        sent = self._sent.of(node, self._context.clock.now)
         return self._candidate(node, len(peer.reads) if peer else 0, peer.rtt if peer else 0.0, sent)
 
     # --- nodes that serve an address ----------------------------------------------------------------------
@@ -177,11 +179,11 @@ class Balancing:
     def _candidate(
         self, node: str, outstanding: int, latency: float, sent: float, consumers: int = 0
     ) -> Candidate:
-        peer, is_here = self._peer(node), node == self._desk.me.name
+        peer, is_here = self._peer(node), node == self._context.me.name
         load, age, ram_free = self._state_of(node) or (None, None, None)
         return Candidate(
             node,
-            self._desk.me.uuid if is_here else peer.node.uuid if peer else b"",
+            self._context.me.uuid if is_here else peer.node.uuid if peer else b"",
             load,
             age,
             ram_free,
@@ -195,10 +197,10 @@ class Balancing:
         )
 
     def _count_sent(self, node: str, n: int) -> None:
-        now = self._desk.clock.now
+        now = self._context.clock.now
         self._sent.add(node, now, n)
-        if node != self._desk.me.name:
-            self._desk.counters.tally.counters_of(node).chosen += n
+        if node != self._context.me.name:
+            self._context.counters.tally.counters_of(node).chosen += n
         if now - self._swept > SWEEP:
             self._swept = now
             self._sent.forget(now)
@@ -206,4 +208,4 @@ class Balancing:
 
     def _is_there(self, node: str) -> bool:
         peer = self._peer(node)
-        return node == self._desk.me.name or (peer is not None and peer.alive)
+        return node == self._context.me.name or (peer is not None and peer.alive)

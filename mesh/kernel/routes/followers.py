@@ -29,8 +29,8 @@ class Follower:
 class StrataFollowers:
     """The following peers, and the number of the last report, which grows as long as this node runs."""
 
-    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, neighbours: Neighbours) -> None:
+        self._context = context
         self._neighbours = neighbours
         self.peers: dict[bytes, Follower] = {}
         self._number = 0
@@ -72,7 +72,7 @@ class StrataFollowers:
             self._number += 1
             follower.told |= part
             rows = tuple(Stratum(domain, way.way, _micro(way.latency)) for domain, way in part.items())
-            self._desk.out.send(conn, Strata(self._number, rows))
+            self._context.out.send(conn, Strata(self._number, rows))
 
 
 def _micro(seconds: float) -> int:

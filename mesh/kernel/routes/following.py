@@ -38,9 +38,9 @@ class StrataFollowing:
     """
 
     def __init__(
-        self, desk: NodeContext, neighbours: Neighbours, nodes: Nodes, wants: Callable[[float], None]
+        self, context: NodeContext, neighbours: Neighbours, nodes: Nodes, wants: Callable[[float], None]
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._neighbours = neighbours
         self._nodes = nodes
         self._wants = wants
@@ -50,7 +50,7 @@ class StrataFollowing:
         """Make the next measurement ask the peer again, on its new connection."""
         if (followed := self.peers.get(peer.node.uuid)) is not None:
             followed.asked = None
-            followed.since = dict.fromkeys(followed.since, self._desk.clock.now)
+            followed.since = dict.fromkeys(followed.since, self._context.clock.now)
 
     def drop_peer(self, peer: Peer) -> None:
         self.peers.pop(peer.node.uuid, None)
@@ -62,7 +62,7 @@ class StrataFollowing:
         """
         wanted: dict[bytes, dict[str, None]] = {uuid: {} for uuid in self.peers}
         for domain, claimed in claims.items():
-            for claim in closer(self._desk.me.name, claimed):
+            for claim in closer(self._context.me.name, claimed):
                 peer = self._nodes.named(claim.node)
                 if peer is not None and len(domains := wanted.setdefault(peer.node.uuid, {})) < FOLLOWED:
                     domains[domain] = None
@@ -72,13 +72,13 @@ class StrataFollowing:
                 self._follow(peer, tuple(domains))
 
     def _follow(self, peer: Peer, domains: tuple[str, ...]) -> None:
-        followed, now = self.peers.setdefault(peer.node.uuid, Followed()), self._desk.clock.now
+        followed, now = self.peers.setdefault(peer.node.uuid, Followed()), self._context.clock.now
         followed.since = {domain: followed.since.get(domain, now) for domain in domains}
         followed.said = {domain: way for domain, way in followed.said.items() if domain in followed.since}
         conn = peer.control or peer.data
         if conn is not None and STRATA in conn.speaks and domains != followed.asked:
             followed.asked = domains
-            self._desk.out.send(conn, Follow(domains))
+            self._context.out.send(conn, Follow(domains))
         if not domains:
             del self.peers[peer.node.uuid]
 
@@ -86,7 +86,7 @@ class StrataFollowing:
         """Accept a report, and return whether it was requested and is newer than the last one."""
         followed = self.peers.get(peer.node.uuid)
         if followed is None or followed.asked is None or command.number <= followed.number:
-            self._desk.counters.count("unasked")  # or late
+            self._context.counters.count("unasked")  # or late
             return False
         followed.number = command.number
         for row in command.rows:
@@ -95,11 +95,11 @@ class StrataFollowing:
 
     def _accept_stratum(self, peer: Peer, followed: Followed, row: Stratum) -> None:
         if row.domain not in followed.since:
-            self._desk.counters.count("unasked")
+            self._context.counters.count("unasked")
             return
         way = heard(peer.node.name, row.way, row.latency / 1e6)
         if way is None:
-            self._desk.counters.count("forged")
+            self._context.counters.count("forged")
         followed.said[row.domain] = way or NOWHERE
 
     def way_of(self, domain: str, claim: Claim) -> Distance | None:
@@ -122,14 +122,14 @@ class StrataFollowing:
         if self._neighbours.is_crowd if conn is None else STRATA not in conn.speaks:
             return by_rules(claim, peer.rtt / 2)
         until = followed.since.get(domain, 0.0) + PATIENCE
-        if self._desk.clock.now >= until:
+        if self._context.clock.now >= until:
             return NOWHERE
         self._wants(until)
         return None
 
     def _is_alone(self, peer: Peer, followed: Followed) -> bool:
         """Return whether a live peer has had no connection for a while, in a mesh where all connect."""
-        now = self._desk.clock.now
+        now = self._context.clock.now
         if peer.control or peer.data or self._neighbours.is_crowd:
             followed.alone = None
             return False

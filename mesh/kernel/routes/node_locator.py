@@ -43,8 +43,8 @@ class NodeLocator(Component):
     The fact RouteLearned is published after each answer to `ask_nodes`.
     """
 
-    def __init__(self, desk: NodeContext, questions: PeerCalls, nodes: Askable) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, questions: PeerCalls, nodes: Askable) -> None:
+        self._context = context
         self._questions = questions
         self._nodes = nodes
         self._known: dict[str, tuple[str, float]] = {}  # node -> (neighbor or "", deadline)
@@ -61,7 +61,7 @@ class NodeLocator(Component):
 
     def _on_where(self, asked: IncomingCall[AskWhere]) -> None:
         ask = asked.ask
-        if ask.node == self._desk.me.name:
+        if ask.node == self._context.me.name:
             asked.reply(Hops(hops=0))
         else:
             within = min(CONFIRM, ask.within)
@@ -70,14 +70,14 @@ class NodeLocator(Component):
     def way_to(self, node: str) -> str | None:
         """Return a live neighbor that has reported a route to the node, or None."""
         way, until = self._known.get(node, ("", 0.0))
-        return way if way and until > self._desk.clock.now and self._nodes.is_alive(way) else None
+        return way if way and until > self._context.clock.now and self._nodes.is_alive(way) else None
 
     def ask_nodes(self, node: str) -> bool:
         """Ask other nodes unless the answer is known, and return whether it is still unknown."""
         if node in self._asking:
             return True
         way, until = self._known.get(node, ("", 0.0))
-        if until > self._desk.clock.now and (not way or self._nodes.is_alive(way)):
+        if until > self._context.clock.now and (not way or self._nodes.is_alive(way)):
             return False
         self._asking.add(node)
         self.find(node, (), CONFIRM, lambda way, _: self._found(node, way))
@@ -101,7 +101,7 @@ class NodeLocator(Component):
         if not peers or len(visited) > FAR:
             then("", -1)
             return
-        ring = [*visited, self._desk.me.name, *(p.node.name for p in peers)]
+        ring = [*visited, self._context.me.name, *(p.node.name for p in peers)]
 
         def came(replies: Replies[Hops], missing: list[str]) -> None:
             names = {p.node.uuid: p.node.name for p in peers}
@@ -111,8 +111,8 @@ class NodeLocator(Component):
 
     def _found(self, node: str, way: str) -> None:
         self._asking.discard(node)
-        self._known[node] = (way, self._desk.clock.now + (FOUND if way else NOBODY))
-        self._desk.facts.publish(RouteLearned(way))
+        self._known[node] = (way, self._context.clock.now + (FOUND if way else NOBODY))
+        self._context.facts.publish(RouteLearned(way))
 
 
 def nearest(node: str, answers: Iterable[tuple[str, int]]) -> tuple[str, int]:

@@ -26,13 +26,13 @@ class Nodes:
     """
 
     def __init__(
-        self, desk: NodeContext, neighbours: Neighbours, questions: PeerCalls, balancing: Balancing
+        self, context: NodeContext, neighbours: Neighbours, questions: PeerCalls, balancing: Balancing
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._neighbours = neighbours
-        self._named = frozenset(desk.settings.known)
-        self._is_open = desk.settings.links == "any"
-        self.whereabouts = NodeLocator(desk, questions, self)
+        self._named = frozenset(context.settings.known)
+        self._is_open = context.settings.links == "any"
+        self.whereabouts = NodeLocator(context, questions, self)
         self._balancing = balancing
 
     def named(self, node: str) -> Peer | None:
@@ -40,7 +40,7 @@ class Nodes:
 
     def is_named(self, node: str) -> bool:
         """Return whether links with the node are allowed, by the settings and the rules of the mesh."""
-        return (self._is_open or node in self._named) and not self._desk.denies(node)
+        return (self._is_open or node in self._named) and not self._context.denies(node)
 
     def is_known(self, node: str) -> bool:
         """Return whether the node is configured, may be linked, or is linked now."""
@@ -59,7 +59,7 @@ class Nodes:
     def is_usable(self, peer: Peer) -> bool:
         """Return whether the peer may be linked, or is linked now and not denied by the rules."""
         name = peer.node.name
-        return self.is_named(name) or (peer.data is not None and not self._desk.denies(name))
+        return self.is_named(name) or (peer.data is not None and not self._context.denies(name))
 
     def usable(self) -> list[Peer]:
         """Return all peers that may be linked or are linked now, alive or not."""
@@ -109,19 +109,19 @@ class Nodes:
         """Return the state of the node as a reason: why it cannot be asked, or that it can."""
         peer = self.named(node)
         member = self._neighbours.membership.by_name(node)
-        return standing(self._desk, member, peer, node, peer is not None and self.is_usable(peer))
+        return standing(self._context, member, peer, node, peer is not None and self.is_usable(peer))
 
     def why(self, what: What) -> Iterator[Reason]:
         """Yield the state of a node, or for other subjects the nodes that cannot be asked."""
         if what.kind == NODE:
-            if what.text != self._desk.me.name:
+            if what.text != self._context.me.name:
                 yield self.standing(what.text)
-            yield from of_node(self._desk, self._neighbours, what.text)
+            yield from of_node(self._context, self._neighbours, what.text)
         elif what.is_start:
-            names = (name for name in names_of(self._neighbours) if name != self._desk.me.name)
+            names = (name for name in names_of(self._neighbours) if name != self._context.me.name)
             standings = (self.standing(name) for name in names)
             yield from islice((each for each in standings if is_to_blame(each, what.kind)), SHOWN)
-            yield from of_strangers(self._desk, self._neighbours)
+            yield from of_strangers(self._context, self._neighbours)
 
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
         """Choose one of several equivalent nodes (see `Balancing`)."""

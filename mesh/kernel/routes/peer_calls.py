@@ -73,10 +73,10 @@ class Question(Generic[R]):
 class PeerCalls(Component):
     """Component for questions to peers, on their data connections."""
 
-    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, neighbours: Neighbours) -> None:
+        self._context = context
         self._neighbours = neighbours
-        self.slow = UnresponsivePeers(desk, neighbours.directory.introduction, self._try)
+        self.slow = UnresponsivePeers(context, neighbours.directory.introduction, self._try)
         self._confirming = KnownByAll[bytes](CONFIRM)  # by uuid: versions of this node's queries
         self._questions: dict[int, Question[Any]] = {}
         self._early: list[Callable[[], None]] = []  # asked before the peers are known
@@ -93,7 +93,7 @@ class PeerCalls(Component):
 
     def tick(self) -> None:
         self.review()
-        self._desk.clock.wake(self.deadline())
+        self._context.clock.wake(self.deadline())
 
     def _try(self, uuid: bytes) -> None:
         """Ask a peer a trivial question, to see how soon it answers."""
@@ -103,7 +103,7 @@ class PeerCalls(Component):
 
     def _send_call(self, peer: Peer, call: Call) -> None:
         peer.reads[call.request] = call
-        self._desk.out.send(peer.data, call)
+        self._context.out.send(peer.data, call)
         self._neighbours.review_login(peer)
 
     def when_settled(self, work: Callable[[], None]) -> None:
@@ -129,15 +129,15 @@ class PeerCalls(Component):
                 then()
 
         for uuid, version in need.items():
-            self._confirming.when(uuid, version, self._desk.clock.now, partial(confirmed_by, uuid))
+            self._confirming.when(uuid, version, self._context.clock.now, partial(confirmed_by, uuid))
         if need:
-            self._desk.clock.wake(self._confirming.deadline)
+            self._context.clock.wake(self._confirming.deadline)
         else:
             then()
 
     def confirmed(self, peer: Peer) -> None:
         """Process the version that a peer has confirmed."""
-        self._confirming.review(self._desk.clock.now, lambda _: peer.confirmed, (peer.node.uuid,))
+        self._confirming.review(self._context.clock.now, lambda _: peer.confirmed, (peer.node.uuid,))
         self._begin()
 
     def ask_all(
@@ -162,12 +162,12 @@ class PeerCalls(Component):
         # On another connection the question may be lost, so a missing reply says nothing about the node.
         is_judged = by is None
         question = Question(
-            need, self._desk.clock.now + within, then, says, self._desk.clock.now, is_read, is_judged
+            need, self._context.clock.now + within, then, says, self._context.clock.now, is_read, is_judged
         )
         for node in need.values() if is_read else ():
-            self._desk.counters.tally.counters_of(node).asked += 1
+            self._context.counters.tally.counters_of(node).asked += 1
         self._questions[self._request] = question
-        self._desk.clock.wake(self._due(question))
+        self._context.clock.wake(self._due(question))
         # The peers may have to ask others, and must answer before this node stops waiting.
         if isinstance(ask, Carried):
             ask = replace(ask, within=within * 3 / 4)
@@ -181,30 +181,32 @@ class PeerCalls(Component):
         if question is None or peer.node.uuid not in question.need:
             peer.reads.pop(reply.request, None)
             if not self.slow.tried(peer.node.uuid, reply.request):
-                self._desk.counters.count("unasked")  # or late
+                self._context.counters.count("unasked")  # or late
             return
         told = question.replies.setdefault(peer.node.uuid, PeerReply(question.says()))
         try:
             told.add_reply(question.says, reply, envelopes)
         except RemoteError as error:
             told.code = error.code
-            self._desk.counters.count("malformed")
+            self._context.counters.count("malformed")
         for envelope in envelopes:
-            self._desk.clock.observe_timestamp(envelope)
+            self._context.clock.observe_timestamp(envelope)
         if not (isinstance(told.value, Values) and told.value.more):
             peer.reads.pop(reply.request, None)
             node = question.need.pop(peer.node.uuid)
             self.slow.answers(peer.node.uuid)
             if question.is_counted:
-                self._desk.counters.tally.counters_of(node).answered += 1
-                self._desk.counters.tally.counters_of(node).seconds += self._desk.clock.now - question.begun
+                self._context.counters.tally.counters_of(node).answered += 1
+                self._context.counters.tally.counters_of(node).seconds += (
+                    self._context.clock.now - question.begun
+                )
             self._finish(reply.request)
             self._begin()
 
     def _on_peer_lost(self, peer: Peer) -> None:
         peer.reads.clear()
         self.slow.forget_node(peer.node.uuid)
-        self._confirming.review(self._desk.clock.now, lambda _: inf, (peer.node.uuid,))
+        self._confirming.review(self._context.clock.now, lambda _: inf, (peer.node.uuid,))
         for request, question in list(self._questions.items()):
             if peer.node.uuid in question.need:
                 question.missing.append(question.need.pop(peer.node.uuid))
@@ -214,9 +216,9 @@ class PeerCalls(Component):
     def review(self) -> None:
         """Finish the waits whose time is over, and ask slow nodes again when that is due."""
         self._begin()
-        for uuid in self._confirming.late(self._desk.clock.now):
+        for uuid in self._confirming.late(self._context.clock.now):
             self.slow.waited_for(uuid, CONFIRM)
-        self._confirming.review(self._desk.clock.now, lambda _: -inf)
+        self._confirming.review(self._context.clock.now, lambda _: -inf)
         for request in list(self._questions):
             self._finish(request)
         self.slow.review()
@@ -229,15 +231,15 @@ class PeerCalls(Component):
 
     def _finish(self, request: int) -> None:
         question = self._questions.get(request)
-        if question is not None and question.need and self._desk.clock.now < self._due(question):
-            self._desk.clock.wake(self._due(question))
+        if question is not None and question.need and self._context.clock.now < self._due(question):
+            self._context.clock.wake(self._due(question))
         elif question is not None:
             del self._questions[request]
             for uuid in question.need:
                 if (peer := self._neighbours.peers.get(uuid)) is not None:
                     peer.reads.pop(request, None)
                 if question.is_judged:
-                    self.slow.waited_for(uuid, self._desk.clock.now - question.begun)
+                    self.slow.waited_for(uuid, self._context.clock.now - question.begun)
                 self.slow.tries(uuid, request, question.deadline)
             question.then(question.replies, [*question.missing, *question.need.values()])
 

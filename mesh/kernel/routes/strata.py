@@ -41,12 +41,12 @@ BACK, UNSAID = "leads back to this node", "has not reported its distance"
 class LiveStrata(Component):
     """Component that measures the distances of this node, and exchanges them with peers."""
 
-    def __init__(self, desk: NodeContext, mapping: Mapping, neighbours: Neighbours, nodes: Nodes) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, mapping: Mapping, neighbours: Neighbours, nodes: Nodes) -> None:
+        self._context = context
         self._mapping = mapping
         self._nodes = nodes
-        self.following = StrataFollowing(desk, neighbours, nodes, self._wants)
-        self.followers = StrataFollowers(desk, neighbours)
+        self.following = StrataFollowing(context, neighbours, nodes, self._wants)
+        self.followers = StrataFollowers(context, neighbours)
         self.own: dict[str, Distance] = {}
         self.shown: dict[str, Distance] = {}  # the distances that others receive
         self._ways: dict[str, dict[str, Distance | None]] = {}  # domain -> node -> its route
@@ -76,7 +76,7 @@ class LiveStrata(Component):
 
     def _connected(self, peer: Peer) -> None:
         self.following.connected(peer)
-        self._late = min(self._late, self._desk.clock.now + SOON)  # by then it has answered a ping
+        self._late = min(self._late, self._context.clock.now + SOON)  # by then it has answered a ping
         self._schedule_review()
 
     def _on_peer_lost(self, peer: Peer) -> None:
@@ -90,31 +90,31 @@ class LiveStrata(Component):
 
     def _on_strata(self, conn: Conn, peer: Peer, command: Strata, _: list[Envelope]) -> None:
         if self.following.accept_report(peer, command):
-            self._late = self._desk.clock.now  # a new latency may be new to others too
+            self._late = self._context.clock.now  # a new latency may be new to others too
             self._schedule_review()
 
     # --- timers -------------------------------------------------------------------------------------------
 
     def _schedule_review(self) -> None:
-        self._due = self._desk.clock.now
-        self._desk.out.ending[self._review] = None
+        self._due = self._context.clock.now
+        self._context.out.ending[self._review] = None
 
     def _wants(self, at: float) -> None:
         self._due = min(self._due, at)
-        self._desk.clock.wake(self._due)
+        self._context.clock.wake(self._due)
 
     def tick(self) -> None:
         self._review()
 
     def on_second(self) -> None:
-        if self.own and self._desk.clock.now >= self._late:
+        if self.own and self._context.clock.now >= self._late:
             self._schedule_review()
 
     def _review(self) -> None:
         """Measure all distances again, unless the last measurement is too recent."""
-        now = self._desk.clock.now
+        now = self._context.clock.now
         if now < (due := max(self._due, self._next)):
-            self._desk.clock.wake(due if due < inf else None)
+            self._context.clock.wake(due if due < inf else None)
             return
         self._due = inf
         domains = self._domains()
@@ -130,22 +130,22 @@ class LiveStrata(Component):
 
     def _domains(self) -> list[str]:
         """Return at most MOST domains: those of own rules, then requested and followed ones."""
-        now, me = self._desk.clock.now, self._desk.me.name
+        now, me = self._context.clock.now, self._context.me.name
         self._looked = {domain: until for domain, until in self._looked.items() if until > now}
         has_ways = any(rule.node != me for rule in self._mapping.rules)
         named = self._mapping.named_domains() if has_ways else ()
         return list(dict.fromkeys((*named, *self._looked, *self.followers.domains())))[:MOST]
 
     def _measured(self, domain: str, claims: Sequence[Claim]) -> Distance | None:
-        me, is_open = self._desk.me.name, self._mapping.scope == "mesh"
+        me, is_open = self._context.me.name, self._mapping.scope == "mesh"
         ways = {claim.node: self.following.way_of(domain, claim) for claim in closer(me, claims)}
         self._ways[domain] = ways
         return measured(me, claims, is_open, lambda claim: ways[claim.node])
 
     def _announce_changes(self) -> None:
         changed = self._show()
-        if is_late := self._desk.clock.now >= self._late:
-            self._late = self._desk.clock.now + LATE
+        if is_late := self._context.clock.now >= self._late:
+            self._late = self._context.clock.now + LATE
         self.followers.send_changes(self.shown, changed, is_late)
 
     def _show(self) -> list[str]:
@@ -153,7 +153,7 @@ class LiveStrata(Component):
 
         A route that changes too often is held back.
         """
-        now, before = self._desk.clock.now, self.shown
+        now, before = self._context.clock.now, self.shown
         self._damping.keep_domains(self.own)
         self.shown = dict(self.own)
         for domain, way in self.own.items():
@@ -171,7 +171,7 @@ class LiveStrata(Component):
 
     def when_measured(self, domain: str, then: Callable[[], None]) -> None:
         """Call `then` when the distance in that domain is known, or if too many domains are measured."""
-        self._looked[domain] = self._desk.clock.now + LOOKED
+        self._looked[domain] = self._context.clock.now + LOOKED
         while len(self._looked) > FOLLOWED:
             self._looked.pop(next(iter(self._looked)))
         self._waiting.append((domain, then))
@@ -189,11 +189,11 @@ class LiveStrata(Component):
     def explain_claims(self, domain: str) -> Iterator[tuple[Claim, str]]:
         """Yield each node nearer to the master, with the obstacle for messages through it, or ""."""
         claims = self._mapping.of_domain(domain, self._nodes)
-        for claim in closer(self._desk.me.name, claims):
+        for claim in closer(self._context.me.name, claims):
             yield claim, self._says(claim, self._ways.get(domain, {}).get(claim.node), claims)
 
     def _says(self, claim: Claim, way: Distance | None, claims: Sequence[Claim]) -> str:
-        peer, me = self._nodes.named(claim.node), self._desk.me.name
+        peer, me = self._nodes.named(claim.node), self._context.me.name
         if peer is None or not self._nodes.is_alive(claim.node):
             return self._nodes.standing(claim.node).says
         if not (peer.control or peer.data):
@@ -208,7 +208,7 @@ class LiveStrata(Component):
 
     def explain(self, what: What) -> Iterator[Reason]:
         own = self.own.get(what.domain)
-        is_stale = self._due <= self._desk.clock.now
+        is_stale = self._due <= self._context.clock.now
         if what.kind != TOPIC or own is None or is_stale or not self._is_of_domain(what):
             return
         told = self.explain_claims(what.domain)

@@ -35,9 +35,9 @@ class Trees(Component):
     """
 
     def __init__(
-        self, desk: NodeContext, mapping: Mapping, nodes: Nodes, questions: PeerCalls, strata: LiveStrata
+        self, context: NodeContext, mapping: Mapping, nodes: Nodes, questions: PeerCalls, strata: LiveStrata
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._mapping = mapping
         self._nodes = nodes
         self._questions = questions
@@ -81,7 +81,7 @@ class Trees(Component):
         self._strata.when_measured(domain, looked)
 
     def _own(self, domain: str) -> TreeRow:
-        me = self._desk.me.name
+        me = self._context.me.name
         own = self._strata.own.get(domain, NOWHERE)
         claims = self._mapping.of_domain(domain, self._nodes)
         by = next((claim.by for claim in claims if claim.node == me), "")
@@ -90,7 +90,7 @@ class Trees(Component):
 
     def _ask_nodes(self, ask: AskTree, then: OnTree) -> None:
         peers = {peer.node.uuid: peer for peer in self._nodes.askable(ask.visited)}
-        names = [*ask.visited, self._desk.me.name, *(peer.node.name for peer in peers.values())]
+        names = [*ask.visited, self._context.me.name, *(peer.node.name for peer in peers.values())]
         further = replace(ask, visited=names[:ROWS])
 
         def came(replies: Replies[Tree], missing: list[str]) -> None:

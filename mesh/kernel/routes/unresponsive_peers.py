@@ -29,9 +29,9 @@ class UnresponsivePeers:
     """
 
     def __init__(
-        self, desk: NodeContext, who: Callable[[bytes], Introduction | None], ask: Callable[[bytes], None]
+        self, context: NodeContext, who: Callable[[bytes], Introduction | None], ask: Callable[[bytes], None]
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._slow: dict[bytes, float] = {}  # time of the next trial
         self._events: dict[bytes, Seldom] = {}
         self._versions: dict[bytes, tuple[int, float]] = {}  # of interest, with the time of sending
@@ -46,8 +46,8 @@ class UnresponsivePeers:
     def waited_for(self, uuid: bytes, seconds: float) -> None:
         """Record that a node has not answered a question for `seconds`; from 1 s, the node is slow."""
         if seconds >= ENOUGH and uuid not in self._slow:
-            self._slow[uuid] = self._desk.clock.now + TRY
-            if self._events.setdefault(uuid, Seldom(SAY_AGAIN)).allows(self._desk.clock.now):
+            self._slow[uuid] = self._context.clock.now + TRY
+            if self._events.setdefault(uuid, Seldom(SAY_AGAIN)).allows(self._context.clock.now):
                 self._report_event(
                     uuid, "is alive but does not answer; requests skip it until it does", "warning"
                 )
@@ -66,14 +66,14 @@ class UnresponsivePeers:
         `is_new` means on a new connection, where earlier versions do not count.
         """
         if is_new or uuid not in self._versions:
-            self._versions[uuid] = version, self._desk.clock.now
+            self._versions[uuid] = version, self._context.clock.now
 
     def confirmed(self, uuid: bytes, version: int) -> None:
         """Record that the node has confirmed that version of our interest."""
         known = self._versions.get(uuid)
         if known is not None and version >= known[0]:
             del self._versions[uuid]
-            if self._desk.clock.now - known[1] <= CONFIRM:
+            if self._context.clock.now - known[1] <= CONFIRM:
                 self.answers(uuid)
             else:
                 self._late(uuid)
@@ -84,8 +84,8 @@ class UnresponsivePeers:
 
     def review(self) -> None:
         """Ask the nodes whose probe is due."""
-        for uuid in [uuid for uuid, due in self._slow.items() if due <= self._desk.clock.now]:
-            self._slow[uuid] = self._desk.clock.now + TRY
+        for uuid in [uuid for uuid, due in self._slow.items() if due <= self._context.clock.now]:
+            self._slow[uuid] = self._context.clock.now + TRY
             self._ask(uuid)
 
     def deadline(self) -> float | None:
@@ -95,7 +95,7 @@ class UnresponsivePeers:
     def tried(self, uuid: bytes, request: int) -> bool:
         """Record an answer, and return whether it was to a probe."""
         until = self._trials.pop((uuid, request), None)
-        if until is not None and self._desk.clock.now <= until:
+        if until is not None and self._context.clock.now <= until:
             self.answers(uuid)
         elif until is not None:
             self._late(uuid)
@@ -103,8 +103,8 @@ class UnresponsivePeers:
 
     def _late(self, uuid: bytes) -> None:
         """Ask a node with a late answer again, to see whether it now answers in time."""
-        if uuid in self._slow and self._desk.clock.now > self._again.get(uuid, -CONFIRM):
-            self._again[uuid] = self._desk.clock.now + CONFIRM
+        if uuid in self._slow and self._context.clock.now > self._again.get(uuid, -CONFIRM):
+            self._again[uuid] = self._context.clock.now + CONFIRM
             self._ask(uuid)
 
     def forget_node(self, uuid: bytes) -> None:
@@ -115,4 +115,4 @@ class UnresponsivePeers:
     def _report_event(self, uuid: bytes, what: str, level: str) -> None:
         node = self._who(uuid)
         if node is not None:
-            self._desk.event("link", f"{node.name} {what}", node, level=level)
+            self._context.event("link", f"{node.name} {what}", node, level=level)

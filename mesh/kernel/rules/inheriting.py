@@ -32,9 +32,9 @@ class Inheriting(Component):
     """Component that asks for the values as a client does, while both sets of rules are in use."""
 
     def __init__(
-        self, desk: NodeContext, mapping: Mapping, lookup: Lookup, erasing: Erasing, log: Log, disk: Disk
+        self, context: NodeContext, mapping: Mapping, lookup: Lookup, erasing: Erasing, log: Log, disk: Disk
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._disk = disk
         self._mapping = mapping
         self._lookup = lookup
@@ -53,7 +53,7 @@ class Inheriting(Component):
             return
         news = sorted(self._ours() - self._before, key=str)
         self._queries = tuple(dict.fromkeys(map(query_of, news)))
-        self._due = [self._desk.clock.now + after for after in reversed(ASKED)] if news else []
+        self._due = [self._context.clock.now + after for after in reversed(ASKED)] if news else []
         self._wake()
 
     def _ours(self) -> frozenset[KeyRule]:
@@ -62,7 +62,7 @@ class Inheriting(Component):
         return frozenset(key for rule in rules for key in rule.alternatives())
 
     def tick(self) -> None:
-        if self._due and self._due[-1] <= self._desk.clock.now:
+        if self._due and self._due[-1] <= self._context.clock.now:
             self._due.pop()
             for query in self._queries:
                 self._lookup.look_up(query, self._inherit_values)
@@ -70,21 +70,21 @@ class Inheriting(Component):
 
     def _wake(self) -> None:
         if self._due:
-            self._desk.clock.wake(self._due[-1])
+            self._context.clock.wake(self._due[-1])
 
     def _inherit_values(self, found: LookupResult) -> None:
-        me = self._desk.me.name
+        me = self._context.me.name
         theirs = [last_values(value.envelope)[0] for value in found.values if value.source != me]
         if count := self._log.inherit(filter(self._is_ours, theirs)):
             self._disk.commit((), lambda error: None)  # an unstored value follows in a later commit
             values = "retained value" if count == 1 else "retained values"
-            self._desk.event("rules", f"took over {count:,} {values} from their earlier masters")
+            self._context.event("rules", f"took over {count:,} {values} from their earlier masters")
 
     def _is_ours(self, value: RetainedValue) -> bool:
         e, key = value.envelope, value.key
-        if key.startswith(SYSTEM) or e.sent > self._desk.clock.believed + AHEAD:
+        if key.startswith(SYSTEM) or e.sent > self._context.clock.believed + AHEAD:
             return False
-        if value.is_void(self._desk.clock.believed) or self._erasing.erased_by(key, e.domain) is not None:
+        if value.is_void(self._context.clock.believed) or self._erasing.erased_by(key, e.domain) is not None:
             return False
         return self._mapping.me in self._mapping.masters(key, value.as_envelope())
 

@@ -53,7 +53,7 @@ class Ruling(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         mapping: Mapping,
         meeting: PeerHandshake,
         neighbours: Neighbours,
@@ -62,7 +62,7 @@ class Ruling(Component):
         gossiping: Gossiping,
         demand: InterestSync,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._mapping = mapping
         self._meeting = meeting
         self._neighbours = neighbours
@@ -71,7 +71,7 @@ class Ruling(Component):
         self._gossiping = gossiping
         self._demand = demand
         self._read: Callable[[], Reloaded] = no_file
-        self.own = RuleSet(mapping.rules, desk.settings.known)
+        self.own = RuleSet(mapping.rules, context.settings.known)
         self.agreed = NONE
         self._summary: Summary | None = None  # of `agreed`
         self._next: RuleSet | None = None
@@ -106,10 +106,10 @@ class Ruling(Component):
         found = self._read()
         if found.ruleset is not None:
             self.adopt(found.ruleset.rules, found.ruleset.known)
-        self._desk.settings = replace(self._desk.settings, **found.settings)
+        self._context.settings = replace(self._context.settings, **found.settings)
         found.keep()
-        self._desk.facts.publish(SettingsRead())
-        self._desk.event("settings", f"{by}: {told(found)}", level="warning" if found.later else "info")
+        self._context.facts.publish(SettingsRead())
+        self._context.event("settings", f"{by}: {told(found)}", level="warning" if found.later else "info")
         return found
 
     def reload_and_tell(self, by: str) -> None:
@@ -117,7 +117,7 @@ class Ruling(Component):
         try:
             self.reload(by)
         except LocalError as error:
-            self._desk.event("settings", f"{by}: no setting was applied: {error}", level="warning")
+            self._context.event("settings", f"{by}: no setting was applied: {error}", level="warning")
 
     def adopt(self, rules: Sequence[Rule], known: Sequence[str]) -> None:
         """Set the rules of the settings, which come into force after SWITCH seconds.
@@ -138,7 +138,7 @@ class Ruling(Component):
         """
         self.check(self.own, agreed)
         self.agreed, self._summary = agreed, summary
-        if self._desk.serves:
+        if self._context.serves:
             self._expect(is_shared=True)
         else:  # no message has been accepted yet
             self._next = None
@@ -154,7 +154,7 @@ class Ruling(Component):
         check_xpaths(rules)
         # Messages of several masters are distinguished by the order in which each master sends them.
         now = (self._mapping.rules, counted)
-        if self._desk.serves and not all(leaves_shared(before, rules) for before in now):
+        if self._context.serves and not all(leaves_shared(before, rules) for before in now):
             text = "Changed rules for topics with several masters or backups require a restart."
             raise NotAvailable(text, hint="Write the rules into the nodes' files, and restart the nodes.")
         Mapping(self._mapping.me, rules, self._mapping.scope)  # checks that all filters exist
@@ -184,19 +184,19 @@ class Ruling(Component):
         if self._next is not None:  # other nodes may use these
             self._went_by(self._next.rules)
         found = self._next = counting(self.own, self.agreed)
-        self._due, self._is_shared = self._desk.clock.now + SWITCH, is_shared
+        self._due, self._is_shared = self._context.clock.now + SWITCH, is_shared
         self._nodes.adopt({*found.known, *self._nodes.named_ones})
         self._mind_others()
         self._publish_rules(RulesChanged(is_now=False, rules=found.rules))
         self._wake()
 
     def _wake(self) -> None:
-        self._desk.clock.wake(
-            self._due if self._next is None else min(self._due, self._desk.clock.now + LOOK)
+        self._context.clock.wake(
+            self._due if self._next is None else min(self._due, self._context.clock.now + LOOK)
         )
 
     def tick(self) -> None:
-        now = self._desk.clock.now
+        now = self._context.clock.now
         if self._next is not None:
             self._says_so()
             self._switch_if_due()
@@ -211,7 +211,7 @@ class Ruling(Component):
         if self._next is None:
             return
         is_agreed = self._all_ask()
-        if not is_agreed and self._desk.clock.now < self._due:
+        if not is_agreed and self._context.clock.now < self._due:
             return
         found, self._next = self._next, None
         self._went_by(self._mapping.rules)  # other nodes may still use them
@@ -220,7 +220,7 @@ class Ruling(Component):
         self._says_so()
         self._publish_rules(RulesChanged(is_now=True, is_agreed=is_agreed, rules=found.rules))
         self._due = min(until for until, _ in self._before)
-        self._desk.clock.wake(self._due)
+        self._context.clock.wake(self._due)
         self._settle()
 
     def _apply_rules(self, found: RuleSet) -> None:
@@ -234,11 +234,11 @@ class Ruling(Component):
     def _went_by(self, rules: tuple[Rule, ...]) -> None:
         """Remember rules that messages in transit may follow for a while."""
         others = [(until, each) for until, each in self._before if each != rules]
-        self._before = [*others[-BEFORE:], (self._desk.clock.now + ENDS, rules)]
+        self._before = [*others[-BEFORE:], (self._context.clock.now + ENDS, rules)]
 
     def _mind_others(self) -> None:
         """Subscribe by all rules that messages may follow now or soon, and announce their routes."""
-        self._before = [(until, rules) for until, rules in self._before if until > self._desk.clock.now]
+        self._before = [(until, rules) for until, rules in self._before if until > self._context.clock.now]
         soon = [] if self._next is None else [self._next.rules]
         others = dict.fromkeys([*soon, *(rules for _, rules in reversed(self._before))])
         others.pop(self._mapping.rules, None)
@@ -268,8 +268,8 @@ class Ruling(Component):
         return all(one is not None and mine in one.state.shared for one in states)
 
     def _publish_rules(self, fact: RulesChanged) -> None:
-        self._desk.facts.publish(fact)
-        self._desk.facts.publish_last(RoutesChanged())
+        self._context.facts.publish(fact)
+        self._context.facts.publish_last(RoutesChanged())
 
 
 def told(found: Reloaded) -> str:

@@ -33,14 +33,14 @@ class Standby(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         mapping: Mapping,
         nodes: Nodes,
         demand: InterestSync,
         questions: PeerCalls,
         copies: Copies,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._mapping = mapping
         self._nodes = nodes
         self._demand = demand
@@ -68,7 +68,9 @@ class Standby(Component):
 
     def _fetch_values(self, peer: Peer) -> None:
         for query in self._open(peer):
-            ask = AskGet(kind=query.kind, text=query.text, domain=query.domain, visited=[self._desk.me.name])
+            ask = AskGet(
+                kind=query.kind, text=query.text, domain=query.domain, visited=[self._context.me.name]
+            )
 
             def came(replies: Replies[Values], missing: list[str], query: Query = query) -> None:
                 self._on_values(peer, query, replies)
@@ -82,23 +84,23 @@ class Standby(Component):
 
     def _on_values(self, peer: Peer, query: Query, replies: Replies[Values]) -> None:
         if all(told.code for told in replies.values()):  # also without any reply
-            self._again[peer.node.name] = self._desk.clock.now + RETRY
-            self._desk.clock.wake(self._desk.clock.now + RETRY)
+            self._again[peer.node.name] = self._context.clock.now + RETRY
+            self._context.clock.wake(self._context.clock.now + RETRY)
             return
         self._had[peer.node.uuid, query] = peer.node.boot
         found = (envelope for told in replies.values() for envelope, _ in told.found)
         if count := self._copies.store_copies(found):
             values = "retained value" if count == 1 else "retained values"
-            self._desk.event("rules", f"took over {count:,} {values} from {peer.node.name}", peer.node)
+            self._context.event("rules", f"took over {count:,} {values} from {peer.node.name}", peer.node)
 
     def tick(self) -> None:
-        for name in [name for name, at in self._again.items() if at <= self._desk.clock.now]:
+        for name in [name for name, at in self._again.items() if at <= self._context.clock.now]:
             del self._again[name]
             peer = self._nodes.named(name)
             if peer is not None and peer.data is not None:
                 self._fetch_values(peer)
         if self._again:
-            self._desk.clock.wake(min(self._again.values()))
+            self._context.clock.wake(min(self._again.values()))
 
     # --- events -------------------------------------------------------------------------------------------
 
@@ -111,4 +113,4 @@ class Standby(Component):
                 else "is unreachable: this node, or an earlier backup, is the master of"
             )
             topics = ", ".join(what)
-            self._desk.event("rules", f"{peer.node.name} {text} {topics}", peer.node)
+            self._context.event("rules", f"{peer.node.name} {text} {topics}", peer.node)

@@ -36,8 +36,8 @@ class Authors(Component):
     Rows that are on this node's disk were checked before.
     """
 
-    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, neighbours: Neighbours) -> None:
+        self._context = context
         self._neighbours = neighbours
         self._since: dict[bytes, int] = {}  # wall time of the first contact with a peer
         self._vouched: defaultdict[str, set[str]] = defaultdict(set)  # names of rows, by kind
@@ -46,7 +46,7 @@ class Authors(Component):
         return (on_fact(PeerJoined, self._on_peer_joined), on_fact(PeerForgotten, self._on_peer_forgotten))
 
     def _on_peer_joined(self, fact: PeerJoined) -> None:
-        self._since[fact.peer.node.uuid] = self._desk.clock.wall
+        self._since[fact.peer.node.uuid] = self._context.clock.wall
 
     def _on_peer_forgotten(self, fact: PeerForgotten) -> None:
         self._since.pop(fact.peer.node.uuid, None)
@@ -56,15 +56,15 @@ class Authors(Component):
 
         A mesh without keys signs nothing, so that every row passes.
         """
-        keyring = self._desk.settings.keyring
+        keyring = self._context.settings.keyring
         if keyring is None:
             return True
         if by_admin:
             is_admins = bool(keyring.admin) and row.key == keyring.admin
             return is_admins and keyring.verify(row.key, row.signature, row.text)
         known = self._neighbours.acquaintances.key_of(row.author)
-        if row.author == self._desk.me.uuid:
-            known = self._desk.me.key
+        if row.author == self._context.me.uuid:
+            known = self._context.me.key
         return (not known or known == row.key) and keyring.verify(row.key, row.signature, row.text)
 
     def check(self, row: SharedRow, by: Peer) -> None:
@@ -100,7 +100,7 @@ class Authors(Component):
         self._vouched[kind].discard(name)
 
     def _is_known(self, author: bytes) -> bool:
-        if author == self._desk.me.uuid or self._neighbours.acquaintances.has_met(author):
+        if author == self._context.me.uuid or self._neighbours.acquaintances.has_met(author):
             return True
         member = self._neighbours.membership.of(author)
         return member is not None and member.state is not NodeLife.SEEN

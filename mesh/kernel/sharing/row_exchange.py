@@ -41,13 +41,13 @@ class RowExchange:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         neighbours: Neighbours,
         questions: PeerCalls,
         tables: Mapping[str, RowTable],
         accept: Callable[[SharedRow, str, Place, Peer], Place],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._neighbours = neighbours
         self._questions = questions
         self._tables = tables
@@ -72,11 +72,11 @@ class RowExchange:
                 self._ask_newer(peer, theirs, table)
 
     def _since_change(self, kind: str) -> float:
-        return self._desk.clock.now - self.changed.get(kind, -inf)
+        return self._context.clock.now - self.changed.get(kind, -inf)
 
     def _ask_newer(self, peer: Peer, theirs: Summary, table: RowTable) -> None:
         """Ask for newer rows, or for all if none is newer or some were skipped."""
-        uuid, kind, now = peer.node.uuid, theirs.kind, self._desk.clock.now
+        uuid, kind, now = peer.node.uuid, theirs.kind, self._context.clock.now
         ours = table.summary.stamp
         is_whole = theirs.stamp <= ours or self._told.is_passed_over(uuid, kind, now)
         if is_whole and not self._told.may_ask_for_all(uuid, kind, now):
@@ -93,7 +93,7 @@ class RowExchange:
         """
         ours = self._tables[theirs.kind].summary
         is_free = peer.reach.question is None
-        return is_free and self._told.may_ask(peer.node.uuid, theirs, ours, self._desk.clock.now)
+        return is_free and self._told.may_ask(peer.node.uuid, theirs, ours, self._context.clock.now)
 
     def ask_peer(self, peer: Peer, kind: str, ask: Ask, says: type[R], then: Callable[[R], None]) -> None:
         """Ask the peer, and call `then` with the reply, if there is one.
@@ -127,7 +127,7 @@ class RowExchange:
                 place = self._accept(row, kind, place, peer)
             except UnknownAuthor as error:
                 place = row.place
-                self._told.passed_over(peer.node.uuid, kind, self._desk.clock.now)
+                self._told.passed_over(peer.node.uuid, kind, self._context.clock.now)
                 self._doubt(peer, kind, error)
         if told.rows:
             self.ask_behind(peer, kind, place, then)
@@ -137,7 +137,7 @@ class RowExchange:
     def _doubt(self, peer: Peer, kind: str, error: MeshError) -> None:
         if peer.node.uuid not in self._doubted:
             self._doubted.add(peer.node.uuid)
-            self._desk.event(
+            self._context.event(
                 kind, f"rows of {peer.node.name} were rejected: {error}", peer.node, level="warning"
             )
 

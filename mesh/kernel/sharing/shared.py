@@ -62,14 +62,14 @@ class Shared(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         disk: Disk,
         neighbours: Neighbours,
         authors: Authors,
         questions: PeerCalls,
         gossiping: Gossiping,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._authors = authors
         self._disk = disk
         self._neighbours = neighbours
@@ -77,7 +77,7 @@ class Shared(Component):
         self._gossiping = gossiping
         self._kinds: dict[str, RowKind] = {}
         self._tables: dict[str, RowTable] = {}
-        exchange = self._exchange = RowExchange(desk, neighbours, questions, self._tables, self._one)
+        exchange = self._exchange = RowExchange(context, neighbours, questions, self._tables, self._one)
         self.may_ask, self.ask_peer = exchange.may_ask, exchange.ask_peer
         self._swept = 0.0
 
@@ -110,8 +110,8 @@ class Shared(Component):
     def stamp(self, kind: str, name: str) -> int:
         """Return a timestamp for a new row, above that of the row in force even if a clock is far ahead."""
         known = self.get(kind, name)
-        stamp = max(self._desk.clock.stamp(), known.stamp + 1 if known is not None else 0)
-        return stamp + (int.from_bytes(self._desk.me.uuid[-2:]) - stamp) % OWN
+        stamp = max(self._context.clock.stamp(), known.stamp + 1 if known is not None else 0)
+        return stamp + (int.from_bytes(self._context.me.uuid[-2:]) - stamp) % OWN
 
     def write_row(self, kind: str, name: str, stamp: int, value: bytes, by: Peer | None = None) -> None:
         """Write a row, signed by this node. Raises: LocalError for an invalid row, or if there is no room.
@@ -119,7 +119,7 @@ class Shared(Component):
         A row that is not newer than the one in force is ignored. `by` is the peer whose value this is, if
         any.
         """
-        me, keyring = self._desk.me, self._desk.settings.keyring
+        me, keyring = self._context.me, self._context.settings.keyring
         row = SharedRow(kind, name, stamp, value, me.uuid, me.boot, me.key if keyring is not None else b"")
         if keyring is not None:
             row = replace(row, signature=keyring.sign(row.text))
@@ -181,7 +181,7 @@ class Shared(Component):
         """Check the timestamp by the clock of the author, or of the sending peer, if one is ahead."""
         author = self._neighbours.peers.get(row.author)
         ahead = max(0, *(peer.ahead for peer in (author, by) if peer is not None), 0)
-        if row.stamp > self._desk.clock.wall + ahead + self._kinds[row.kind].ahead:
+        if row.stamp > self._context.clock.wall + ahead + self._kinds[row.kind].ahead:
             raise LocalError(
                 "The row has a timestamp in the future; a clock may be wrong.", code="CLOCK_AHEAD"
             )
@@ -192,7 +192,7 @@ class Shared(Component):
     def _accept_row(self, row: SharedRow, by: Peer | None) -> None:
         if not self._tables[row.kind].is_news(row):
             return
-        self._exchange.changed[row.kind] = self._desk.clock.now
+        self._exchange.changed[row.kind] = self._context.clock.now
         key = f"{row.kind}\0{row.name}".encode()
         self._disk.later(TABLE, key, Put(TABLE, key, packed(row)))
         self._counts(row, by)
@@ -200,19 +200,19 @@ class Shared(Component):
     def _counts(self, row: SharedRow, by: Peer | None) -> None:
         self._tables[row.kind].insert(row)
         self._authors.count_row(row)
-        self._desk.out.ending[self._summarize] = None  # once per event, as it reads all rows
+        self._context.out.ending[self._summarize] = None  # once per event, as it reads all rows
         self._kinds[row.kind].changed(row, by)
         self._forget_deletions(row.kind)
 
     def _forget_deletions(self, kind: str) -> None:
-        for name in self._tables[kind].drop_deletions(self._desk.clock.believed):
+        for name in self._tables[kind].drop_deletions(self._context.clock.believed):
             key = f"{kind}\0{name}".encode()
             self._disk.later(TABLE, key, Delete(TABLE, key))
             self._authors.forgotten(kind, name)
 
     def on_second(self) -> None:
-        if self._desk.clock.now >= self._swept:
-            self._swept = self._desk.clock.now + SWEEP
+        if self._context.clock.now >= self._swept:
+            self._swept = self._context.clock.now + SWEEP
             for kind in self._kinds:
                 self._forget_deletions(kind)
 
@@ -232,12 +232,12 @@ class Shared(Component):
                 row = read(value)
                 if row.kind not in self._kinds:
                     continue  # of a later release
-                if self._tables[row.kind].is_over(row, self._desk.clock.believed):
+                if self._tables[row.kind].is_over(row, self._context.clock.believed):
                     self._disk.later(TABLE, key, Delete(TABLE, key))
                     continue
                 self._check(row)
             except MeshError as error:  # other nodes have it too
-                self._desk.out.note("warning", f"a shared row is damaged: {error}")
+                self._context.out.note("warning", f"a shared row is damaged: {error}")
                 self._disk.later(TABLE, key, Delete(TABLE, key))
             else:
                 self._counts(row, None)
@@ -257,7 +257,7 @@ class Shared(Component):
             raise LocalError("The row was not requested.", code="BAD_ROW")
         self._check_time(row, peer)
         table = self._tables[kind]
-        if table.is_news(row) and not table.is_over(row, self._desk.clock.believed):
+        if table.is_news(row) and not table.is_over(row, self._context.clock.believed):
             if not self._kinds[kind].by_admin:
                 self._authors.check(row, peer)
             self._check(row)

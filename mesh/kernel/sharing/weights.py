@@ -55,7 +55,7 @@ class Weights(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         disk: Disk,
         neighbours: Neighbours,
         gossiping: Gossiping,
@@ -63,7 +63,7 @@ class Weights(Component):
         strategy: str,
     ) -> None:
         """`strategy` is the name of this node's balancer."""
-        self._desk = desk
+        self._context = context
         self._disk = disk
         self._gossiping = gossiping
         self._strategy = strategy
@@ -84,7 +84,7 @@ class Weights(Component):
     def weight_of(self, node: str) -> float:
         """Return the weight in force of a node, 0.25 to 4; 1 if it has none."""
         known = self._set.weights.get(node)
-        return known.weight if known is not None and self._desk.clock.wall < self._set.expires else 1.0
+        return known.weight if known is not None and self._context.clock.wall < self._set.expires else 1.0
 
     def explain(self, what: What) -> Iterator[Reason]:
         if what.kind in (ADDRESS, TOPIC) and what.is_start and self.stamp and self._are_over:
@@ -101,19 +101,19 @@ class Weights(Component):
             if old.stamp > self.stamp:
                 self._shared.write_row(WEIGHTS, "", old.stamp, packed(old))
         except MeshError as error:  # other nodes have it too
-            self._desk.out.note("warning", f"the stored weights are damaged: {error}")
+            self._context.out.note("warning", f"the stored weights are damaged: {error}")
 
     # --- the row ------------------------------------------------------------------------------------------
 
     def _check(self, row: SharedRow) -> None:
         new = weight_set(unpack(row.value))
-        check_times(new, self._desk.clock.wall)
+        check_times(new, self._context.clock.wall)
         if row.name or new.stamp != row.stamp:
             raise bad("The row of the weights has a name, or another timestamp than the weights.")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         new, old = weight_set(unpack(row.value)), self._set
-        self._set, self._are_over = new, self._desk.clock.wall >= new.expires
+        self._set, self._are_over = new, self._context.clock.wall >= new.expires
         if by is not None and new.stamp > old.stamp:
             done = "applied" if new.weights else "cleared"
             self._report_weights(f"were {done} by {new.by}, according to {by.node.name}", by)
@@ -142,7 +142,11 @@ class Weights(Component):
         if ask.clear:
             self._write_weights(
                 WeightSet(
-                    self._shared.stamp(WEIGHTS, ""), self._desk.clock.wall, self._desk.clock.wall, by, {}
+                    self._shared.stamp(WEIGHTS, ""),
+                    self._context.clock.wall,
+                    self._context.clock.wall,
+                    by,
+                    {},
                 )
             )
             self._report_weights(f"were cleared by {by}")
@@ -157,26 +161,28 @@ class Weights(Component):
             expires=it.expires,
             by=it.by,
             weights={node: (each.weight, each.reason) for node, each in it.weights.items()},
-            expired=self._desk.clock.wall >= it.expires,
+            expired=self._context.clock.wall >= it.expires,
             behind=sorted(self._gossiping.behind(it.stamp))[:SHOWN],
             strategy=self._strategy,
         )
 
     def _apply(self, said: Learnt, by: str) -> None:
-        mine, theirs = self._desk.settings.cluster, said.cluster or self._desk.settings.cluster
+        mine, theirs = self._context.settings.cluster, said.cluster or self._context.settings.cluster
         if mine != theirs:
             text = f"The weights were learned in the mesh {theirs!r:.80}, and this is {mine!r}."
             raise LocalError(text, hint="To apply them anyway: --force", code="CLUSTER")
         new = checked(WeightSet(self._shared.stamp(WEIGHTS, ""), said.made, said.expires, by, said.weights))
-        check_times(new, self._desk.clock.wall)
-        if new.expires <= self._desk.clock.wall:
+        check_times(new, self._context.clock.wall)
+        if new.expires <= self._context.clock.wall:
             raise bad(f"The weights expired at {iso(new.expires)}.", "Run `mesh weights learn` again.")
         self._write_weights(new)
         self._report_weights(f"were applied by {by}, until {iso(new.expires)}")
 
     def _strangers(self) -> list[str]:
         is_met = self._neighbours.membership.by_name
-        return sorted(name for name in self._set.weights if name != self._desk.me.name and not is_met(name))
+        return sorted(
+            name for name in self._set.weights if name != self._context.me.name and not is_met(name)
+        )
 
     # --- among nodes of earlier releases ----------------------------------------------------------------
 
@@ -196,7 +202,7 @@ class Weights(Component):
 
     def _on_weights(self, peer: Peer, told: WeightsTold) -> None:
         new = weight_set(told.set)
-        check_times(new, self._desk.clock.wall)
+        check_times(new, self._context.clock.wall)
         if new.stamp > self.stamp:
             self._write_weights(new, peer)
 
@@ -204,11 +210,11 @@ class Weights(Component):
 
     def tick(self) -> None:
         """Report once that the weights have expired."""
-        if not self._are_over and self._desk.clock.wall >= self._set.expires:
+        if not self._are_over and self._context.clock.wall >= self._set.expires:
             self._are_over = True
             self._report_weights(f"expired at {iso(self._set.expires)}")
 
     def _report_weights(self, what: str, peer: Peer | None = None) -> None:
         n = len(self._set.weights)
         of = f" of {n:,} node{'s' if n > 1 else ''}" if n else ""
-        self._desk.event(WEIGHTS, f"the weights{of} {what}", peer.node if peer is not None else None)
+        self._context.event(WEIGHTS, f"the weights{of} {what}", peer.node if peer is not None else None)

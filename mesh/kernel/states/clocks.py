@@ -24,8 +24,8 @@ NAMED = 3  # nodes that one event names
 class Clocks(Component):
     """Component that reports wrong clocks of connected nodes."""
 
-    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, neighbours: Neighbours) -> None:
+        self._context = context
         self._neighbours = neighbours
         self._apart: dict[bytes, float] = {}  # by uuid: s by which each was ahead at the last check
         self._reported: set[bytes] = set()
@@ -41,7 +41,7 @@ class Clocks(Component):
         """Return the name of each connected node, and the s by which its clock is ahead, by uuid."""
         peers = (peer for peer in self._neighbours.peers.values() if peer.control is not None)
         clocks = {peer.node.uuid: (peer.node.name, peer.ahead / 1e9) for peer in peers}
-        for role in self._desk.face.connection_roles.values():
+        for role in self._context.face.connection_roles.values():
             clocks |= {uuid: (name, ahead / 1e9) for uuid, name, ahead in role.clocks()}
         return clocks
 
@@ -51,11 +51,11 @@ class Clocks(Component):
         peer = self._neighbours.peers.get(state.uuid) if fact.known.direct else None
         for conn in (peer.control, peer.data) if peer is not None else ():
             if conn is not None and not conn.clock.is_told:
-                conn.clock.shows(state.wall, self._desk.clock.believed)
+                conn.clock.shows(state.wall, self._context.clock.believed)
 
     def on_second(self) -> None:
-        if self._desk.clock.now >= self._due:
-            self._due = self._desk.clock.now + LOOK
+        if self._context.clock.now >= self._due:
+            self._due = self._context.clock.now + LOOK
             self._compare()
 
     def _compare(self) -> None:
@@ -66,10 +66,10 @@ class Clocks(Component):
                 self._apart[uuid] = ahead
         if new := {uuid for uuid in self._apart if uuid in before and uuid not in self._reported}:
             found = dict(connected[uuid] for uuid in sorted(new))
-            self._desk.event("clock", apart(self._desk.me.name, found), level="warning")
+            self._context.event("clock", apart(self._context.me.name, found), level="warning")
         right = {uuid for uuid in self._reported - self._apart.keys() if self._is_right(uuid)}
         if names := [connected[uuid][0] for uuid in sorted(right) if uuid in connected]:
-            self._desk.event("clock", f"{_names(names)} within {TOGETHER:g} s of ours again")
+            self._context.event("clock", f"{_names(names)} within {TOGETHER:g} s of ours again")
         self._reported = (self._reported | new) - right
 
     def _is_right(self, uuid: bytes) -> bool:

@@ -37,26 +37,26 @@ class Gossiping(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         neighbours: Neighbours,
         censuses: Censuses,
         topics: StateTopics,
         ways: OwnWays,
         software: str,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._neighbours = neighbours
         self.topics = topics
-        self._interval = desk.settings.state
-        self._keyring = desk.settings.keyring
-        self.gossip = StateGossip(desk.me.uuid, desk.jitter, self._interval, self._is_signed)
+        self._interval = context.settings.state
+        self._keyring = context.settings.keyring
+        self.gossip = StateGossip(context.me.uuid, context.jitter, self._interval, self._is_signed)
         self.mine: NodeState | None = None
         self.sample: Callable[[], Sample] | None = None  # set by the shell, at start
         self.shared: dict[str, Summary] = {}  # summaries of shared rows, kept by Shared
-        self._own = OwnState(desk, software, ways, self.shared)
+        self._own = OwnState(context, software, ways, self.shared)
         self._censuses = censuses
         self._ways = ways
-        self._balanced = dict.fromkeys(rule.node for rule in desk.settings.rules)
+        self._balanced = dict.fromkeys(rule.node for rule in context.settings.rules)
         self._listening: dict[bytes, str] = {}  # uuid -> address of its PUB
         self._asked: set[bytes] = set()  # nodes asked to send states on the control link
         self._due = 0.0
@@ -83,25 +83,25 @@ class Gossiping(Component):
             peer = self._neighbours.peers.get(sender)
             if sender in self._asked and peer is not None:
                 self._asked.discard(sender)  # its PUB is received after all
-                self._desk.out.send(peer.control or peer.data, Hear(False))
+                self._context.out.send(peer.control or peer.data, Hear(False))
 
     def _states(self, peer: Peer, command: States) -> None:
         """Process a state from a peer's connection, and ask the peer to stop unless it was asked to send."""
         self._process_gossip(command.gossip)
         if peer.node.uuid not in self._asked:
-            self._desk.out.send(peer.control or peer.data, Hear(False))
+            self._context.out.send(peer.control or peer.data, Hear(False))
 
     def _process_gossip(self, gossip: bytes) -> bytes:
         """Process a gossip message, and return the uuid of its sender, or b"" if it is malformed."""
         try:
             message = decode(gossip)
         except ValueError as error:
-            self._desk.counters.count("malformed_gossip")
-            self._desk.out.note("debug", f"malformed gossip: {error}", GOSSIP)
+            self._context.counters.count("malformed_gossip")
+            self._context.out.note("debug", f"malformed gossip: {error}", GOSSIP)
             return b""
-        for known in self.gossip.heard(message, self._boot_of, self._desk.clock.now):
+        for known in self.gossip.heard(message, self._boot_of, self._context.clock.now):
             self.topics.publish_state(known.state)
-            self._desk.facts.publish(StateReceived(known))
+            self._context.facts.publish(StateReceived(known))
         if self.gossip.strangers:
             self._censuses.mentioned(message.sender, self.gossip.strangers)
         return message.sender
@@ -122,13 +122,13 @@ class Gossiping(Component):
 
     def load_of(self, name: str) -> tuple[float, float, int] | None:
         """Return a node's last reported load (0..1), its age (s) and free RAM (bytes), or None."""
-        if name == self._desk.me.name:
+        if name == self._context.me.name:
             return (self.mine.load, 0.0, self.mine.ram_free) if self.mine is not None else None
         peer = self._neighbours.named(name)
         known = self.gossip.known.get(peer.node.uuid) if peer is not None else None
         if known is None:
             return None
-        return known.state.load, self._desk.clock.now - known.heard, known.state.ram_free
+        return known.state.load, self._context.clock.now - known.heard, known.state.ram_free
 
     def behind(self, stamp: int) -> list[str]:
         """Return the nodes that are known to have weights older than `stamp`."""
@@ -143,11 +143,11 @@ class Gossiping(Component):
         peer, boot = fact.peer, fact.boot
         peer.hears_us = True
         self._asked.discard(peer.node.uuid)
-        self.gossip.remove_node(peer.node.uuid, boot, self._desk.clock.now)
+        self.gossip.remove_node(peer.node.uuid, boot, self._context.clock.now)
         self.topics.remove_state(peer.node.name)
         place = self._listening.pop(peer.node.uuid, "")
         if place:  # even after a restart: ZeroMQ gives up after a failed handshake
-            self._desk.out.emit(effects.Listen(place, wanted=False))
+            self._context.out.emit(effects.Listen(place, wanted=False))
         if not self._neighbours.is_crowd:
             self._listen()
 
@@ -171,15 +171,15 @@ class Gossiping(Component):
 
     def _listen(self) -> set[bytes]:
         """Listen to the chosen PUBs, and return the uuids of their nodes."""
-        wanted = self.gossip.listen_to(self._alive(), self._favourites(), self._desk.clock.now)
+        wanted = self.gossip.listen_to(self._alive(), self._favourites(), self._context.clock.now)
         places = {uuid: place for uuid in sorted(wanted) if (place := self._place(uuid))}
         for uuid, place in list(self._listening.items()):
             if places.get(uuid) != place:
-                self._desk.out.emit(effects.Listen(place, wanted=False))
+                self._context.out.emit(effects.Listen(place, wanted=False))
                 del self._listening[uuid]
         for uuid, place in places.items():
             if uuid not in self._listening:
-                self._desk.out.emit(effects.Listen(place, wanted=True))
+                self._context.out.emit(effects.Listen(place, wanted=True))
                 self._listening[uuid] = place
         return wanted
 
@@ -202,18 +202,18 @@ class Gossiping(Component):
         self._own.start(beginning)
 
     def tick(self) -> None:
-        now = self._desk.clock.now
-        if self.sample is None or not self._desk.serves:
+        now = self._context.clock.now
+        if self.sample is None or not self._context.serves:
             return
         if now >= self._due:
             self._due = max(self._due + self._interval, now + self._interval / 2)
             self._speak(self.sample)
-        self._desk.clock.wake(self._due)
+        self._context.clock.wake(self._due)
 
     def hurry(self) -> None:
         """Publish our state at the next tick, which is requested for now."""
-        self._due = self._desk.clock.now
-        self._desk.clock.wake(self._due)
+        self._due = self._context.clock.now
+        self._context.clock.wake(self._due)
 
     def before_goodbye(self) -> None:
         """Send the last state to all peers, before the goodbye on each of their connections.
@@ -221,53 +221,53 @@ class Gossiping(Component):
         Peers use that state while this node is stopped. The PUB socket may close before they have received
         it. A node that has not served, or whose identity another process has, sends none.
         """
-        if self.sample is not None and self._desk.serves and not self._desk.is_doubled:
+        if self.sample is not None and self._context.serves and not self._context.is_doubled:
             _, message = self._next_state(self.sample)
             for conn in [conn for peer in self._neighbours.alive() for conn in peer.conns.values()]:
-                self._desk.out.send(conn, States(message))
+                self._context.out.send(conn, States(message))
 
     def _speak(self, sample: Callable[[], Sample]) -> None:
         mine, message = self._next_state(sample)
-        self._desk.out.emit(effects.Gossip([TOPIC, message]))
+        self._context.out.emit(effects.Gossip([TOPIC, message]))
         for peer in self._neighbours.peers.values():
             if not peer.hears_us:
-                self._desk.out.send(peer.control or peer.data, States(message))
+                self._context.out.send(peer.control or peer.data, States(message))
         self._ask_the_unheard(self._listen())
         self.topics.publish_state(mine)
-        self._desk.facts.publish(OwnStateSent(mine))
+        self._context.facts.publish(OwnStateSent(mine))
 
     def _next_state(self, sample: Callable[[], Sample]) -> tuple[NodeState, bytes]:
         """Measure this node, and return its state and the message with this and some other states."""
         mine = self.mine = self._own.measure(sample())
-        line = StateLine(self._desk.me.uuid, self._desk.me.boot, mine.counter, mine.encode())
-        self.gossip.own(replace(line, signature=self._desk.settings.sign(signed_text(line))))
-        return mine, encode(self.gossip.outgoing(self._neighbours.membership.count, self._desk.clock.now))
+        line = StateLine(self._context.me.uuid, self._context.me.boot, mine.counter, mine.encode())
+        self.gossip.own(replace(line, signature=self._context.settings.sign(signed_text(line))))
+        return mine, encode(self.gossip.outgoing(self._neighbours.membership.count, self._context.clock.now))
 
     def is_mine(self, line: StateLine) -> bool:
         """Return whether this node has signed the state, in any boot; without keys, whether its user has."""
-        me, text = self._desk.me, signed_text(line)
+        me, text = self._context.me, signed_text(line)
         if line.uuid != me.uuid or not line.signature:
             return False
         if self._keyring is not None:
             return self._keyring.verify(me.key, line.signature, text)
-        return same(self._desk.settings.sign(text), line.signature)
+        return same(self._context.settings.sign(text), line.signature)
 
     def _ask_the_unheard(self, listened: set[bytes]) -> None:
-        for uuid in sorted(self.gossip.unheard(listened, self._desk.clock.now)):
+        for uuid in sorted(self.gossip.unheard(listened, self._context.clock.now)):
             peer = self._neighbours.peers.get(uuid)
             if peer is not None and (peer.control or peer.data) is not None:
-                self._desk.out.send(peer.control or peer.data, Hear(True))
+                self._context.out.send(peer.control or peer.data, Hear(True))
                 self._asked.add(uuid)
 
     def described(self, uuid: bytes) -> Gossiped:
         """Return the columns of `mesh ls` that come from gossip; empty ones for a node without a state."""
         known = self.gossip.known.get(uuid)
-        state = self.mine if uuid == self._desk.me.uuid else known.state if known else None
+        state = self.mine if uuid == self._context.me.uuid else known.state if known else None
         if state is None:
             return Gossiped()
         return Gossiped(
             cpu=state.cpu_used,
-            state_age=self._desk.clock.now - known.heard if known is not None else 0.0,
+            state_age=self._context.clock.now - known.heard if known is not None else 0.0,
             waiting=state.tailback,
             **{name: getattr(state, name) for name in SAME},
         )

@@ -28,9 +28,9 @@ class NodeTopics(Component):
     """
 
     def __init__(
-        self, desk: NodeContext, telling: StateTopicStream, neighbours: Neighbours, mapping: Mapping
+        self, context: NodeContext, telling: StateTopicStream, neighbours: Neighbours, mapping: Mapping
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._neighbours = neighbours
         self._mapping = mapping
         self._telling = telling
@@ -77,6 +77,6 @@ class NodeTopics(Component):
         return dict.fromkeys(rule.node for rule in self._mapping.rules)
 
     def _known(self) -> Iterator[tuple[str, str]]:
-        yield self._desk.me.name, self._desk.me.address
+        yield self._context.me.name, self._context.me.address
         for peer in self._neighbours.peers.values():
             yield peer.node.name, peer.reached or peer.node.address

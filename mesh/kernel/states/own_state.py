@@ -31,9 +31,9 @@ class OwnState:
     """
 
     def __init__(
-        self, desk: NodeContext, software: str, ways: OwnWays, shared: Mapping[str, Summary]
+        self, context: NodeContext, software: str, ways: OwnWays, shared: Mapping[str, Summary]
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._software = software
         self._ways = ways
         self._shared = shared
@@ -44,18 +44,18 @@ class OwnState:
 
     def start(self, beginning: Beginning) -> None:
         self._reach = beginning.reach
-        self._born = self._desk.clock.now
+        self._born = self._context.clock.now
 
     def measure(self, sample: Sample) -> NodeState:
         """Return the next state, with rates since the last one."""
         self._counter += 1
-        now, me = self._desk.clock.now, self._desk.me
-        figures = defaultdict[str, int | float](int, self._desk.figures())  # 0 for missing features
+        now, me = self._context.clock.now, self._context.me
+        figures = defaultdict[str, int | float](int, self._context.figures())  # 0 for missing features
         rates = self._rates(figures)
         reach, weights = self._reach(), self._shared[WEIGHTS].stamp if WEIGHTS in self._shared else 0
         self._last = (now, figures)
         return NodeState(
-            uuid=me.uuid, name=me.name, boot=me.boot, counter=self._counter, wall=self._desk.clock.wall,
+            uuid=me.uuid, name=me.name, boot=me.boot, counter=self._counter, wall=self._context.clock.wall,
             up=now - self._born, software=self._software, cpu=sample.cpu, ram_free=sample.ram_free,
             ram_total=sample.ram_total, load=load_index(sample), lag=sample.lag,
             published=rates["published"], delivered=rates["delivered"],
@@ -74,5 +74,5 @@ class OwnState:
         if self._last is None:
             return dict.fromkeys(RATES, 0.0)
         then, before = self._last
-        seconds = max(self._desk.clock.now - then, 0.001)
+        seconds = max(self._context.clock.now - then, 0.001)
         return {name: max(0.0, (figures[name] - before[name]) / seconds) for name in RATES}

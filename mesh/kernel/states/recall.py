@@ -40,7 +40,7 @@ class Recall(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         dialler: Dialler,
         neighbours: Neighbours,
         questions: PeerCalls,
@@ -49,7 +49,7 @@ class Recall(Component):
     ) -> None:
         """`learn(peer, then)` fetches the rows that this node needs before it serves."""
         self._dialler = dialler
-        self._desk = desk
+        self._context = context
         self._neighbours = neighbours
         self._questions = questions
         self._gossiping = gossiping
@@ -66,7 +66,7 @@ class Recall(Component):
 
     @property
     def is_over(self) -> bool:
-        return self._desk.serves
+        return self._context.serves
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -82,8 +82,8 @@ class Recall(Component):
         self.when_over(peer, lambda: self._dialler.on_data_requested(peer))
 
     def start(self, beginning: Beginning) -> None:
-        self._reach, self._ends = beginning.image.reach, self._desk.clock.now + WITHIN
-        self._desk.clock.wake(self._ends)
+        self._reach, self._ends = beginning.image.reach, self._context.clock.now + WITHIN
+        self._context.clock.wake(self._ends)
 
     def when_over(self, who: Hashable, work: Callable[[], None]) -> None:
         """Call `work` when the check is over: immediately if it is over, and never if it fails.
@@ -120,7 +120,7 @@ class Recall(Component):
 
     def _taught(self, peer: Peer) -> None:
         self._teach.discard(peer.node.uuid)
-        self._desk.clock.wake(self._desk.clock.now)
+        self._context.clock.wake(self._context.clock.now)
 
     def _on_replies(self, peer: Peer, replies: Replies[StateTold]) -> None:
         self._open.discard(peer.node.uuid)
@@ -130,12 +130,12 @@ class Recall(Component):
             state = read(line) if line is not None else None
             if line is not None and state is not None and self._gossiping.is_mine(line):
                 self._verdict = self._verdict or self._judge(state, peer.node.name)
-        self._desk.clock.wake(self._desk.clock.now)
+        self._context.clock.wake(self._context.clock.now)
 
     def _judge(self, state: NodeState, by: str) -> Stop | None:
-        if state.boot >= self._desk.me.boot:
-            return Stop(_too_old(state, by, self._desk.me.boot), "OLD_BOOT")
-        if (state.log, state.commits) > self._reach and not self._desk.settings.accept_rollback:
+        if state.boot >= self._context.me.boot:
+            return Stop(_too_old(state, by, self._context.me.boot), "OLD_BOOT")
+        if (state.log, state.commits) > self._reach and not self._context.settings.accept_rollback:
             return Stop(_rolled_back(state, by, self._reach), "STORE_ROLLED_BACK")
         return None
 
@@ -147,7 +147,7 @@ class Recall(Component):
 
     def _leave_if_unwelcome(self) -> None:
         if self._unwelcome is not None and not self._neighbours.alive():
-            self._desk.out.emit(self._unwelcome)
+            self._context.out.emit(self._unwelcome)
 
     # --- timers -------------------------------------------------------------------------------------------
 
@@ -158,20 +158,20 @@ class Recall(Component):
         is_open = bool(self._open or self._teach)
         all_said = self._neighbours.settled() and not is_open and self._verdict is None
         # Despite a verdict the node may still meet the other process of its name, which is the better reason.
-        if not all_said and self._desk.clock.now < self._ends:
-            self._desk.clock.wake(self._ends)
+        if not all_said and self._context.clock.now < self._ends:
+            self._context.clock.wake(self._ends)
             return
         self._has_ended = True
         if self._verdict is not None:
             # `serves` stays False, so this node publishes no state that would replace its newer one.
-            self._desk.out.emit(self._verdict)
+            self._context.out.emit(self._verdict)
             return
-        self._desk.serves = True
+        self._context.serves = True
         self._leave_if_unwelcome()
         later, self._later = self._later, {}
         for work in later.values():
             work()
-        self._desk.clock.wake(self._desk.clock.now)
+        self._context.clock.wake(self._context.clock.now)
 
 
 def _rolled_back(state: NodeState, by: str, reach: StoreReach) -> str:

@@ -47,10 +47,10 @@ class RouteProofs(Component):
     """Component for the proven hops of nodes, which publishes the fact RoutesVouched."""
 
     def __init__(
-        self, desk: NodeContext, neighbours: Neighbours, gossiping: Gossiping, ways: OwnWays
+        self, context: NodeContext, neighbours: Neighbours, gossiping: Gossiping, ways: OwnWays
     ) -> None:
-        self._desk = desk
-        self._keyring = desk.settings.keyring
+        self._context = context
+        self._keyring = context.settings.keyring
         self._neighbours = neighbours
         self._line_of = gossiping.gossip.line
         self._ours = ways
@@ -106,9 +106,9 @@ class RouteProofs(Component):
 
     def request_proofs(self, peer: Peer, names: Iterable[str]) -> None:
         """Ask a peer for the hops of the given nodes, unless it was asked in the last 0.25 s."""
-        if self._desk.clock.now - peer.asked_for_ways >= AGAIN:
-            peer.asked_for_ways = self._desk.clock.now
-            self._desk.out.send(peer.data, c.Ways(tuple(dict.fromkeys(names))[:HOPS]))
+        if self._context.clock.now - peer.asked_for_ways >= AGAIN:
+            peer.asked_for_ways = self._context.clock.now
+            self._context.out.send(peer.data, c.Ways(tuple(dict.fromkeys(names))[:HOPS]))
 
     # --- received declarations --------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class RouteProofs(Component):
             state = read(line)
             if state is not None:
                 self._process_state(peer, line, state, nodes.get(line.uuid))
-        self._desk.facts.publish(RoutesVouched())
+        self._context.facts.publish(RoutesVouched())
 
     def _process_state(
         self, peer: Peer, line: StateLine, state: NodeState, told: Introduction | None
@@ -144,13 +144,13 @@ class RouteProofs(Component):
         kept = self._neighbours.acquaintances.key_of(line.uuid)
         is_known = known is not None and known is self._neighbours.named(state.name) and (known.alive or kept)
         node = known.node if is_known and known is not None else told
-        if node is None or node.name != state.name or node.uuid == self._desk.me.uuid:
+        if node is None or node.name != state.name or node.uuid == self._context.me.uuid:
             return
         if not is_known and self._is_met(state.name):
             return  # the name belongs to another node
         key = kept or node.key
         if not self._keyring.verify(key, line.signature, signed_text(line)):
-            self._desk.counters.count("forged")
+            self._context.counters.count("forged")
             return
         self._learn(b"" if is_known else peer.node.uuid, Vouched(node, line, state.ways))
 
@@ -163,7 +163,7 @@ class RouteProofs(Component):
         self._said.keep(key, said)
         if before is None or not is_same or set(before.ways) != set(said.ways):
             self._believed.clear()
-            self._desk.facts.publish(RoutesVouched())
+            self._context.facts.publish(RoutesVouched())
 
     # --- sent declarations ------------------------------------------------------------------------------
 
@@ -180,9 +180,9 @@ class RouteProofs(Component):
 
         Without keys, or before our first state, nothing is sent.
         """
-        line = self._line_of(self._desk.me.uuid)
+        line = self._line_of(self._context.me.uuid)
         if self._keyring is not None and line is not None and peer.node.name in self._ours.names:
-            self._send_proofs(peer, [Vouched(self._desk.me, line, ())])
+            self._send_proofs(peer, [Vouched(self._context.me, line, ())])
 
     def _spoke(self, fact: OwnStateSent) -> None:
         """Introduce this node to its new hops after publishing its state."""
@@ -194,9 +194,9 @@ class RouteProofs(Component):
 
     def _send_proofs(self, peer: Peer, said: Sequence[Vouched]) -> None:
         if said:
-            me = self._desk.me
+            me = self._context.me
             lines = tuple(one.line for one in said)
             nodes = tuple(one.node for one in said)
-            self._desk.out.send(
+            self._context.out.send(
                 peer.data, c.Ways((), nodes, encode(StateMessage(me.uuid, me.boot, 0, lines)))
             )

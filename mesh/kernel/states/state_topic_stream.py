@@ -12,9 +12,9 @@ from mesh.wire.envelope import LOCAL_ONLY, Envelope
 class StateTopicStream:
     """A stream of values of this node for its own clients."""
 
-    def __init__(self, desk: NodeContext, router: Router) -> None:
+    def __init__(self, context: NodeContext, router: Router) -> None:
         self._router = router
-        self._stream = desk.ids(16)
+        self._stream = context.ids(16)
         self._number = 0
 
     def publish_value(self, key: str, node: str, content: Callable[[], bytes]) -> None:

@@ -20,10 +20,10 @@ class OwnWays(Component):
     Nodes that forward our messages come first. A change publishes the fact OurWaysChanged.
     """
 
-    def __init__(self, desk: NodeContext) -> None:
-        self._onward, self._masters = by_rules(desk.settings.me.name, desk.settings.rules)
+    def __init__(self, context: NodeContext) -> None:
+        self._onward, self._masters = by_rules(context.settings.me.name, context.settings.rules)
         self._by_word = Bounded[str, None](WAYS)  # most recently used last
-        self._desk = desk
+        self._context = context
         self.names = self._chosen()
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -31,7 +31,7 @@ class OwnWays(Component):
 
     def adopt(self, rules: Iterable[Rule]) -> None:
         """Apply new rules."""
-        self._onward, self._masters = by_rules(self._desk.settings.me.name, rules)
+        self._onward, self._masters = by_rules(self._context.settings.me.name, rules)
         self._choose()
 
     def _found(self, node: str) -> None:
@@ -43,7 +43,7 @@ class OwnWays(Component):
         names = self._chosen()
         if set(names) != set(self.names):
             self.names = names
-            self._desk.facts.publish(OurWaysChanged())
+            self._context.facts.publish(OurWaysChanged())
 
     def start(self, beginning: Beginning) -> None:
         """Report next hops beyond the limit, as other nodes may refuse messages through them."""
@@ -54,7 +54,7 @@ class OwnWays(Component):
                 f"{WAYS}: messages through {', '.join(left[:WAYS])} may be refused as "
                 "FORGED_SENDER"
             )
-            self._desk.event("link", text, level="warning")
+            self._context.event("link", text, level="warning")
 
     def _chosen(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self._onward, *reversed(self._by_word), *self._masters)))[:WAYS]

@@ -22,8 +22,8 @@ INBOX = 4_096  # bytes of an empty inbox
 class AbsentClients:
     """The budget for direct messages to disconnected clients."""
 
-    def __init__(self, desk: NodeContext) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext) -> None:
+        self._context = context
         self._bytes = 0  # in all inboxes: last count, and additions
         self.is_full = False  # at the last count
         self.is_tight: Callable[[], bool] = lambda: False  # whether the disk is nearly full
@@ -36,20 +36,20 @@ class AbsentClients:
     def looked(self, inboxes: Iterable[Inbox]) -> None:
         """Count the bytes in all inboxes, and set `is_full`."""
         self._bytes = sum(INBOX + inbox.accepted_bytes for inbox in inboxes)
-        self.is_full = self._bytes >= self._desk.settings.inboxes_bytes
+        self.is_full = self._bytes >= self._context.settings.inboxes_bytes
 
     def check(self, to: str, envelope: Envelope, inboxes: Collection[str]) -> None:
         """Reserve space for a message that will wait for `to`; `inboxes` has the names of all inboxes.
 
         Raises: PublishRefused with INBOX_FULL, or StoreFull.
         """
-        me, most, is_new = self._desk.me.name, self._desk.settings.inboxes_bytes, to not in inboxes
+        me, most, is_new = self._context.me.name, self._context.settings.inboxes_bytes, to not in inboxes
         if is_new and len(inboxes) >= ABROAD and is_foreign(envelope.sender):
             text = f"{me} keeps inboxes for {len(inboxes):,} names of other sites, which is the limit."
             raise PublishRefused(text, hint="Send to a connected client.", code="INBOX_FULL")
         size = len(envelope.body) + OWN + is_new * INBOX
         if self._bytes + size > most:
-            self._desk.counters.loss_counter(to)(envelope, "INBOX_FULL", envelope.count)
+            self._context.counters.loss_counter(to)(envelope, "INBOX_FULL", envelope.count)
             text = f"{me} holds {self._bytes:,} bytes for disconnected clients, which is the limit."
             hint = "Clients must read their inboxes; or raise `limits.inboxes_bytes` of that node."
             raise PublishRefused(text, hint=hint, code="INBOX_FULL")

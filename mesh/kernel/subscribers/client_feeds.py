@@ -31,8 +31,8 @@ class ClientFeeds:
     `overran` has the feeds with drops since the last check.
     """
 
-    def __init__(self, desk: NodeContext, settling: FeedSettling, paging: Paging) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, settling: FeedSettling, paging: Paging) -> None:
+        self._context = context
         self._released = settling.on_released
         self._paging = paging
         self.overran: dict[Feed, Session] = {}
@@ -49,7 +49,7 @@ class ClientFeeds:
         """Return a new feed of a session. `end` ends it if it overruns and its policy is to end then."""
 
         def send(feed: Feed, portion: EnvelopeSlice) -> None:
-            self._desk.out.push(session.outlet, feed, portion)
+            self._context.out.push(session.outlet, feed, portion)
 
         def send_shown(feed: Feed, portion: EnvelopeSlice) -> None:
             envelope = as_seen_by(session, portion.parcel.envelope)
@@ -60,14 +60,14 @@ class ClientFeeds:
 
         return Feed(
             feed_key(session.stream, number),
-            replace(self._desk.settings.credit, messages=max_queue),
+            replace(self._context.settings.credit, messages=max_queue),
             send_shown if any(query.text.startswith(SYSTEM) for query in queries) else send,
             self._released,
             policy,
-            lambda: self._desk.clock.believed,
+            lambda: self._context.clock.believed,
             partial(self._on_overrun, session, end),
             self._paging,
-            self._desk.counters.loss_counter(session.text),
+            self._context.counters.loss_counter(session.text),
             partial(self._tell_gap, session),
         )
 
@@ -76,12 +76,12 @@ class ClientFeeds:
             end(session, feed)
         else:
             self.overran[feed] = session
-            self._desk.clock.wake(self._desk.clock.now + self._desk.settings.slow_consumer)
+            self._context.clock.wake(self._context.clock.now + self._context.settings.slow_consumer)
 
     def _tell_gap(self, session: Session, feed: Feed) -> None:
         if session.conn is not None and GAPS in session.conn.speaks:
             session.outlet.tell_gap(feed)
-            self._desk.out.outlets[session.outlet] = None
+            self._context.out.outlets[session.outlet] = None
 
     def take_stopped(self) -> list[tuple[Session, Feed, float]]:
         """Remove and return overrun subscriptions that read nothing for too long, each with the time in s.
@@ -90,14 +90,14 @@ class ClientFeeds:
         """
         stopped = []
         for feed, session in list(self.overran.items()):
-            since, limit = feed.stands_since, self._desk.settings.slow_consumer
+            since, limit = feed.stands_since, self._context.settings.slow_consumer
             if since is None:
                 del self.overran[feed]
-            elif self._desk.clock.now - since < limit:
-                self._desk.clock.wake(since + limit)
-            elif not self._desk.face.has_work(session):  # otherwise its event loop may be blocked
+            elif self._context.clock.now - since < limit:
+                self._context.clock.wake(since + limit)
+            elif not self._context.face.has_work(session):  # otherwise its event loop may be blocked
                 del self.overran[feed]
-                stopped.append((session, feed, self._desk.clock.now - since))
+                stopped.append((session, feed, self._context.clock.now - since))
         return stopped
 
 

@@ -36,7 +36,7 @@ class Clients(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         router: Router,
         nodes: Nodes,
         publishing: Publishing,
@@ -47,12 +47,12 @@ class Clients(Component):
         self.subscribing = subscribing
         self._all = sessions
         self._nodes = nodes
-        self._desk = desk
+        self._context = context
         self._router = router
         self._publishing = publishing
         self._generated = 0
-        self.holders = SessionTakeover(desk, self._disconnect_holder)
-        self.silent = SilentClients(desk, sessions)
+        self.holders = SessionTakeover(context, self._disconnect_holder)
+        self.silent = SilentClients(context, sessions)
 
     def from_clients(self) -> Sequence[HandlerEntry]:
         return (
@@ -69,7 +69,7 @@ class Clients(Component):
             self.on_disconnected(session)
 
     def _goodbye(self, conn: Conn, session: Session) -> None:
-        self._desk.out.hang_up(conn)
+        self._context.out.hang_up(conn)
         self.bye(session)
 
     # --- sessions ---------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class Clients(Component):
         If a resumed session has another connection, that connection is closed.
         """
         try:
-            name = SessionName(node_name(h.client), h.session or self._generate(), self._desk.me.name)
+            name = SessionName(node_name(h.client), h.session or self._generate(), self._context.me.name)
             self._check_name(h)
         except (LocalError, RemoteError) as error:
             return Refuse(error.code, error.what.rstrip("."), error.hint, final=True)
@@ -89,15 +89,15 @@ class Clients(Component):
             name = session.name
         # A client may lack our WELCOME until its first command, and no other client can know its stream id.
         must_prove = session is not None and session.has_spoken
-        wanted = token(self._desk.settings.secret, str(name), h.stream)
+        wanted = token(self._context.settings.secret, str(name), h.stream)
         if (h.token or must_prove) and not same(h.token, wanted):
             return Refuse("BAD_TOKEN", f"{name} belongs to another client", final=True)
         opened = session or self._crowd(conn) or self._open(name, conn, h)
         if opened is None or isinstance(opened, Refuse):
             return opened
         if opened.conn is not None:  # the newest connection holds the session
-            self._desk.facts.publish(SessionAway(opened))
-            self._desk.out.hang_up(opened.conn)
+            self._context.facts.publish(SessionAway(opened))
+            self._context.out.hang_up(opened.conn)
         return self._attach(opened, conn, h)
 
     def _crowd(self, conn: Conn) -> Refuse | None:
@@ -105,7 +105,7 @@ class Clients(Component):
 
         Without keys all clients belong to one user, so the limit does not apply.
         """
-        most = self._desk.settings.max_key_sessions
+        most = self._context.settings.max_key_sessions
         if not conn.user or sum(session.user == conn.user for session in self.sessions.values()) < most:
             return None
         what = f"the key of this client has {most:,} sessions here, which is the limit"
@@ -114,7 +114,7 @@ class Clients(Component):
         )
 
     def _check_name(self, h: Hello) -> None:
-        is_ours = h.client == self._desk.me.name or self._nodes.named(h.client) is not None
+        is_ours = h.client == self._context.me.name or self._nodes.named(h.client) is not None
         is_node = h.named and not h.token and is_ours
         if is_node or h.client.startswith(SYSTEM):
             hint = "Choose another name: client=NAME, or --client NAME."
@@ -128,7 +128,7 @@ class Clients(Component):
         if holder is not None and holder.conn is not None:
             self.holders.ask_holder(holder, conn, h)
             return None
-        most = self._desk.settings.max_sessions
+        most = self._context.settings.max_sessions
         if len(self.sessions) >= most + (RESERVE if conn.trusted and OPERATOR in h.speaks else 0):
             what = f"this node has {len(self.sessions):,} sessions, and the limit is {most:,}"
             return Refuse(
@@ -141,7 +141,7 @@ class Clients(Component):
         return self._new(name, h.stream)
 
     def _new(self, name: SessionName, stream: bytes) -> Session:
-        s = self._desk.settings
+        s = self._context.settings
         outlet = Outlet(s.window_bytes, s.link_messages, subscription_of, to_peer=False)
         session = Session(name, stream, outlet)
         self._all.add(session)
@@ -151,49 +151,49 @@ class Clients(Component):
         conn.owner = session.stream
         session.connected(conn, says_again=not h.boot_seen or DURABLE in conn.speaks)
         session.user, session.is_named = conn.user, h.named
-        known = h.boot_seen == self._desk.me.boot and session.outlet.can_resume(h.have)
+        known = h.boot_seen == self._context.me.boot and session.outlet.can_resume(h.have)
         if not known:
             session.outlet.restart()
             for feed in session.feeds.values():
                 feed.restart()
-        self._desk.out.outlets[session.outlet] = None
+        self._context.out.outlets[session.outlet] = None
         return session
 
     def welcomed(self, session: Session, have: int) -> None:
         """Resume deliveries after the WELCOME was sent."""
         assert session.conn is not None
         have = have if have < session.outlet.next else 0
-        session.outlet.attach(session.conn, have, self._desk.out.raw)
-        self._desk.out.outlets[session.outlet] = None
-        self._desk.facts.publish(SessionBack(session))
+        session.outlet.attach(session.conn, have, self._context.out.raw)
+        self._context.out.outlets[session.outlet] = None
+        self._context.facts.publish(SessionBack(session))
 
     def welcome(self, session: Session, conn: Conn) -> Welcome:
-        s = self._desk.settings
+        s = self._context.settings
         return Welcome(
             conn.version,
-            self._desk.me,
+            self._context.me,
             s.cluster,
             session=session.text,
             next=session.outlet.next,
             max_content=s.max_content,
             token=token(s.secret, session.text, session.stream),
             window=(s.window_bytes, s.window_count),
-            speaks=self._desk.face.features,
+            speaks=self._context.face.features,
         )
 
     def on_disconnected(self, session: Session) -> None:
         """Keep a session whose connection ended, so that the client can resume it."""
         session.conn = None
         session.outlet.detach()
-        session.gone_since = self._desk.clock.now
+        session.gone_since = self._context.clock.now
         for feed in session.feeds.values():
-            feed.leave(self._desk.clock.now)
+            feed.leave(self._context.clock.now)
         self.holders.on_holder_gone(session)
-        self._desk.facts.publish(SessionAway(session))
+        self._context.facts.publish(SessionAway(session))
 
     def _disconnect_holder(self, session: Session) -> None:
         if session.conn is not None:
-            self._desk.out.hang_up(session.conn)
+            self._context.out.hang_up(session.conn)
         self.on_disconnected(session)
 
     def close(self, session: Session) -> None:
@@ -201,11 +201,11 @@ class Clients(Component):
         for number in list(session.feeds):
             self.subscribing.drop(session, number)
         self._router.pacing.drop_source(session.stream)
-        self._desk.counters.accounts.close_stream(session.stream)
+        self._context.counters.accounts.close_stream(session.stream)
         self._all.remove(session)
         self.holders.on_holder_gone(session)
-        self._desk.facts.publish(SessionAway(session))
-        self._desk.facts.publish(SessionClosed(session))
+        self._context.facts.publish(SessionAway(session))
+        self._context.facts.publish(SessionClosed(session))
 
     def bye(self, session: Session) -> None:
         """Close a session at its own request, and forget its streams, as all messages were answered."""
@@ -220,7 +220,7 @@ class Clients(Component):
         for session in list(self.sessions.values()):
             if (
                 session.conn is None
-                and self._desk.clock.now - session.gone_since > self._desk.settings.linger
+                and self._context.clock.now - session.gone_since > self._context.settings.linger
             ):
                 self.close(session)
 
@@ -236,21 +236,21 @@ class Clients(Component):
     def cut_off_largest(self, session: Session, held: int) -> None:
         """Disconnect a session that uses too much memory, `held` bytes, and free its messages."""
         what = f"{session.text} holds {held:,} bytes at this node in unread or unsettled messages"
-        most = f"{self._desk.settings.sessions_bytes:,}"
+        most = f"{self._context.settings.sessions_bytes:,}"
         hint = "Read and settle messages faster, or raise `limits.sessions_bytes` of the node."
         self._cut_off(session, what, f"{what}; all sessions together may hold {most}: disconnected", hint)
         session.outlet.restart()
         for feed in session.feeds.values():
             feed.restart()
             feed.shed(frees_memory=True)
-        self._desk.facts.publish(SessionCutOff(session))
+        self._context.facts.publish(SessionCutOff(session))
 
     def _cut_off(self, session: Session, what: str, event: str, hint: str) -> None:
-        self._desk.counters.count("slow_consumers")
-        self._desk.event("slow consumer", event, level="warning")
+        self._context.counters.count("slow_consumers")
+        self._context.event("slow consumer", event, level="warning")
         if session.conn is not None:
-            self._desk.out.send(session.conn, Refuse(SlowConsumer.code, what, hint))
-            self._desk.out.hang_up(session.conn)
+            self._context.out.send(session.conn, Refuse(SlowConsumer.code, what, hint))
+            self._context.out.hang_up(session.conn)
             self.on_disconnected(session)
 
     # --- start ------------------------------------------------------------------------------------------
@@ -265,10 +265,10 @@ class Clients(Component):
             stream = key[1:17]
             session = self.sessions.get(stream) or self._new(SessionName.parse(known.owner), stream)
             session.has_spoken = True
-            session.gone_since = self._desk.clock.now
+            session.gone_since = self._context.clock.now
             self.subscribing.restore(session, key, known, positions.get(key, b""))
 
     def _generate(self) -> int:
         # A session number of an earlier boot must never name another session.
         self._generated += 1
-        return -(self._desk.me.boot << 32 | self._generated)
+        return -(self._context.me.boot << 32 | self._generated)

@@ -20,14 +20,14 @@ from mesh.wire.envelope import Envelope
 class Consuming(Component):
     """Passes CONSUME and SETTLE to the component that delivers from the address."""
 
-    def __init__(self, desk: NodeContext) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext) -> None:
+        self._context = context
 
     def from_clients(self) -> Sequence[HandlerEntry]:
         return (on_command(Consume, self._consume), on_command(Settle, self._settle))
 
     def _consume(self, conn: Conn, session: Session, command: Consume, _: list[Envelope]) -> None:
-        self._desk.out.reply_to(conn, command.request, lambda: self._begin(conn, session, command))
+        self._context.out.reply_to(conn, command.request, lambda: self._begin(conn, session, command))
 
     def _begin(self, conn: Conn, session: Session, command: Consume) -> None:
         number = command.subscription
@@ -38,21 +38,21 @@ class Consuming(Component):
                 f"The subscription number {number} is reserved.", hint="Use a number from 1 up."
             )
         kind = kind_of(command.address)
-        for other, giver in self._desk.face.delivery_sources.items():
+        for other, giver in self._context.face.delivery_sources.items():
             if other != kind and giver.has(session, number):
                 raise BadArgument(f"The subscription number {number} is in use.", hint="Use another number.")
-        gives = self._desk.face.delivery_sources
+        gives = self._context.face.delivery_sources
         gives.get(kind, gives[ADDRESS]).begin(conn, session, command)  # which rejects invalid addresses
 
     def _settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
-        for giver in self._desk.face.delivery_sources.values():
+        for giver in self._context.face.delivery_sources.values():
             if giver.has(session, command.subscription):
                 giver.settle(conn, session, command, envelopes)
                 return
-        self._desk.counters.count("settled_late")
+        self._context.counters.count("settled_late")
         if command.request:
             over = LocalError("The consumer with that number is closed.", code="LEASE_OVER")
-            self._desk.out.reply_to(conn, command.request, lambda: _raise(over))
+            self._context.out.reply_to(conn, command.request, lambda: _raise(over))
 
 
 def _raise(error: LocalError) -> None:

@@ -19,8 +19,8 @@ from mesh.wire.envelope import ERASED, Envelope
 class Copies:
     """The copies that this node keeps, in its own log."""
 
-    def __init__(self, desk: NodeContext, mapping: Mapping, log: Log, disk: Disk) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, mapping: Mapping, log: Log, disk: Disk) -> None:
+        self._context = context
         self._mapping = mapping
         self._log = log
         self._disk = disk
@@ -33,7 +33,7 @@ class Copies:
         if not self._mapping.has_backups:
             return
         mine = [key for key in e.keys if self._mapping.is_kept(key, e)]
-        if not mine or e.sent > self._desk.clock.believed + AHEAD:
+        if not mine or e.sent > self._context.clock.believed + AHEAD:
             return
         if e.flags & ERASED:
             self._log.inherit_end(e)
@@ -43,11 +43,11 @@ class Copies:
 
     def store_copies(self, values: Iterable[Envelope]) -> int:
         """Keep values that another master sent, and return how many are new."""
-        latest, is_kept = self._desk.clock.believed + AHEAD, self._mapping.is_kept
+        latest, is_kept = self._context.clock.believed + AHEAD, self._mapping.is_kept
         ours = [e for e in values if e.count == 1 and e.sent <= latest and is_kept(e.keys[0], e)]
         count = self._store_values(last for e in ours for last in last_values(e))
         self._disk.commit_later()
         return count
 
     def _store_values(self, values: Iterable[RetainedValue]) -> int:
-        return self._log.inherit(last for last in values if not last.is_void(self._desk.clock.believed))
+        return self._log.inherit(last for last in values if not last.is_void(self._context.clock.believed))

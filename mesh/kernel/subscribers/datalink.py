@@ -45,7 +45,7 @@ class DataLinks(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         disk: Disk,
         router: Router,
         neighbours: Neighbours,
@@ -55,11 +55,11 @@ class DataLinks(Component):
         gaps: GapReports,
         arrivals: ItemArrivals,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._disk = disk
         self._neighbours = neighbours
         self._nodes = nodes
-        self.solicited = Solicited(desk, demand, neighbours.acquaintances.was_met)
+        self.solicited = Solicited(context, demand, neighbours.acquaintances.was_met)
         self._router = router
         self._demand = demand
         self._forwarder = forwarder
@@ -105,7 +105,7 @@ class DataLinks(Component):
             peer.exchange.new_inlet(peer.node.boot)
             self._router.pacing.drop_source(ItemsOf(peer.node.uuid))  # held numbers are of the old stream
         # A new process has also seen our boot when it welcomes us, but has none of our items.
-        knows_us = said.boot_seen == self._desk.me.boot and not is_new
+        knows_us = said.boot_seen == self._context.me.boot and not is_new
         if knows_us and peer.exchange.outlet.can_resume(said.have):
             return said.have
         peer.exchange.outlet.restart()
@@ -120,36 +120,36 @@ class DataLinks(Component):
     def _login(self, fact: LoggedIn) -> None:
         peer, conn = fact.peer, fact.conn
         peer.exchange.lacks = False
-        peer.exchange.outlet.attach(conn, conn.resume, self._desk.out.raw)
-        self._desk.event("link", f"{peer.node.name}: logged in", peer.node)
-        self._desk.out.outlets[peer.exchange.outlet] = None
+        peer.exchange.outlet.attach(conn, conn.resume, self._context.out.raw)
+        self._context.event("link", f"{peer.node.name}: logged in", peer.node)
+        self._context.out.outlets[peer.exchange.outlet] = None
         self.solicited.logged_in(peer)
         peer.exchange.topics = self._demand.interest_of(peer).topics
         peer.exchange.is_way = self._demand.is_way(peer.node.name)
         peer.confirmed = -1
         self._demand.say_all(peer, conn)
         for call in peer.reads.values():
-            self._desk.out.send(conn, call)
+            self._context.out.send(conn, call)
         self._acking[peer] = None  # the last acknowledgements may be lost with the last connection
         peer.lost_at = None
         self._gaps.report_from_peer(peer, (), 0)  # it may have lost messages for nodes behind us
         self._forwarder.linked(peer)
 
     def _logout(self, peer: Peer) -> None:
-        peer.lost_at = self._desk.clock.now if peer.lost_at is None else peer.lost_at
+        peer.lost_at = self._context.clock.now if peer.lost_at is None else peer.lost_at
         if (begun := peer.begun) is not None:
             if begun.outlet.conn is not None:
-                self._desk.event("link", f"{peer.node.name}: logged out", peer.node)
+                self._context.event("link", f"{peer.node.name}: logged out", peer.node)
             begun.outlet.detach()
             begun.held_replies.clear()  # the peer asks again
             begun.held_versions.clear()
             if begun.feed.connected:
-                begun.feed.leave(self._desk.clock.now)
+                begun.feed.leave(self._context.clock.now)
         self._forwarder.unlinked(peer)
 
     def requires_login(self, peer: Peer) -> bool:
         """Return whether a data connection is needed: for queries, questions, or waiting messages."""
-        if not (self._desk.serves and self._nodes.is_usable(peer)):
+        if not (self._context.serves and self._nodes.is_usable(peer)):
             return False
         if self._demand.needs(peer) or peer.reads or self._forwarder.needs_login(peer):
             return True
@@ -171,7 +171,7 @@ class DataLinks(Component):
         uuid, topics = peer.node.uuid, x.topics
         for i, (head, envelope) in enumerate(zip(command.heads, envelopes, strict=True)):
             position, master = head.position if envelope.persistent else 0, head.master or uuid
-            is_foreign = master != uuid and (not x.is_way or master == self._desk.me.uuid)
+            is_foreign = master != uuid and (not x.is_way or master == self._context.me.uuid)
             if envelope.flags & HELD:
                 whole = self._whole(envelope)
                 if whole is None:
@@ -201,11 +201,11 @@ class DataLinks(Component):
         """Have all items in flight resent in full, as the contents of one are missing here."""
         peer.exchange.new_inlet(peer.exchange.inlet_boot)
         peer.exchange.lacks = True
-        self._desk.out.note(
+        self._context.out.note(
             "info",
             f"{peer.node.name} sent a message without contents that this node does not hold; it resends all",
         )
-        self._desk.end_connection(conn)
+        self._context.end_connection(conn)
 
     def _told_of_gaps(self, peer: Peer, head: ItemHead) -> None:
         """Pass on the gaps that a peer reports before an item, and empty the cache of values."""
@@ -226,14 +226,14 @@ class DataLinks(Component):
                 del self._replying[peer]
         for peer in self._acking:
             x = peer.exchange
-            x.acked = self._desk.clock.now
+            x.acked = self._context.clock.now
             have, taken = x.ackable
             settled = tuple((master, u.settled) for master, u in x.upstreams.items())
             if x.refused or len(settled) > SETTLED:
                 *others, settled = _parts((*settled, *x.refused.items()))
                 for part in others:
-                    self._desk.out.send(peer.data, Ack(have, ((0, taken),), part))
-            self._desk.out.send(peer.data, Ack(have, ((0, taken),), settled))
+                    self._context.out.send(peer.data, Ack(have, ((0, taken),), part))
+            self._context.out.send(peer.data, Ack(have, ((0, taken),), settled))
         self._acking.clear()
 
     def _tell_that_we_are_behind(self) -> None:
@@ -243,18 +243,18 @@ class DataLinks(Component):
         """
         for source in self._router.pacing.sources():
             peer = self._neighbours.peers.get(source.uuid) if isinstance(source, ItemsOf) else None
-            if peer is not None and self._desk.clock.now - peer.exchange.acked >= BEHIND:
+            if peer is not None and self._context.clock.now - peer.exchange.acked >= BEHIND:
                 self._acking[peer] = None
 
     def _ack(self, conn: Conn, peer: Peer, command: Ack, _: list[Envelope]) -> None:
         outlet, feed = peer.exchange.outlet, peer.exchange.feed
         outlet.on_acked(command.have)
         for _number, total in command.taken:
-            feed.on_processed(total, self._desk.clock.now)
+            feed.on_processed(total, self._context.clock.now)
         for master, position in command.settled:
             if feed.settled(master, position):
                 self._disk.later("position", feed.key, position_key(feed, feed.position))
-        self._desk.out.outlets[outlet] = None
+        self._context.out.outlets[outlet] = None
 
     # --- questions --------------------------------------------------------------------------------------
 

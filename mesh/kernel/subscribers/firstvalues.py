@@ -27,9 +27,14 @@ class FirstValues(Component):
     """
 
     def __init__(
-        self, desk: NodeContext, joining: Joining, demand: InterestSync, questions: PeerCalls, lookup: Lookup
+        self,
+        context: NodeContext,
+        joining: Joining,
+        demand: InterestSync,
+        questions: PeerCalls,
+        lookup: Lookup,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._joining = joining
         self._demand = demand
         self._questions = questions
@@ -57,8 +62,8 @@ class FirstValues(Component):
         def deliver(found: LookupResult) -> None:
             values = [(value.master, value.envelope) for value in found.values]
             lacks = bool(found.away) and not feed.closed
-            self._joining.initial(feed, values, self._desk.clock.now, lacks)
-            session.outlet.flush(self._desk.out.raw)
+            self._joining.initial(feed, values, self._context.clock.now, lacks)
+            session.outlet.flush(self._context.out.raw)
             if lacks:
                 self._lacking.setdefault(self._demand.row(query), {})[feed] = (session, query)
             done()
@@ -84,7 +89,7 @@ class FirstValues(Component):
                 lambda s=session, f=feed, q=query: self.deliver_values(s, f, q),  # type: ignore[misc]
             )
         if self._ready:
-            self._desk.clock.wake(self._desk.clock.now)
+            self._context.clock.wake(self._context.clock.now)
 
     def tick(self) -> None:
         self._is_spent = False

@@ -19,8 +19,8 @@ from mesh.wire.commands import Query
 class GapReports:
     """The gaps of other nodes and sites, as they reach local subscribers and peers behind this node."""
 
-    def __init__(self, desk: NodeContext, neighbours: Neighbours, sessions: Sessions) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, neighbours: Neighbours, sessions: Sessions) -> None:
+        self._context = context
         self._neighbours = neighbours
         self._sessions = sessions
 
@@ -58,7 +58,7 @@ class GapReports:
         A gap that a gateway has reported concerns queries for topics accepted from its neighbor, any other
         gap all queries.
         """
-        settings = self._desk.settings
+        settings = self._context.settings
         by = {name for name in settings.ways.values() if path[:1] == (mark_of_site(name),)}
         if not by:
             return lambda query: True

@@ -33,9 +33,9 @@ class Holdings(Component):
     """
 
     def __init__(
-        self, desk: NodeContext, sessions: Sessions, cut_off: Callable[[Session, int], None]
+        self, context: NodeContext, sessions: Sessions, cut_off: Callable[[Session, int], None]
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._sessions = sessions
         self._cut_off = cut_off
         self._bytes = 0  # at the last count
@@ -45,7 +45,7 @@ class Holdings(Component):
 
     def on_second(self) -> None:
         """Count the bytes, and disconnect the largest sessions if all together hold too much."""
-        face, most = self._desk.face, self._desk.settings.sessions_bytes
+        face, most = self._context.face, self._context.settings.sessions_bytes
         held = face.holds_for_sessions()
         if held > most:  # an upper bound, with repetitions
             sizes = sizes_of(face.shares())

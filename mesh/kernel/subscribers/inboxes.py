@@ -50,9 +50,9 @@ class Inboxes(Component):
     """Component with the inboxes of clients and sessions, by absolute name."""
 
     def __init__(
-        self, desk: NodeContext, disk: Disk, paging: Paging, dead: DeadLetters, sessions: Sessions
+        self, context: NodeContext, disk: Disk, paging: Paging, dead: DeadLetters, sessions: Sessions
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._paging = paging
         self._disk = disk
         self._shelf = disk.shelf
@@ -66,8 +66,8 @@ class Inboxes(Component):
         self._moving: dict[str, bool] = {}
         # By client: closed sessions that may have unread messages.
         self._left: dict[str, list[str]] = {}
-        self._absent = AbsentClients(desk)
-        self.owners = Owners(desk, disk.later)
+        self._absent = AbsentClients(context)
+        self.owners = Owners(context, disk.later)
 
     def __len__(self) -> int:
         return sum(feed.is_owed for feed in self._feeds.values())
@@ -89,7 +89,7 @@ class Inboxes(Component):
         if what.kind == CLIENT:
             for name, feed in islice(self._named(what.client), SHOWN):
                 size = feed.accepted_bytes
-                if size >= NEARLY * self._desk.settings.backlog_bytes:
+                if size >= NEARLY * self._context.settings.backlog_bytes:
                     yield reason("INBOX_FULL", who=name, bytes=size)
                 elif feed.pending:
                     yield reason("INBOX_WAITS", who=name, n=messages(feed.pending))
@@ -115,7 +115,7 @@ class Inboxes(Component):
 
         Raises: NotConnected, PublishRefused with INBOX_FULL, or StoreFull.
         """
-        to = SessionName.parse(envelope.to).at(self._desk.me.name)
+        to = SessionName.parse(envelope.to).at(self._context.me.name)
         sessions = self._entitled(to)
         if not sessions and not envelope.flags & FORCE_QUEUING:
             raise NotConnected(f"{to} is not connected.", hint="To queue the message: force_queuing=True.")
@@ -128,9 +128,9 @@ class Inboxes(Component):
         for name in names:
             waiting = self.taker(name).accepted_bytes
             is_full = self._absent.is_full and waiting > 0
-            if is_full or waiting + len(envelope.body) > self._desk.settings.backlog_bytes:
+            if is_full or waiting + len(envelope.body) > self._context.settings.backlog_bytes:
                 text = f"The inbox of {name} is full: {waiting} bytes wait."
-                self._desk.counters.loss_counter(name)(envelope, "INBOX_FULL", envelope.count)
+                self._context.counters.loss_counter(name)(envelope, "INBOX_FULL", envelope.count)
                 raise PublishRefused(text, hint="The client must read its inbox().", code="INBOX_FULL")
         copies: list[tuple[Envelope, Targets]] = []
         for name, whom in names.items():
@@ -152,7 +152,7 @@ class Inboxes(Component):
 
     def taker(self, name: str) -> Inbox:
         """Return the inbox of that name, created if necessary."""
-        self._asked[name] = self._desk.clock.now
+        self._asked[name] = self._context.clock.now
         feed = self._feeds.get(name)
         if feed is None:
             feed = self._feeds[name] = self._make(name)
@@ -160,23 +160,23 @@ class Inboxes(Component):
 
     def _delete_inbox(self, name: str, feed: Inbox) -> None:
         del self._feeds[name], self._asked[name]
-        self._desk.counters.accounts.count_closed(feed)
+        self._context.counters.accounts.count_closed(feed)
         self._disk.later("position", feed.key, Delete("position", feed.key))
 
     def _make(self, name: str) -> Inbox:
         def send(feed: Feed, portion: EnvelopeSlice) -> None:
             for session in self._open_of(SessionName.parse(name)):
-                self._desk.out.push(session.outlet, feed, portion)
+                self._context.out.push(session.outlet, feed, portion)
 
         feed = Inbox(
             inbox_key(name),
-            self._desk.settings.credit,
+            self._context.settings.credit,
             send,
             self._shelf.delete_released,
             partial(self._bury, name),
-            wall=lambda: self._desk.clock.believed,
+            wall=lambda: self._context.clock.believed,
             paging=self._paging,
-            void_at=lambda e: all_void(e, e.route[-1].at + int(self._desk.settings.tailback_ttl * 1e9)),
+            void_at=lambda e: all_void(e, e.route[-1].at + int(self._context.settings.tailback_ttl * 1e9)),
         )
         feed.position = int.from_bytes(self._positions.pop(feed.key, b""))
         return feed
@@ -190,8 +190,8 @@ class Inboxes(Component):
         answer = Answer(
             e.domain, e.first, e.last, "EXPIRED", 0, f"The message expired while it waited for {name}."
         )
-        self._dead.publish_refused(e, answer, owner_of(self.owners, name, self._desk.me.name))
-        self._desk.counters.count("expired", e.count)
+        self._dead.publish_refused(e, answer, owner_of(self.owners, name, self._context.me.name))
+        self._context.counters.count("expired", e.count)
 
     def open_inbox(self, session: Session) -> None:
         """Open the inbox of a session, and deliver its backlog.
@@ -202,7 +202,7 @@ class Inboxes(Component):
         self.owners.open(session)
         feed = session.feeds[INBOX] = self.taker(session.text)
         self._opened.add(session.text)
-        feed.connect(self._desk.clock.now)
+        feed.connect(self._context.clock.now)
         client = str(session.name.of_all_sessions())
         if not session.is_named:
             return
@@ -215,7 +215,7 @@ class Inboxes(Component):
         if feed is None:
             return
         self._opened.discard(session.text)
-        feed.leave(self._desk.clock.now)
+        feed.leave(self._context.clock.now)
         session.outlet.withdraw(feed)
         feed.restart()
         client = str(session.name.of_all_sessions())
@@ -261,7 +261,7 @@ class Inboxes(Component):
         inbox = self.taker(name)
         waiting = [] if inbox.connected else inbox.take_all()
         for portion in sorted((*portions, *waiting), key=place):
-            inbox.offer(portion, self._desk.clock.now)
+            inbox.offer(portion, self._context.clock.now)
 
     def start(self, beginning: Beginning) -> None:
         """Restore the position and the owner of each inbox."""
@@ -278,12 +278,12 @@ class Inboxes(Component):
 
     def _bury_void(self) -> None:
         self.owners.tick(n for n, feed in self._feeds.items() if feed.is_owed or n in self._opened)
-        oldest = self._desk.clock.believed - int(self._desk.settings.tailback_ttl * 1e9)
+        oldest = self._context.clock.believed - int(self._context.settings.tailback_ttl * 1e9)
         for name, feed in list(self._feeds.items()):
-            is_idle = self._desk.clock.now - self._asked[name] > IDLE
+            is_idle = self._context.clock.now - self._asked[name] > IDLE
             if is_idle and not feed.is_owed and not feed.coming and name not in self._opened:
                 self._delete_inbox(name, feed)
-            for portion in feed.take_void(lambda e: _is_void(e, oldest, self._desk.clock.believed)):
+            for portion in feed.take_void(lambda e: _is_void(e, oldest, self._context.clock.believed)):
                 void, portion.indices = portion.every, ()
                 self._bury(name, portion, void)
 

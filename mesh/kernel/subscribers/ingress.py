@@ -21,8 +21,8 @@ class Ingress:
     The caller consults `free` and `Session.sent` first, so that known names cost almost nothing.
     """
 
-    def __init__(self, desk: NodeContext) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext) -> None:
+        self._context = context
         self.free: set[str] = set()  # keys that are not reserved
         self._streams: dict[bytes, dict[str, float]] = {}  # stream -> domain -> since when
         self._holder: dict[bytes, str | bytes] = {}  # stream -> its key, or itself
@@ -66,7 +66,7 @@ class Ingress:
                 hint="Use more keys and fewer domains.",
                 code="TOO_MANY_DOMAINS",
             )
-        domains[domain] = self._desk.clock.now
+        domains[domain] = self._context.clock.now
         self._counts[holder] = count + 1
         return None
 
@@ -76,7 +76,7 @@ class Ingress:
 
     def forget_old(self, sessions: dict[bytes, Session]) -> None:
         """Forget streams that masters have forgotten as well; active ones are counted again."""
-        oldest = self._desk.clock.now - KEPT
+        oldest = self._context.clock.now - KEPT
         for stream, domains in list(self._streams.items()):
             old = [domain for domain, since in domains.items() if since < oldest]
             for domain in old:

@@ -31,7 +31,7 @@ class ItemArrivals:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         router: Router,
         neighbours: Neighbours,
         mapping: Mapping,
@@ -40,7 +40,7 @@ class ItemArrivals:
         copies: Copies,
         provisional: DirtyReads,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._router = router
         self._neighbours = neighbours
         self._mapping = mapping
@@ -56,21 +56,21 @@ class ItemArrivals:
     def receive(self, peer: Peer, master: bytes, position: int, after: int, envelope: Envelope) -> None:
         far = envelope.route[-1].stratum + 1 if envelope.route else 1  # from its master
         if far >= HOPS:
-            self._desk.counters.count("too_many_hops")
+            self._context.counters.count("too_many_hops")
             return
-        self._desk.clock.observe_timestamp(envelope)
-        arrived = replace(envelope, route=(*envelope.route, self._desk.hop(far)))
+        self._context.clock.observe_timestamp(envelope)
+        arrived = replace(envelope, route=(*envelope.route, self._context.hop(far)))
         parcel = StoredEnvelope(arrived, position, master, source=peer.node.uuid, after=after)
         if self._mapping.has_dirty:
             self._provisional.record_delivery(arrived)
         if position and not peer.exchange.upstreams.setdefault(master, Upstream()).receive(parcel):
-            self._desk.counters.count("repeated", envelope.count)
+            self._context.counters.count("repeated", envelope.count)
             self.acking[peer] = None
             return
         if position > self._received.get(master, 0):
             self._received[master] = position
         elif position and self._goes_round(parcel) and self._is_held(parcel):
-            self._desk.counters.count("repeated", envelope.count)
+            self._context.counters.count("repeated", envelope.count)
             self._settling.settle(peer, parcel)
             return
         parcel.is_late = self._is_behind(parcel)
@@ -134,7 +134,7 @@ class ItemArrivals:
         merging = self._merging
         news = merging.select_new(parcel)
         if news is not None and not news:
-            self._desk.counters.count("repeated", parcel.envelope.count)
+            self._context.counters.count("repeated", parcel.envelope.count)
             if parcel.position and (self._goes_round(parcel) or not merging.waits(parcel)):
                 self._settling.settle(peer, parcel)
             return

@@ -35,14 +35,14 @@ class LastValues(Component):
     """Component with the verbs `get` and `erase` of clients and peers."""
 
     def __init__(
-        self, desk: NodeContext, lookup: Lookup, erasing: Erasing, forwarder: Forwarder, links: DataLinks
+        self, context: NodeContext, lookup: Lookup, erasing: Erasing, forwarder: Forwarder, links: DataLinks
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._lookup = lookup
         self._erasing = erasing
         self._forwarder = forwarder
         self._links = links
-        self._erasures = Erasures(partial(desk.event, "erase"))
+        self._erasures = Erasures(partial(context.event, "erase"))
 
     def explain(self, what: What) -> Iterator[Reason]:
         if what.kind == TOPIC and (who := self._erasing.erased_by(what.text, what.domain)) is not None:
@@ -55,7 +55,7 @@ class LastValues(Component):
         return (answer(AskGet, self._get_for), answer(AskErase, self._erase_for))
 
     def tick(self) -> None:
-        self._erasures.tick(self._desk.clock.now)
+        self._erasures.tick(self._context.clock.now)
 
     # --- clients ----------------------------------------------------------------------------------------
 
@@ -87,7 +87,9 @@ class LastValues(Component):
 
         def done(was_there: bool) -> None:
             if was_there:
-                self._erasures.add(asked.conn.user or session.text, asked.doer, it.key, self._desk.clock.now)
+                self._erasures.add(
+                    asked.conn.user or session.text, asked.doer, it.key, self._context.clock.now
+                )
             asked.reply(ClientErased(erased=[it.key] if was_there else []))
 
         self._erasing.erase(it, done, asked.fail)
@@ -107,7 +109,7 @@ class LastValues(Component):
         self._lookup.get_for(peer, _query(ask), came, ask.visited, within, ask.after)
 
     def _say_to_node(self, asked: IncomingCall[AskGet], found: LookupResult) -> None:
-        me, missing, away = self._desk.me.name, found.missing[:NAMES], _names(found.away)
+        me, missing, away = self._context.me.name, found.missing[:NAMES], _names(found.away)
         for part, more in _parts(found.values):
             sources = [(value.source or me, value.age, value.master) for value in part]
             said = Values(more=more, missing=missing, away=away, sources=sources)

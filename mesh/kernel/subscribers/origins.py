@@ -90,16 +90,16 @@ class Origins:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         route_proofs: RouteProofs,
         mapping: Mapping,
         has_grace: Callable[[Peer], bool],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._route_proofs = route_proofs
         self._mapping = mapping
         self._has_grace = has_grace
-        self._here = home(desk.me.name)
+        self._here = home(context.me.name)
         self._ever: tuple[Mapping, ...] = ()  # latest first
         self._ways: frozenset[str] = frozenset()  # nodes that any of these rules name
         # (peer, domain) -> keys for which rules name it; with this node: keys that may leave it
@@ -163,7 +163,7 @@ class Origins:
         nodes = [node for node, _ in groupby(hop.node for hop in inside(envelope.route))]
         if not nodes or not home(nodes[-1]).startswith(homes):
             return Verdict.FORGED
-        if not is_way(sender, nodes, nodes[-1], self._desk.settings.accepting):
+        if not is_way(sender, nodes, nodes[-1], self._context.settings.accepting):
             return Verdict.FORGED
         return Verdict.TAKE if is_end(envelope) or self._is_declared(peer, nodes) else Verdict.DOUBT
 
@@ -173,7 +173,7 @@ class Origins:
             return not all(key.startswith(SYSTEM) for key in envelope.keys)
         if is_end(envelope) or not envelope.sender.startswith(self._here):
             return False
-        return not self._are_all(may_leave, self._desk.me.name, envelope)
+        return not self._are_all(may_leave, self._context.me.name, envelope)
 
     def _is_ruled(self, peer: Peer, envelope: Envelope) -> bool:
         return peer.node.name in self._ways and self._are_all(is_named, peer.node.name, envelope)
@@ -196,11 +196,11 @@ class Origins:
 
     def _is_declared(self, peer: Peer, nodes: Sequence[str]) -> bool:
         """Return whether each node on the route is known to forward to the next one."""
-        if self._desk.settings.keyring is not None and self._route_proofs.believes(peer, tuple(nodes)):
+        if self._context.settings.keyring is not None and self._route_proofs.believes(peer, tuple(nodes)):
             return True
         return all(self._has_way(node, way) for node, way in pairwise(nodes))
 
     def _has_way(self, node: str, way: str) -> bool:
-        if node == self._desk.me.name:
+        if node == self._context.me.name:
             return way in self._ways
         return node in self._declared and way in self._declared[node]

@@ -22,8 +22,8 @@ class Owners:
     `later(table, key, op)` stores a row with the next commit.
     """
 
-    def __init__(self, desk: NodeContext, later: Callable[[str, bytes, Op], None]) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, later: Callable[[str, bytes, Op], None]) -> None:
+        self._context = context
         self._later = later
         self._users: dict[str, str] = {}
         self._used: dict[str, float] = {}  # time of the last use
@@ -31,7 +31,7 @@ class Owners:
     def restore(self, rows: dict[bytes, bytes]) -> None:
         for key, user in rows.items():
             self._users[key.decode()] = user.decode()
-            self._used[key.decode()] = self._desk.clock.now
+            self._used[key.decode()] = self._context.clock.now
 
     def owner_of(self, name: SessionName) -> str | None:
         """Return the key that owns the inbox of this client or session, or `None` if there is no owner."""
@@ -62,14 +62,14 @@ class Owners:
             self._claim_name(session.text, user_of(session))
 
     def _claim_name(self, name: str, user: str) -> None:
-        self._used[name] = self._desk.clock.now
+        self._used[name] = self._context.clock.now
         if name not in self._users:
             self._users[name] = user
             self._later("inbox", name.encode(), Put("inbox", name.encode(), user.encode()))
 
     def release(self, text: str) -> list[str]:
         """Free the inboxes of that client, and return their names."""
-        name = SessionName.parse(text if "/" in text else f"client/{text}").at(self._desk.me.name)
+        name = SessionName.parse(text if "/" in text else f"client/{text}").at(self._context.me.name)
         client = str(name.of_all_sessions())
         found = [known for known in self._users if _client(known) == client]
         for known in found:
@@ -78,12 +78,12 @@ class Owners:
 
     def tick(self, used: Iterable[str]) -> None:
         """Free inboxes that were unused for `linger` seconds; `used` has the names of inboxes in use."""
-        now = self._desk.clock.now
+        now = self._context.clock.now
         for name in used:
             for each in (name, _client(name)):
                 if each in self._users:
                     self._used[each] = now
-        for name in [known for known, at in self._used.items() if now - at > self._desk.settings.linger]:
+        for name in [known for known, at in self._used.items() if now - at > self._context.settings.linger]:
             self._free(name)
 
     def _free(self, name: str) -> None:

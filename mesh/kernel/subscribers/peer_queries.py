@@ -27,14 +27,14 @@ class PeerQueries:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         disk: Disk,
         router: Router,
         neighbours: Neighbours,
         demand: InterestSync,
         received: Callable[[], Mapping[bytes, int]],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._disk = disk
         self._router = router
         self._neighbours = neighbours
@@ -110,4 +110,4 @@ class PeerQueries:
             for query, _ in record.queries:
                 self._store_query(peer, query)
         peer.exchange.feed.position = int.from_bytes(position)
-        peer.exchange.feed.gone_since = self._desk.clock.now
+        peer.exchange.feed.gone_since = self._context.clock.now

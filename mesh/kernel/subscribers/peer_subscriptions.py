@@ -42,7 +42,7 @@ class PeerSubscriptions(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         disk: Disk,
         router: Router,
         neighbours: Neighbours,
@@ -50,13 +50,13 @@ class PeerSubscriptions(Component):
         questions: PeerCalls,
         received: Callable[[], Mapping[bytes, int]],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._disk = disk
         self._router = router
         self._neighbours = neighbours
         self._demand = demand
         self._questions = questions
-        self._queries = PeerQueries(desk, disk, router, neighbours, demand, received)
+        self._queries = PeerQueries(context, disk, router, neighbours, demand, received)
         self.drop_peer = self._queries.drop_peer
         self._saying: dict[Peer, Saying] = {}  # unfinished INTERESTs
         self._line: dict[Peer, deque[Interest]] = {}  # parts that wait for their turn
@@ -87,7 +87,7 @@ class PeerSubscriptions(Component):
 
     def on_second(self) -> None:
         """Drop queries of peers that were disconnected for too long."""
-        lost = self._desk.clock.now - self._desk.settings.peer_linger
+        lost = self._context.clock.now - self._context.settings.peer_linger
         for peer in self._neighbours.peers.values():
             feed = begun.feed if (begun := peer.begun) is not None else None
             if feed is None or feed.connected or peer in self._saying or peer in self._line:
@@ -139,7 +139,7 @@ class PeerSubscriptions(Component):
                     then()
                 return
         self._line[peer] = self._line.pop(peer)  # others first in the next turn
-        self._desk.clock.wake(self._desk.clock.now)
+        self._context.clock.wake(self._context.clock.now)
 
     def behind(self, peer: Peer, then: Callable[[], None]) -> None:
         """Call `then` after all queries that the peer has sent so far are applied.
@@ -192,7 +192,7 @@ class PeerSubscriptions(Component):
         del self._saying[peer]
         for master, position in saying.positions:
             peer.exchange.feed.skip(master, position)
-        peer.exchange.feed.connect(self._desk.clock.now)
+        peer.exchange.feed.connect(self._context.clock.now)
         self._confirm(peer, saying.version, saying.rows.values())
 
     def _refuse(self, peer: Peer, error: MeshError) -> None:
@@ -200,7 +200,7 @@ class PeerSubscriptions(Component):
         self._cut_short(peer)
         conn = peer.data
         if conn is not None:
-            self._desk.broke_protocol(conn, peer.node.name, peer.node, error)
+            self._context.broke_protocol(conn, peer.node.name, peer.node, error)
 
     def _cut_short(self, peer: Peer) -> None:
         """Drop the unfinished INTEREST of a peer, which repeats it on its next connection."""
@@ -214,7 +214,7 @@ class PeerSubscriptions(Component):
             return queries
         known = [query for query in queries if query.kind in UNDERSTOOD]
         if len(known) < len(queries):
-            self._desk.counters.count("unknown_kinds", len(queries) - len(known))
+            self._context.counters.count("unknown_kinds", len(queries) - len(known))
         return known
 
     def _note_lead(self, peer: Peer, command: Interest) -> None:
@@ -224,14 +224,16 @@ class PeerSubscriptions(Component):
         not.
         """
         ours = self._router.shelf.next_position
-        known = max((place for master, place in command.positions if master == self._desk.me.uuid), default=0)
+        known = max(
+            (place for master, place in command.positions if master == self._context.me.uuid), default=0
+        )
         if known >= ours and not peer.exchange.leads:
             peer.exchange.leads = True
             text = (
                 f"{peer.node.name} has messages that this node lacks: position {known} of its "
                 f"log, {ours} is next"
             )
-            self._desk.event("peer", text, peer.node, level="warning")
+            self._context.event("peer", text, peer.node, level="warning")
 
     def _confirm(self, peer: Peer, version: int, added: Collection[Query]) -> None:
         """Confirm an INTEREST when it is on disk, and known to the nodes that must be asked for it.
@@ -244,7 +246,7 @@ class PeerSubscriptions(Component):
         def known() -> None:
             done[0] = True
             while peer.exchange.held_versions and peer.exchange.held_versions[0][1][0]:
-                self._desk.out.send(peer.data, Interested(peer.exchange.held_versions.popleft()[0]))
+                self._context.out.send(peer.data, Interested(peer.exchange.held_versions.popleft()[0]))
 
         def stored() -> None:
             uuid = peer.node.uuid

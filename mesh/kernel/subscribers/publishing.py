@@ -31,11 +31,11 @@ LOOK = 60.0  # s between two sweeps
 class Publishing(Component):
     """Component that accepts the messages of clients."""
 
-    def __init__(self, desk: NodeContext, sessions: Sessions, forwarder: Forwarder) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, sessions: Sessions, forwarder: Forwarder) -> None:
+        self._context = context
         self._sessions = sessions
         self._forwarder = forwarder
-        self._ingress = Ingress(desk)
+        self._ingress = Ingress(context)
         self._looked = 0.0
         self.forget_session = self._ingress.forget_session
 
@@ -43,8 +43,8 @@ class Publishing(Component):
         return (on_command(Publish, self.publish),)
 
     def tick(self) -> None:
-        if self._desk.clock.now - self._looked > LOOK:
-            self._looked = self._desk.clock.now
+        if self._context.clock.now - self._looked > LOOK:
+            self._looked = self._context.clock.now
             self._ingress.forget_old(self._sessions.by_stream)
 
     def publish(self, conn: Conn, session: Session, command: Publish, envelopes: list[Envelope]) -> None:
@@ -65,11 +65,11 @@ class Publishing(Component):
             if not (domain in sent and e.first > sent[domain] and free.issuperset(e.keys)):
                 refused = self._ingress.refuses(session, e)
                 if refused is not None:  # not counted in the accounts, which keep a row for each domain
-                    self._desk.counters.count("refused", e.count)
+                    self._context.counters.count("refused", e.count)
                     self._sessions.owe(session, refusal(e, refused))
                     continue
             sent[domain] = e.last
-            self._desk.counters.accounts.count_published(e)
+            self._context.counters.accounts.count_published(e)
             if domain == SENDS and may_write:
                 self._send(session, e, _ttl(command, envelopes, e))
                 continue
@@ -82,19 +82,19 @@ class Publishing(Component):
 
     def _is_refused(self, session: Session, e: Envelope, may_write: bool) -> bool:
         """Refuse an envelope if a row of the table applies, and return whether one does."""
-        kinds = self._desk.face.destination_handlers
+        kinds = self._context.face.destination_handlers
         attempt = Attempt(e, str(session.name), may_write, kinds)
         found = refusal_of(attempt)
         if found is None:
             return False
         answer = found.answer(attempt)
         if found.is_counted:
-            self._desk.counters.count("refused", e.count)
+            self._context.counters.count("refused", e.count)
         self._sessions.answer_client(session.stream, answer)
         return True
 
     def _send(self, session: Session, e: Envelope, ttl: int) -> None:
-        send = self._desk.face.destination_handlers.get(kind_of(e.to))
+        send = self._context.face.destination_handlers.get(kind_of(e.to))
         if send is None or e.flags & ODD_IN_SENDS:
             self._is_refused(session, e, may_write=True)
         else:

@@ -23,7 +23,7 @@ QUERIES, PORTIONS = 10_000, 20_000  # examined at most
 
 
 def of_topic(
-    desk: NodeContext, sessions: Sessions, takers: Iterable[Feed], key: str, domain: str
+    context: NodeContext, sessions: Sessions, takers: Iterable[Feed], key: str, domain: str
 ) -> Iterator[Reason]:
     """Yield reasons about a topic from `takers`, its local subscriptions.
 
@@ -33,19 +33,19 @@ def of_topic(
     if wanting:
         who = [session.text for session, _ in wanting]
         yield reason("SUBSCRIBED", who=who)
-        yield from islice(_slow(desk, wanting), SHOWN)
+        yield from islice(_slow(context, wanting), SHOWN)
     else:
         queries = list(islice(_queries(sessions), QUERIES))
         yield from _near(queries, key, domain)
 
 
-def _slow(desk: NodeContext, wanting: Iterable[tuple[Session, Feed]]) -> Iterator[Reason]:
+def _slow(context: NodeContext, wanting: Iterable[tuple[Session, Feed]]) -> Iterator[Reason]:
     for session, feed in wanting:
         if session.conn is None:
             yield reason(
-                "SUBSCRIBER_AWAY", who=session.text, age=_gone(desk, session), n=messages(feed.pending)
+                "SUBSCRIBER_AWAY", who=session.text, age=_gone(context, session), n=messages(feed.pending)
             )
-        elif feed.pending and not feed.alive(desk.clock.now):
+        elif feed.pending and not feed.alive(context.clock.now):
             yield reason("SUBSCRIBER_SLOW", who=session.text, n=messages(feed.pending))
 
 
@@ -68,41 +68,48 @@ def _queries(sessions: Sessions) -> Iterator[Query]:
         yield from feed.queries
 
 
-def of_client(desk: NodeContext, sessions: Sessions, name: SessionName) -> Iterator[Reason]:
+def of_client(context: NodeContext, sessions: Sessions, name: SessionName) -> Iterator[Reason]:
     """Yield reasons about a client: its sessions here, a recent refusal, or clients with similar names."""
     found = list(islice(sessions.all_of(name), SHOWN))
-    is_ours = name.node in (None, desk.me.name)
-    if is_ours and (refused := desk.refused_clients.last_refusal(name.client, desk.clock.now)) is not None:
-        age = ago(desk.clock.now - refused.at)
+    is_ours = name.node in (None, context.me.name)
+    if (
+        is_ours
+        and (refused := context.refused_clients.last_refusal(name.client, context.clock.now)) is not None
+    ):
+        age = ago(context.clock.now - refused.at)
         yield reason("CLIENT_REFUSED", who=name.client, why=f"{refused.reason} [{refused.code}]", age=age)
-    elif is_ours and not found and (stranger := desk.refused_clients.stranger(desk.clock.now)) is not None:
+    elif (
+        is_ours
+        and not found
+        and (stranger := context.refused_clients.stranger(context.clock.now)) is not None
+    ):
         yield reason(
-            "STRANGER_REFUSED", who=name.client, why=stranger.reason, age=ago(desk.clock.now - stranger.at)
+            "STRANGER_REFUSED", who=name.client, why=stranger.reason, age=ago(context.clock.now - stranger.at)
         )
     for session in found:
-        yield from _of_session(desk, session)
+        yield from _of_session(context, session)
     if not found and (names := near(name.client, sessions.clients())):
         yield reason("NEAR_CLIENT", near=names)
 
 
-def _of_session(desk: NodeContext, session: Session) -> Iterator[Reason]:
+def _of_session(context: NodeContext, session: Session) -> Iterator[Reason]:
     feeds = [feed for number, feed in session.feeds.items() if number not in (INBOX, REPLIES)]
     waiting = sum(feed.pending for feed in session.feeds.values())
     if session.conn is None:
-        yield reason("CLIENT_AWAY", who=session.text, age=_gone(desk, session), n=messages(waiting))
+        yield reason("CLIENT_AWAY", who=session.text, age=_gone(context, session), n=messages(waiting))
         return
     yield reason("CLIENT_HERE", who=session.text, n=count(len(feeds), "subscription"))
-    slow = (feed for feed in feeds if feed.pending and not feed.alive(desk.clock.now))
+    slow = (feed for feed in feeds if feed.pending and not feed.alive(context.clock.now))
     for feed in islice(slow, SHOWN):
         what = [query.text for query in feed.queries]
         yield reason("CLIENT_SLOW", who=session.text, what=what, n=messages(feed.pending))
 
 
 def of_message(
-    desk: NodeContext, sessions: Sessions, stream: bytes, domain: str, number: int
+    context: NodeContext, sessions: Sessions, stream: bytes, domain: str, number: int
 ) -> Iterator[Reason]:
     """Yield reasons about a message: its publisher here, and subscribers that have not read it yet."""
-    if (is_done := desk.counters.accounts.is_done(stream, domain, number)) is not None:
+    if (is_done := context.counters.accounts.is_done(stream, domain, number)) is not None:
         session = sessions.by_stream.get(stream)
         who = session.text if session is not None else "a session that no longer exists"
         answer = "has its final answer" if is_done else "waits for its final answer"
@@ -115,5 +122,5 @@ def of_message(
                 yield reason("HELD_FOR", who=session.text)
 
 
-def _gone(desk: NodeContext, session: Session) -> str:
-    return ago(desk.clock.now - session.gone_since)
+def _gone(context: NodeContext, session: Session) -> str:
+    return ago(context.clock.now - session.gone_since)

@@ -35,7 +35,7 @@ class SenderCheck(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         neighbours: Neighbours,
         origins: Origins,
         solicited: Solicited,
@@ -43,7 +43,7 @@ class SenderCheck(Component):
     ) -> None:
         self.origins = origins
         self._solicited = solicited
-        self._desk = desk
+        self._context = context
         self._neighbours = neighbours
         self._take = take_items
 
@@ -95,13 +95,13 @@ class SenderCheck(Component):
         path = " -> ".join(plain(hop.node) for hop in inside(envelope.route))[:200]
         text = f"{peer.node.name} sends {envelope.keys[0][:80]!r} as {sender!r} by {path or 'no route'}"
         if is_forged:
-            self._desk.counters.count("forged", envelope.count)
+            self._context.counters.count("forged", envelope.count)
             text = f"{text}, which no rule or route explains: it is dropped"
             hint = "check the software of these nodes, and the rules and sites of this one [FORGED_SENDER]"
         else:
             text = f"{text}, which no declared next hop confirms: it is accepted"
             hint = "give this node the rules of the others"
         reports = peer.forged if is_forged else peer.exchange.doubts
-        if reports.allows(self._desk.clock.now):
-            self._desk.event("refused" if is_forged else "link", f"{text}; {hint}", peer.node, "warning")
+        if reports.allows(self._context.clock.now):
+            self._context.event("refused" if is_forged else "link", f"{text}; {hint}", peer.node, "warning")
         return text

@@ -34,8 +34,8 @@ class SessionTakeover:
     HolderLives or HolderGone.
     """
 
-    def __init__(self, desk: NodeContext, lost: Callable[[Session], None]) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, lost: Callable[[Session], None]) -> None:
+        self._context = context
         self._lost = lost
         self._asked: dict[Session, HolderQuestion] = {}
         self._stamp = 0
@@ -45,9 +45,9 @@ class SessionTakeover:
         asked = self._asked.get(holder)
         if asked is None:
             self._stamp += 1
-            asked = self._asked[holder] = HolderQuestion(self._desk.clock.now, self._stamp)
-            self._desk.out.send(holder.conn, Ping(asked.stamp))
-            self._desk.clock.wake(self._desk.clock.now + ANSWER)
+            asked = self._asked[holder] = HolderQuestion(self._context.clock.now, self._stamp)
+            self._context.out.send(holder.conn, Ping(asked.stamp))
+            self._context.clock.wake(self._context.clock.now + ANSWER)
         asked.waiting[conn] = hello
 
     def on_pong(self, holder: Session, pong: Pong) -> None:
@@ -58,21 +58,21 @@ class SessionTakeover:
         del self._asked[holder]
         for conn, hello in asked.waiting.items():
             if not conn.closed:
-                self._desk.facts.publish(HolderLives(conn, hello, in_use(holder)))
+                self._context.facts.publish(HolderLives(conn, hello, in_use(holder)))
 
     def on_holder_gone(self, holder: Session) -> None:
         """Publish the claims again, as the holder left or lost its connection; the first one succeeds."""
         asked = self._asked.pop(holder, None)
         for conn, hello in asked.waiting.items() if asked is not None else ():
             if not conn.closed:
-                self._desk.facts.publish(HolderGone(conn, hello))
+                self._context.facts.publish(HolderGone(conn, hello))
 
     def tick(self) -> None:
         """Handle holders that have not answered in time."""
         for holder, asked in list(self._asked.items()):
-            if self._desk.clock.now - asked.since < ANSWER:
-                self._desk.clock.wake(asked.since + ANSWER)
-            elif self._desk.face.has_work(holder):
+            if self._context.clock.now - asked.since < ANSWER:
+                self._context.clock.wake(asked.since + ANSWER)
+            elif self._context.face.has_work(holder):
                 self._is_busy(holder)
             else:
                 self._lost(holder)
@@ -81,7 +81,7 @@ class SessionTakeover:
         """Refuse claimants for now, as the holder may be blocked by its work."""
         for conn, hello in self._asked.pop(holder).waiting.items():
             if not conn.closed:
-                self._desk.facts.publish(HolderLives(conn, hello, busy(holder)))
+                self._context.facts.publish(HolderLives(conn, hello, busy(holder)))
 
 
 def busy(holder: Session) -> Refuse:

@@ -16,13 +16,13 @@ from mesh.wire.commands import Answer, Answers
 class Sessions(Component):
     """The sessions by stream id (`by_stream`), by name, and by client."""
 
-    def __init__(self, desk: NodeContext) -> None:
+    def __init__(self, context: NodeContext) -> None:
         self.by_stream: dict[bytes, Session] = {}
         self._names: dict[str, Session] = {}
         self._of_client: dict[str, dict[str, Session]] = {}  # by the client's name
         self._answering: dict[Session, None] = {}  # sessions with answers to send
         self.others: dict[bytes, Callable[[Answer], None]] = {}  # by stream: components that publish
-        self._desk = desk
+        self._context = context
 
     def figures(self) -> dict[str, int | float]:
         return {
@@ -54,7 +54,7 @@ class Sessions(Component):
 
     def all_of(self, name: SessionName) -> Iterator[Session]:
         """Return the session of that name, or all sessions of that client here, connected or not."""
-        ours = self._of_client.get(name.client, {}) if name.node in (None, self._desk.me.name) else {}
+        ours = self._of_client.get(name.client, {}) if name.node in (None, self._context.me.name) else {}
         return (s for s in ours.values() if name.session in (None, s.name.session))
 
     def clients(self) -> Iterable[str]:
@@ -83,7 +83,7 @@ class Sessions(Component):
 
     def answer_client(self, stream: bytes, answer: Answer) -> None:
         """Answer the published message of a client, or of a component that publishes."""
-        self._desk.counters.accounts.count_answer(stream, answer)
+        self._context.counters.accounts.count_answer(stream, answer)
         session = self.by_stream.get(stream)
         if session is not None:
             self.owe(session, answer)
@@ -99,6 +99,6 @@ class Sessions(Component):
         """Send the answers that have gathered, and drop those for disconnected sessions."""
         for session in self._answering:
             if session.answers and session.conn is not None:
-                self._desk.out.send(session.conn, Answers(tuple(merged(session.answers))))
+                self._context.out.send(session.conn, Answers(tuple(merged(session.answers))))
             session.answers = []  # a reconnecting client resends, and is answered again
         self._answering.clear()

@@ -27,21 +27,21 @@ def is_given_up(unheard: float, has_work: bool, silence: float, busy: float) -> 
 class SilentClients:
     """Disconnects clients that are silent for too long, and reports silent clients with work."""
 
-    def __init__(self, desk: NodeContext, sessions: Sessions) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, sessions: Sessions) -> None:
+        self._context = context
         self._sessions = sessions
         self._reported: dict[Conn, float] = {}  # last traffic when it was reported
 
     def disconnect_silent(self, conns: Iterable[Conn]) -> None:
-        now, silence = self._desk.clock.now, self._desk.settings.silence
+        now, silence = self._context.clock.now, self._context.settings.silence
         silent = [x for x in conns if x.role == CLIENT and now - x.heard > silence and not x.within]
         for conn in silent:
             session = self._sessions.session_of(conn)
-            self._judge(conn, session, session is not None and self._desk.face.has_work(session))
+            self._judge(conn, session, session is not None and self._context.face.has_work(session))
         self._reported = {conn: self._reported[conn] for conn in silent if conn in self._reported}
 
     def _judge(self, conn: Conn, session: Session | None, has_work: bool) -> None:
-        unheard, settings = self._desk.clock.now - conn.heard, self._desk.settings
+        unheard, settings = self._context.clock.now - conn.heard, self._context.settings
         is_over = is_given_up(unheard, has_work, settings.silence, settings.busy)
         if session is not None and has_work and (is_over or self._reported.get(conn) != conn.heard):
             self._reported[conn] = conn.heard
@@ -49,6 +49,6 @@ class SilentClients:
                 "it loses the session" if is_over else f"the node waits {settings.busy:,.0f} s (timing.busy)"
             )
             text = f"{session.text} has been silent for {unheard:,.0f} s, and has work: {ADVICE}; {what}"
-            self._desk.event(KIND, text, level="warning")
+            self._context.event(KIND, text, level="warning")
         if is_over:
-            self._desk.end_connection(conn)
+            self._context.end_connection(conn)

@@ -23,14 +23,14 @@ class Solicited:
     `was_met(uuid)` returns whether an earlier process of this node knew that peer.
     """
 
-    def __init__(self, desk: NodeContext, demand: InterestSync, was_met: Callable[[bytes], bool]) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, demand: InterestSync, was_met: Callable[[bytes], bool]) -> None:
+        self._context = context
         self._demand = demand
         self._was_met = was_met
 
     def logged_in(self, peer: Peer) -> None:
         if peer.exchange.first_login is None:
-            peer.exchange.first_login = self._desk.clock.now
+            peer.exchange.first_login = self._context.clock.now
 
     def _is_way(self, peer: Peer) -> bool:
         return peer.exchange.is_way or (self._demand.has_ways and self.has_grace(peer))
@@ -38,7 +38,7 @@ class Solicited:
     def has_grace(self, peer: Peer) -> bool:
         """Return whether a peer may still send items that an earlier process of this node requested."""
         since = peer.exchange.first_login
-        return since is not None and self._desk.clock.now - since < GRACE and self._was_met(peer.node.uuid)
+        return since is not None and self._context.clock.now - since < GRACE and self._was_met(peer.node.uuid)
 
     def admit(
         self, peer: Peer, master: bytes, position: int, envelope: Envelope, is_forged: bool
@@ -47,14 +47,14 @@ class Solicited:
         part = self.part(peer, master, envelope) if not is_forged else None
         if part is None:
             if not is_forged:
-                self._desk.counters.count("unasked", envelope.count)
+                self._context.counters.count("unasked", envelope.count)
                 self._report_unrequested(peer, envelope)
             self._settle(peer, master, position, envelope)
         return part
 
     def part(self, peer: Peer, master: bytes, envelope: Envelope) -> Envelope | None:
         """Return the messages of an item that were requested from the peer, or `None`."""
-        if master == self._desk.me.uuid:
+        if master == self._context.me.uuid:
             return None  # a false position in our own log would make our items look old
         if master != peer.node.uuid and not self._is_way(peer):
             return None
@@ -87,8 +87,8 @@ class Solicited:
 
     def _report_unrequested(self, peer: Peer, envelope: Envelope) -> None:
         # While rules change, a peer may be asked by the old ones and relay by the new ones.
-        if self._demand.is_changing or not peer.exchange.unasked.allows(self._desk.clock.now):
+        if self._demand.is_changing or not peer.exchange.unasked.allows(self._context.clock.now):
             return
         what = " ".join(filter(None, (envelope.keys[0][:80], envelope.domain[:80])))
         text = f"{peer.node.name} sends {what!r}, which this node did not request; it is dropped"
-        self._desk.event("refused", text, peer.node, level="warning")
+        self._context.event("refused", text, peer.node, level="warning")

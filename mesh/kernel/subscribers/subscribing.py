@@ -41,7 +41,7 @@ class SubscriberFeeds(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         disk: Disk,
         router: Router,
         demand: InterestSync,
@@ -53,11 +53,11 @@ class SubscriberFeeds(Component):
         sessions: Sessions,
     ) -> None:
         self._feeds, self.take_stopped = feeds, feeds.take_stopped
-        self._limits = SubscriptionLimits(desk, router.clients)
+        self._limits = SubscriptionLimits(context, router.clients)
         self._sessions = sessions
         self._disk = disk
         self._received = received
-        self._desk = desk
+        self._context = context
         self._router = router
         self._demand = demand
         self._questions = questions
@@ -77,23 +77,23 @@ class SubscriberFeeds(Component):
     def explain(self, what: What) -> Iterator[Reason]:
         if what.kind == TOPIC:
             takers = self._router.clients.match(what.text, what.domain)
-            yield from of_topic(self._desk, self._sessions, takers, what.text, what.domain)
+            yield from of_topic(self._context, self._sessions, takers, what.text, what.domain)
         elif what.kind == CLIENT:
-            yield from of_client(self._desk, self._sessions, what.client)
+            yield from of_client(self._context, self._sessions, what.client)
         elif what.kind == MESSAGE:
-            yield from of_message(self._desk, self._sessions, *what.message)
+            yield from of_message(self._context, self._sessions, *what.message)
 
     def _on_subscribe(self, conn: Conn, session: Session, command: Subscribe, _: list[Envelope]) -> None:
-        self._desk.out.reply_to(conn, command.request, lambda: self.subscribe(session, command))
+        self._context.out.reply_to(conn, command.request, lambda: self.subscribe(session, command))
 
     def _ack(self, conn: Conn, session: Session, command: Ack, _: list[Envelope]) -> None:
         session.outlet.on_acked(command.have)
-        self._desk.out.outlets[session.outlet] = None
+        self._context.out.outlets[session.outlet] = None
         for number, total in command.taken:
             feed = session.feeds.get(number)
             if feed is not None:  # otherwise just unsubscribed
                 before = feed.position
-                feed.on_processed(total, self._desk.clock.now)
+                feed.on_processed(total, self._context.clock.now)
                 if feed.position != before:
                     self._disk.later("position", feed.key, position_key(feed, feed.position))
 
@@ -104,7 +104,7 @@ class SubscriberFeeds(Component):
         if command.subscription == REPLIES:
             raise BadQuery(f"Subscription {REPLIES} is reserved for replies.", hint="Use a lower number.")
         if command.subscription in session.ended:
-            self._desk.out.send(session.conn, session.ended[command.subscription])
+            self._context.out.send(session.conn, session.ended[command.subscription])
             return
         query = check_query(command.query)
         check_domain(query.domain)
@@ -113,7 +113,7 @@ class SubscriberFeeds(Component):
             feed = self._new_feed(session, command, query)
         elif query not in feed.queries:
             raise RemoteError(f"subscription {command.subscription} of {session.name} is in use")
-        feed.connect(self._desk.clock.now)
+        feed.connect(self._context.clock.now)
         wanted = command.initial and not command.resumed
         conn = session.conn
         if wanted:
@@ -137,9 +137,9 @@ class SubscriberFeeds(Component):
             if command.request:  # 0: the session had it before
                 raise
             session.ended[INBOX] = Ended(INBOX, error.code, str(error))
-            self._desk.out.send(session.conn, session.ended[INBOX])
+            self._context.out.send(session.conn, session.ended[INBOX])
             return
-        self._desk.out.send(session.conn, Reply(command.request, {"subscription": INBOX}))
+        self._context.out.send(session.conn, Reply(command.request, {"subscription": INBOX}))
 
     def _subscribed(
         self, session: Session, feed: Feed, query: Query, conn: Conn | None, request: int, initial: bool
@@ -147,7 +147,7 @@ class SubscriberFeeds(Component):
         """Reply, after first values if wanted, once all reachable nodes know the subscription."""
 
         def reply() -> None:
-            self._desk.out.send(conn, Reply(request, {"subscription": subscription_of(feed)}))
+            self._context.out.send(conn, Reply(request, {"subscription": subscription_of(feed)}))
 
         if initial:
             self._first.deliver_values(session, feed, query, reply)
@@ -176,7 +176,7 @@ class SubscriberFeeds(Component):
         number, text = subscription_of(feed), f"{named(session, feed)} did not keep up."
         self.drop(session, number)
         session.ended[number] = Ended(number, SlowConsumer.code, text)
-        self._desk.out.send(session.conn, session.ended[number])
+        self._context.out.send(session.conn, session.ended[number])
 
     def _add_query(self, feed: Feed, query: Query, since: int) -> None:
         feed.queries[query] = since
@@ -192,7 +192,7 @@ class SubscriberFeeds(Component):
 
         def stored(error: MeshError | None) -> None:
             if error is None or isinstance(error, StoreFull):
-                self._desk.out.send(conn, reply)
+                self._context.out.send(conn, reply)
 
         # Reply when it is on disk: a crash must not restore a subscription that is never ended again.
         self._disk.commit((), stored)
@@ -206,7 +206,7 @@ class SubscriberFeeds(Component):
         if number == REPLIES:
             session.outlet.withdraw(feed)
             feed.close()
-            self._desk.counters.accounts.count_closed(feed)
+            self._context.counters.accounts.count_closed(feed)
             return
         self._limits.count -= 1
         for query in feed.queries:
@@ -216,7 +216,7 @@ class SubscriberFeeds(Component):
         session.outlet.withdraw(feed)
         feed.close()
         self._feeds.overran.pop(feed, None)
-        self._desk.counters.accounts.count_closed(feed)
+        self._context.counters.accounts.count_closed(feed)
         for table in ("feed", "position"):
             self._disk.later(table, feed.key, Delete(table, feed.key))
 

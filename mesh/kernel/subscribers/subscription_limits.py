@@ -23,21 +23,21 @@ class SubscriptionLimits:
     `clients` are the subscriptions of its clients.
     """
 
-    def __init__(self, desk: NodeContext, clients: SubscriptionIndex[Feed]) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, clients: SubscriptionIndex[Feed]) -> None:
+        self._context = context
         self._clients = clients
         self.count = 0
 
     def check(self, session: Session, query: Query) -> None:
         """Check that a session may have one more subscription. Raises: LocalError (TOO_MANY)."""
-        most = self._desk.settings.max_subscriptions
+        most = self._context.settings.max_subscriptions
         if len(session.feeds) >= most:
             raise LocalError(
                 f"{session.name} has {most} subscriptions, which is the limit.",
                 hint="Use patterns.",
                 code="TOO_MANY",
             )
-        if self.count >= self._desk.settings.max_all_subscriptions:
+        if self.count >= self._context.settings.max_all_subscriptions:
             raise LocalError(
                 f"This node has {self.count:,} subscriptions, which is the limit.",
                 hint="Use patterns.",

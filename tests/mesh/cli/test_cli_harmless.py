@@ -137,9 +137,9 @@ def test_trial_A7_neither_log_nor_events_hold_marks() -> None:
     record = logging.LogRecord("mesh", logging.WARNING, "", 1, "%s", (EVIL,), None)
     assert all(is_harmless(how().format(record)) for how in FORMATS.values())
     me = Introduction(b"m" * 16, "bilbo", 1, "")
-    desk = NodeContext(Settings(me=me), bytes, lambda: 0.5)
-    desk.event("refused", EVIL, level="warning")
-    [fact] = desk.facts.queue
+    context = NodeContext(Settings(me=me), bytes, lambda: 0.5)
+    context.event("refused", EVIL, level="warning")
+    [fact] = context.facts.queue
     assert isinstance(fact, EventOccurred) and is_harmless(fact.text) and "\\u202e" in fact.text
 
 

@@ -66,7 +66,7 @@ def test_who_comes_back_too_late_has_lost_it_and_is_told_so() -> None:
                 job = await anext(jobs)
                 shell = m._shell
                 find, shell._find = shell._find, _nowhere
-                shell.core.on_disconnected(shell.desk.now, shell.core.line.key)  # and nobody dials
+                shell.core.on_disconnected(shell.context.now, shell.core.line.key)  # and nobody dials
                 again = await passing(net, anext(others))
                 assert (again.text, again.attempt) == (job.text, 2) and 5 <= net.time < 8
                 shell._find = find

@@ -91,12 +91,12 @@ def test_a_program_that_blocks_is_dead_to_nobody_and_goes_on_where_it_was() -> N
         async with here.node("blocked") as m:
             happens = m.events()
             async with m.subscribe("k") as sub:
-                before = runtime(m).core.parts.desk.clock.now
+                before = runtime(m).core.parts.context.clock.now
                 blocks.set()
                 assert (await anext(sub)).content == b"first"
                 goes_on.wait(LIMIT)  # no loop runs here now
                 assert (await anext(sub)).content == b"while it was blocked"
-                assert runtime(m).core.parts.desk.clock.now > before
+                assert runtime(m).core.parts.context.clock.now > before
                 await m.publish("after", b"")
             following = asyncio.ensure_future(anext(happens))
             await turns()

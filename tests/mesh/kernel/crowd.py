@@ -37,5 +37,5 @@ def now_and_then(net: SimNetwork, condition: Callable[[], bool], limit: int = 60
 
 def see(one: SimNode, other: SimNode) -> None:
     """Let multicast DNS show the `other` node to `one`."""
-    one.core.advertised(other.core.parts.desk.me, one.net.now, one.net.wall)
+    one.core.advertised(other.core.parts.context.me, one.net.now, one.net.wall)
     one._carry_out_all()

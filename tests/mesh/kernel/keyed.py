@@ -32,5 +32,5 @@ def forward(liar: SimNode, to: SimNode, *envelopes: Envelope) -> None:
 def logged_in(liar: SimNode, to: SimNode) -> None:
     """A data connection, whether it is needed or not."""
     neighbours = liar.core.parts.neighbours
-    liar.core.parts.desk.face.login_requirers.append(lambda peer: True)
+    liar.core.parts.context.face.login_requirers.append(lambda peer: True)
     liar.net.until(lambda: (peer := neighbours.named(to.name)) and peer.data and peer.data.is_open)

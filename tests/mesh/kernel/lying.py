@@ -11,4 +11,4 @@ from tests.simulation import SimNode
 def replies(node: SimNode, asks: type[Ask], value: Any) -> None:
     """From now on, when other nodes ask it that. It survives no restart."""
     verb = answer(asks, lambda asked: asked._send(Reply(asked.request, value), ()))
-    node.core.parts.desk.face.peer_verbs[asks.verb] = verb
+    node.core.parts.context.face.peer_verbs[asks.verb] = verb

@@ -9,7 +9,7 @@ class Mute:
 
     def __init__(self, node: SimNode) -> None:
         core = self.core = node.core
-        self._wanted, self._hears = core.parts.wanted, core.parts.desk.face.from_peers
+        self._wanted, self._hears = core.parts.wanted, core.parts.context.face.from_peers
         self._true = (core.parts.wanted.interest, self._hears[c.Call])
         self.missed = 0
         core.parts.wanted.interest = self._ignore  # type: ignore[method-assign, assignment]

@@ -19,7 +19,7 @@ def a() -> SimNode:
     node = SimNode(net, "a", (), {})
     node._seeds = ("tcp://10.1.1.1:1",)
     node.start()
-    assert not node.core.parts.desk.serves
+    assert not node.core.parts.context.serves
     return node
 
 
@@ -42,9 +42,9 @@ def test_a_connection_that_ends_while_it_waits_is_not_let_in(a: SimNode) -> None
     client = Stranger(a)
     client.as_client(name="joe")
     (conn,) = [conn for conn in a.core._conns.values() if not conn.dialled]
-    a.core.parts.desk.end_connection(conn)
+    a.core.parts.context.end_connection(conn)
     a.net.run(WITHIN + 0.1)
-    assert a.core.parts.desk.serves and a.metric("sessions") == 0
+    assert a.core.parts.context.serves and a.metric("sessions") == 0
 
 
 def test_a_node_is_told_of_all_other_nodes_with_its_welcome() -> None:
@@ -52,7 +52,7 @@ def test_a_node_is_told_of_all_other_nodes_with_its_welcome() -> None:
     newcomer = Stranger(node)
     newcomer.as_node(c.NODE_CONTROL, name="new")
     (welcome,) = welcomes(newcomer)
-    assert welcome.node == node.core.parts.desk.me
+    assert welcome.node == node.core.parts.context.me
     assert [each.name for each in welcome.nodes] == [other.name]
 
 

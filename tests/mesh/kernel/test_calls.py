@@ -11,14 +11,14 @@ def tried(grant: str, trusted: bool, verb: str, **arguments: str) -> tuple[str, 
     it = Nodes(1)
     boss, core = it.bosses[0], it.nodes[0].core
     seen: list[Effect] = []
-    desk = core.parts.desk
-    emit = desk.out.emit
+    context = core.parts.context
+    emit = context.out.emit
 
     def watched(effect: Effect) -> None:
         seen.append(effect)
         emit(effect)
 
-    desk.out.emit = watched  # type: ignore[method-assign]
+    context.out.emit = watched  # type: ignore[method-assign]
     for conn in core.parts.dialler.conns.values():
         if conn.owner == boss.stream:
             conn.grant, conn.trusted = grant, trusted

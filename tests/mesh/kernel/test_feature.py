@@ -71,4 +71,4 @@ def test_a_kernel_works_without_features_and_finds_those_that_it_has() -> None:
     assert made()._features == []
     parts = made(Feature("paint", lambda parts: Painted(one)))
     assert parts[Painted].components == (one,)
-    assert one in list(parts.desk.face)
+    assert one in list(parts.context.face)

@@ -142,7 +142,7 @@ def test_a_query_of_an_unknown_kind_is_passed_over_from_version_2_on(
     interests, hour = b.core.parts.demand.interests, c.Query("hour", "12")
     interests.add(hour, CLIENTS)
     conn = b.core.parts.neighbours.peers[a.uuid].data
-    b.core.parts.desk.out.send(conn, interests.interest_of(a.uuid).change((hour, c.Query("exact", "m"))))
+    b.core.parts.context.out.send(conn, interests.interest_of(a.uuid).change((hour, c.Query("exact", "m"))))
     b._carry_out_all()
     net.run(0.1)
     assert a.metric("unknown_kinds") == (1 if version == 2 else 0)

@@ -16,7 +16,7 @@ def test_what_waits_for_one_that_others_called_dead_before_it_was_met_is_in_the_
     c.net.run(3)
     bilbo.restart()
     c.net.until(lambda: "heron" in bilbo.alive)
-    heron.core.parts.desk.out.send(
+    heron.core.parts.context.out.send(
         heron.core.parts.neighbours.peers[bilbo.uuid].control, Rumours(to_wire((dead,)))
     )
     heron._carry_out_all()

@@ -36,7 +36,7 @@ def test_every_figure_of_a_node_is_a_metric_and_no_other(figures: set[str]) -> N
 
 @pytest.fixture(scope="module")
 def figures() -> set[str]:
-    return set(core().parts.desk.figures())
+    return set(core().parts.context.figures())
 
 
 def test_what_watches_a_node_is_told_at_once_and_without_a_session() -> None:

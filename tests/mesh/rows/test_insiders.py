@@ -42,7 +42,7 @@ def states(m: Mesh, at: str) -> dict[str, NodeState]:
 
 def signed(by: NodeRuntime, state: NodeState) -> StateLine:
     """A line with the signature of this node, whosever state it is."""
-    ring = by.core.parts.desk.settings.keyring
+    ring = by.core.parts.context.settings.keyring
     assert ring is not None
     line = StateLine(state.uuid, state.boot, state.counter, state.encode())
     return msgspec.structs.replace(line, signature=ring.sign(signed_text(line)))
@@ -60,7 +60,7 @@ class Liar:
 
     def say(self, *lines: StateLine, digest: Any = (), tombs: Any = ()) -> None:
         self._number += 1
-        me = self.node.core.parts.desk.me
+        me = self.node.core.parts.context.me
         span = (b"", b"") if digest else None
         message = StateMessage(me.uuid, me.boot, self._number, lines, digest, tombs, span)
         self.node.world.sockets.publish([TOPIC, encode(message)])

@@ -52,10 +52,10 @@ class Nodes:
 
     async def settle(self, seconds: float = SETTLED) -> None:
         """Until each has looked for so long whether anything is to move, by its own clock."""
-        desks = [runtime(m).core.parts.desk for m in self.all]
-        begun = [desk.clock.now for desk in desks]
+        desks = [runtime(m).core.parts.context for m in self.all]
+        begun = [context.clock.now for context in desks]
         await eventually(
-            lambda: all(desk.clock.now >= t + seconds for desk, t in zip(desks, begun, strict=True))
+            lambda: all(context.clock.now >= t + seconds for context, t in zip(desks, begun, strict=True))
         )
 
     async def ready(self, name: str = "jobs") -> list[int]:

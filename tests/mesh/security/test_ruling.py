@@ -52,26 +52,26 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def context(tmp_path: Path) -> Iterator[Desk]:
     yield Desk(tmp_path)
 
 
-def test_what_the_admin_has_signed_is_built_on_and_signed_again(desk: Desk) -> None:
-    new = desk.denies(desk.told(TO_HERON, NOW - 5, next=NOW - 1))
+def test_what_the_admin_has_signed_is_built_on_and_signed_again(context: Desk) -> None:
+    new = context.denies(context.told(TO_HERON, NOW - 5, next=NOW - 1))
     row = new.row
-    assert verify(desk.file.admin, row.signature, row.text) and row.key == desk.file.admin
+    assert verify(context.file.admin, row.signature, row.text) and row.key == context.file.admin
     assert (new.was, row.stamp, unpacked(row.value).base) == (NOW - 5, NOW - 1, NOW - 5)
     assert unpacked(row.value).nodes.keys() == {"heron", "mallory"}
 
 
-def test_where_there_were_none_yet_the_first_are_signed(desk: Desk) -> None:
-    first = desk.denies(RulesTold(value=b"", stamp=0, next=NOW - 1, keys=True)).row
-    assert verify(desk.file.admin, first.signature, first.text)
+def test_where_there_were_none_yet_the_first_are_signed(context: Desk) -> None:
+    first = context.denies(RulesTold(value=b"", stamp=0, next=NOW - 1, keys=True)).row
+    assert verify(context.file.admin, first.signature, first.text)
     assert unpacked(first.value).nodes.keys() == {"mallory"}
 
 
-def test_what_he_has_not_signed_is_never_built_on(desk: Desk) -> None:
-    found = desk.told(TO_HERON, NOW - 5)
+def test_what_he_has_not_signed_is_never_built_on(context: Desk) -> None:
+    found = context.told(TO_HERON, NOW - 5)
     for lie in (
         replace(found, value=packed(EVIL)),
         replace(found, value=b""),
@@ -80,46 +80,48 @@ def test_what_he_has_not_signed_is_never_built_on(desk: Desk) -> None:
         replace(found, signature=b"\0" * 64),
         replace(found, signature=b"no signature"),
         replace(found, signature=b""),
-        desk.told(EVIL, NOW - 5, OTHER),
-        replace(desk.told(EVIL, 0), signature=b""),
-        replace(desk.told(EVIL, NOW - 5), keys=False, admin=b"", signature=b""),
+        context.told(EVIL, NOW - 5, OTHER),
+        replace(context.told(EVIL, 0), signature=b""),
+        replace(context.told(EVIL, NOW - 5), keys=False, admin=b"", signature=b""),
     ):
         with pytest.raises(KeysRefused, match="WRONG_SIGNATURE"):
-            desk.denies(lie)
+            context.denies(lie)
     with pytest.raises(KeysRefused, match="an earlier release"):
-        desk.denies(replace(found, signature=b""))
-    assert not rules_path(desk.state, "lab").exists(), "nothing of it is remembered"
+        context.denies(replace(found, signature=b""))
+    assert not rules_path(context.state, "lab").exists(), "nothing of it is remembered"
 
 
-def test_not_even_that_there_is_nothing_to_do_is_believed(desk: Desk) -> None:
+def test_not_even_that_there_is_nothing_to_do_is_believed(context: Desk) -> None:
     with pytest.raises(KeysRefused, match="WRONG_SIGNATURE"):
-        new_rules(replace(desk.told(EVIL, 5), value=b""), lambda it: it, "lab", desk.environ, NOW)
-    assert new_rules(desk.told(EVIL, 5), lambda it: it, "lab", desk.environ, NOW) is None
+        new_rules(replace(context.told(EVIL, 5), value=b""), lambda it: it, "lab", context.environ, NOW)
+    assert new_rules(context.told(EVIL, 5), lambda it: it, "lab", context.environ, NOW) is None
 
 
-def test_nothing_older_is_built_on_than_was_seen_or_set_here(desk: Desk) -> None:
-    desk.denies(desk.told(TO_HERON, NOW - HOUR))
-    for older in (desk.told(EVIL, NOW - 2 * HOUR), RulesTold(value=b"", stamp=0, next=NOW, keys=True)):
+def test_nothing_older_is_built_on_than_was_seen_or_set_here(context: Desk) -> None:
+    context.denies(context.told(TO_HERON, NOW - HOUR))
+    for older in (context.told(EVIL, NOW - 2 * HOUR), RulesTold(value=b"", stamp=0, next=NOW, keys=True)):
         with pytest.raises(LocalError, match="STALE") as stale:
-            desk.denies(older)
-        assert str(rules_path(desk.state, "lab")) in stale.value.hint
-    again = desk.denies(desk.told(TO_HERON, NOW - HOUR, next=NOW))  # what was refused was not set
+            context.denies(older)
+        assert str(rules_path(context.state, "lab")) in stale.value.hint
+    again = context.denies(context.told(TO_HERON, NOW - HOUR, next=NOW))  # what was refused was not set
     again.mark_accepted()
     with pytest.raises(LocalError, match="STALE"):
-        desk.denies(desk.told(TO_HERON, NOW - HOUR))
-    counting = desk.told(unpacked(again.row.value), again.row.stamp)
-    assert new_rules(counting, lambda it: it, "lab", desk.environ, NOW) is None
-    rules_path(desk.state, "lab").unlink()
-    desk.denies(desk.told(TO_HERON, NOW - HOUR))
+        context.denies(context.told(TO_HERON, NOW - HOUR))
+    counting = context.told(unpacked(again.row.value), again.row.stamp)
+    assert new_rules(counting, lambda it: it, "lab", context.environ, NOW) is None
+    rules_path(context.state, "lab").unlink()
+    context.denies(context.told(TO_HERON, NOW - HOUR))
 
 
-def test_another_admin_of_that_name_begins_anew(desk: Desk) -> None:
-    desk.denies(desk.told(TO_HERON, NOW)).mark_accepted()
-    write_admin(desk.state, "lab", OTHER)
-    write_mesh(desk.state, replace(desk.file, admin=public_key(OTHER)))
-    desk.denies(desk.told(EVIL, 5, OTHER, admin=public_key(OTHER))).mark_accepted()
+def test_another_admin_of_that_name_begins_anew(context: Desk) -> None:
+    context.denies(context.told(TO_HERON, NOW)).mark_accepted()
+    write_admin(context.state, "lab", OTHER)
+    write_mesh(context.state, replace(context.file, admin=public_key(OTHER)))
+    context.denies(context.told(EVIL, 5, OTHER, admin=public_key(OTHER))).mark_accepted()
     assert (
-        rules_seen(desk.state, "lab", desk.file.admin) == 0 < rules_seen(desk.state, "lab", public_key(OTHER))
+        rules_seen(context.state, "lab", context.file.admin)
+        == 0
+        < rules_seen(context.state, "lab", public_key(OTHER))
     )
 
 
@@ -127,33 +129,33 @@ def test_another_admin_of_that_name_begins_anew(desk: Desk) -> None:
     ("proposed", "stamp"),
     [(NOW - 1, NOW - 1), (NOW + HOUR, NOW), (0, NOW - 4), (-1, NOW - 4), (2**64 - 1, NOW)],
 )
-def test_no_list_is_signed_for_later(desk: Desk, proposed: int, stamp: int) -> None:
+def test_no_list_is_signed_for_later(context: Desk, proposed: int, stamp: int) -> None:
     """Who keeps one back that is of tomorrow could bring it when others count."""
-    assert desk.denies(desk.told(TO_HERON, NOW - 5, next=proposed)).row.stamp == stamp
+    assert context.denies(context.told(TO_HERON, NOW - 5, next=proposed)).row.stamp == stamp
 
 
-def test_a_clock_that_is_behind_signs_newer_ones_all_the_same(desk: Desk) -> None:
-    assert desk.denies(desk.told(TO_HERON, NOW, next=NOW + 9), now=5).row.stamp == NOW + 1
+def test_a_clock_that_is_behind_signs_newer_ones_all_the_same(context: Desk) -> None:
+    assert context.denies(context.told(TO_HERON, NOW, next=NOW + 9), now=5).row.stamp == NOW + 1
 
 
 def test_what_cannot_be_remembered_is_no_error_and_what_is_damaged_is_named(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    context: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
         patched.setattr("mesh.security.keyfiles.write_private", full)
-        desk.denies(desk.told(TO_HERON, NOW)).mark_accepted()
-    rules_path(desk.state, "lab").write_text("{")
-    rules_path(desk.state, "lab").chmod(0o600)
+        context.denies(context.told(TO_HERON, NOW)).mark_accepted()
+    rules_path(context.state, "lab").write_text("{")
+    rules_path(context.state, "lab").chmod(0o600)
     with pytest.raises(KeysRefused, match=r"lab\.rules"):
-        desk.denies(desk.told(TO_HERON, NOW))
+        context.denies(context.told(TO_HERON, NOW))
 
 
-def test_without_keys_nothing_is_signed_and_nothing_remembered(desk: Desk) -> None:
+def test_without_keys_nothing_is_signed_and_nothing_remembered(context: Desk) -> None:
     found = RulesTold(value=packed(TO_HERON), stamp=NOW, next=NOW + HOUR)
-    new = desk.denies(found, cluster="")
+    new = context.denies(found, cluster="")
     new.mark_accepted()
     assert (new.row.key, new.row.signature, new.row.stamp) == (b"", b"", NOW + HOUR)
-    assert not rules_path(desk.state, "lab").exists()
+    assert not rules_path(context.state, "lab").exists()

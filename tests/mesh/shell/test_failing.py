@@ -43,8 +43,8 @@ class Core:
     def __init__(self, fails: Callable[[str, Any], bool]) -> None:
         self.fails, self.asked = fails, list[str]()
         self.alarm = 1e9
-        desk = SimpleNamespace(count=lambda what: None)
-        self.parts = SimpleNamespace(desk=desk, disk=SimpleNamespace(storing=True))
+        context = SimpleNamespace(count=lambda what: None)
+        self.parts = SimpleNamespace(context=context, disk=SimpleNamespace(storing=True))
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def call(*args: Any, **more: Any) -> Any:
@@ -236,9 +236,9 @@ def test_a_fault_in_a_verb_ends_the_node_and_then_only_the_connection_of_who_ask
                 assert (await client.publish("k", b"a good one", persistent=True)).ok
                 assert (await other.publish("k", b"another", persistent=True)).ok
                 assert [message.content for message in await other.get("k")] == [b"another"]
-            told = [e.text for e in again.core.parts.desk.events.after(0)[0] if e.kind == "failed"]
+            told = [e.text for e in again.core.parts.context.events.after(0)[0] if e.kind == "failed"]
             assert len(told) == 1 and error.what in told[0]
-            assert [e for e in again.core.parts.desk.events.after(0)[0] if e.kind == "poisoned"]
+            assert [e for e in again.core.parts.context.events.after(0)[0] if e.kind == "poisoned"]
         assert Poison(state / "data" / "a").why == ""
 
     asyncio.run(story())
@@ -264,7 +264,7 @@ def test_what_hears_a_fact_ends_the_node_over_the_message_that_brought_it(
 
     def noted(self: Driver, key: Any, frames: list[bytes]) -> None:
         received(self, key, frames)
-        if self.why is None and self.core.parts.desk.facts.queue:
+        if self.why is None and self.core.parts.context.facts.queue:
             unheard.extend(frames)
         if self.why is not None and not seen:
             seen.append(b"".join(frames))
@@ -309,11 +309,11 @@ def test_a_node_that_brings_it_again_is_refused_and_everybody_else_is_served(
 
     def faulty(self: Reception, conn: Any, command: Any, envelopes: Any) -> None:
         take(self, conn, command, envelopes)
-        if self._desk.me.name == "a" and any(BAD in envelope.body for envelope in envelopes):
+        if self._context.me.name == "a" and any(BAD in envelope.body for envelope in envelopes):
             raise Fault
 
     def refused(node: NodeRuntime) -> bool:
-        return any(event.kind == "poisoned" for event in node.core.parts.desk.events.after(0)[0])
+        return any(event.kind == "poisoned" for event in node.core.parts.context.events.after(0)[0])
 
     async def story() -> None:
         a = await start(config(), environ)

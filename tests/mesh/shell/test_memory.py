@@ -63,7 +63,7 @@ def test_all_that_wait_come_in_order_after_a_restart(tmp_path: Path, many: int) 
 
     store = SQLiteStore(tmp_path / "store.sqlite")
     again = Host(store, boot=2, backlog_bytes=ROOM)
-    assert again.core.parts.desk.figures()["pending"] == many + many // 2
+    assert again.core.parts.context.figures()["pending"] == many + many // 2
     assert came(again, "all", tokens["all"]) == list(range(1, many + 1))
     assert came(again, "some", tokens["some"]) == list(range(1, many + 1, 2))
     again.quiet(2.0)

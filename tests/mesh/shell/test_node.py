@@ -160,7 +160,7 @@ def test_a_node_starts_and_works_wherever_its_snapshots_cannot_be_written(
         async with mesh_of("a", settings={"snapshots.dir": place}) as m, m.connect("a") as ma:
 
             def told() -> list[str]:
-                events = m.nodes["a"].core.parts.desk.events.after(0)[0]
+                events = m.nodes["a"].core.parts.context.events.after(0)[0]
                 return [event.text for event in events if event.kind == "snapshots"]
 
             await eventually(told)

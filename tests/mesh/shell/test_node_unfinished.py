@@ -27,7 +27,7 @@ def test_trial_A3_a_stranger_is_named_in_the_events_and_a_client_goes_on() -> No
 
             why = "more than 16 KiB without a whole message, before HELLO"
             text = f"a connection from 127.0.0.1 was closed: {why}"
-            await eventually(lambda: bool(m.nodes["a"].core.parts.desk.events._ring))
+            await eventually(lambda: bool(m.nodes["a"].core.parts.context.events._ring))
             await eventually(lambda: is_told(text))
             assert (await lines()).count(text) == 1, "once in a minute, and not for each connection"
             assert (await client.publish("k", b"v")).matched == 0
@@ -54,7 +54,7 @@ def test_trial_A3_what_is_set_is_what_holds() -> None:
             assert node.world.sockets._watch._guard._allowance == Allowance(
                 max_content=7, connections=11, strangers=3, of_address=12, of_key=13
             )
-            core = node.core.parts.desk.settings
+            core = node.core.parts.context.settings
             assert (core.max_sessions, core.max_key_sessions) == (14, 15)
             assert (core.max_all_subscriptions, core.max_subscriptions) == (16, 17)
             lines = [line_to(node.world.bound.tcp[0]) for _ in range(3)]

@@ -171,7 +171,7 @@ def test_the_advert_is_that_of_the_example() -> None:
 def test_the_page_says_of_every_metric_what_it_counts() -> None:
     table = rows(section("Metrics"))
     named = [name for row in table for name in re.findall(r"`(\w+)`", row[0])]
-    assert sorted(named) == sorted(questions.core().parts.desk.figures())
+    assert sorted(named) == sorted(questions.core().parts.context.figures())
     assert all(len(row[1]) > 10 for row in table)
 
 
@@ -276,7 +276,7 @@ def test_the_flags_are_those_of_the_code() -> None:
 def test_the_features_are_those_that_a_node_has() -> None:
     told = {row[0].strip("`") for row in rows(section("Features"))}
     names = {value for name, value in vars(limits).items() if name.isupper() and isinstance(value, str)}
-    assert told == names >= set(questions.core().parts.desk.face.features)
+    assert told == names >= set(questions.core().parts.context.face.features)
 
 
 def test_numbers_end_where_the_page_says() -> None:

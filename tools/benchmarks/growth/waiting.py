@@ -24,7 +24,7 @@ def _overrun(policy: str, size: int) -> float:
     for _ in range(size + 1):  # the first is in flight
         publisher.publish(["room/temp"])
     spent = host.cost_of_each(range(DROPPED), lambda _: publisher.publish(["room/temp"]))
-    dropped = host.core.parts.desk.figures()["dropped"]
+    dropped = host.core.parts.context.figures()["dropped"]
     assert dropped == DROPPED, f"{dropped} were dropped, not {DROPPED}"
     return spent / DROPPED
 

@@ -198,7 +198,7 @@ class SimClient(Driver):
             self.net.after(1 / rate, lambda: self._use_some(s, rate))
 
     def _use_one(self, s: Subscription) -> bool:
-        self.core.desk.now = self.net.now
+        self.core.context.now = self.net.now
         batch = s.intake.next_batch()
         if batch is None:
             return False

@@ -41,8 +41,8 @@ class Driver:
         self.key = StreamKey(2 * rng.randbytes(STREAM_SEED // 2))
         self.stream = self.key.id
         self.outbox = Diary(4 << 20, 1024, self.wrote)
-        desk = ClientContext(Outcome, rng.random, rng.randbytes, self._wake)
-        self.core = ClientCore(desk, (name, session, self.is_named), self.key, FOREVER, self.outbox)
+        context = ClientContext(Outcome, rng.random, rng.randbytes, self._wake)
+        self.core = ClientCore(context, (name, session, self.is_named), self.key, FOREVER, self.outbox)
         self.pipe: Pipe | None = None
         self._connection = 0
         self._framing = Framing(self._put)
@@ -89,7 +89,7 @@ class Driver:
     @contextmanager
     def acting(self) -> Iterator[None]:
         """Call the core inside; then it runs."""
-        self.core.desk.now = self.net.now
+        self.core.context.now = self.net.now
         yield
         self._turn()
 

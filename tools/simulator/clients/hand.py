@@ -105,7 +105,7 @@ class Hand(Producer):
     def _look(self) -> None:
         super()._look()
         for name, it in list(self.takers.items()):
-            self.core.desk.now = self.net.now
+            self.core.context.now = self.net.now
             self._note_opening(it)
             if it.taking.error is not None:
                 self._begun(name, it, it.taking.error)
@@ -162,7 +162,7 @@ class Hand(Producer):
         """Settle each delivery, or leave it unsettled, as drawn from the habits of the consumer."""
         if self.is_closed:
             return
-        self.core.desk.now = self.net.now
+        self.core.context.now = self.net.now
         words: dict[str, list[tuple[DeliveredEnvelope, int]]] = {}
         for one in some:
             words.setdefault(it.dice.choice(it.habits), []).append(one)
@@ -212,7 +212,7 @@ class Hand(Producer):
         """Ack deliveries of the epoch before this one."""
         it = self.takers.get(name)
         if it is not None and it.taking._epoch > 1 and self.is_up:
-            self.core.desk.now = self.net.now
+            self.core.context.now = self.net.now
             self.history.met("an ack of another epoch")
             self.say(c.Settle(it.taking.number, it.taking._epoch - 1, (1, 2)))
 

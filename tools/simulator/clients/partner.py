@@ -117,7 +117,7 @@ class Partner(Witness):
         self._note_epochs()
         self._look_on()
         for served in list(self.served.values()):
-            self.core.desk.now = self.net.now
+            self.core.context.now = self.net.now
             while (taken := served.serving.take_request()) is not None:
                 self._given("came", served, taken.message._envelope, taken.message._index)
                 if served.seconds:
@@ -147,7 +147,7 @@ class Partner(Witness):
 
     def _handle(self, served: Served, taken: TakenRequest, then_looks: bool) -> None:
         """Finish a request; a few are finished without a reply."""
-        self.core.desk.now = self.net.now
+        self.core.context.now = self.net.now
         content = taken.message.content
         if taken.wants_reply and not sum_of(content).endswith(MUTE):
             served.serving.reply(taken, REPLY + content)

@@ -146,7 +146,7 @@ class Ending:
                     self._company.publish(name, key, "persistent", domain, 10)
 
     def _is_quiet(self) -> bool:
-        figures = [node.core.parts.desk.figures() for node in self._nodes.values()]
+        figures = [node.core.parts.context.figures() for node in self._nodes.values()]
         waits = any(any(f[what] for what in OPEN) for f in figures)
         waits = waits or any(list(node.store.load().envelopes) for node in self._nodes.values())
         return not waits and self._queues.are_empty() and self._are_through()

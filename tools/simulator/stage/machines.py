@@ -68,7 +68,7 @@ class Machines:
             return
         node.start()
         if node.is_up:
-            me = node.core.parts.desk.me
+            me = node.core.parts.context.me
             self._was.setdefault(name, []).append(me)
             self._advertise(name, me.boot)
 

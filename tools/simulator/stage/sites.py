@@ -49,7 +49,7 @@ class Sites:
 
         lost = {view.site for view in self._seen.values() if view.state != "up"}
         nodes = [node for node in self._scene.nodes.values() if node.is_up] if lost else []
-        if any(node.core.parts.desk.figures()["site_pending"] for node in nodes):
+        if any(node.core.parts.context.figures()["site_pending"] for node in nodes):
             self._scene.history.met("something waited while a site was lost")
 
     def have_met(self) -> bool:

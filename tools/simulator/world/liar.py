@@ -109,7 +109,7 @@ class Liar:
     def _invented(self) -> c.Command:
         """Return a command that the node has no reason to send."""
         n, dice = self._number, self._dice
-        me = self._node.core.parts.desk.me
+        me = self._node.core.parts.context.me
         others = [p.node for p in self._node.core.parts.neighbours.peers.values()] or [me]
         node = dice.choice(others)
         streams = sorted(self._streams()) or [bytes(16)]

@@ -136,7 +136,7 @@ class HarshNode(StoppableNode):
         return AwakeWorker(self, disk, store)
 
     def made(self) -> None:
-        face = self.core.parts.desk.face
+        face = self.core.parts.context.face
         face.features = tuple(word for word in face.features if word not in self.is_silent_of)
         self.tell("start")
 

@@ -213,7 +213,7 @@ class SimNode:
 
         Conditions are checked after each event, so only the component with the figure is asked.
         """
-        parts = self.core.parts.desk.face._figures
+        parts = self.core.parts.context.face._figures
         at = self._part_of.get(name)
         if at is not None and name in (figures := parts[at]()):
             return int(figures[name])
@@ -264,7 +264,7 @@ class SimNode:
     def _has_work(self, key: Hashable) -> bool:
         conn = self.core.parts.dialler.conns.get(self.sockets.mine(key))
         session = conn and self.core.parts.sessions.session_of(conn)
-        return bool(session) and self.core.parts.desk.face.has_work(session)
+        return bool(session) and self.core.parts.context.face.has_work(session)
 
     def _tick(self, life: int) -> None:
         if self.is_up and life == self._life and self.now >= self._alarm:

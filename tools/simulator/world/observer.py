@@ -93,7 +93,7 @@ class Observer(Component):
 
     def enters(self, parts: Parts) -> FeatureParts:
         """Join a new core, as a feature whose component is the observer."""
-        parts.desk.facts.watched = True
+        parts.context.facts.watched = True
         choices.watch(parts, self._sends)
         for out in parts[SiteParts].relaying._outbound.values():
             self._watch(out.feed)
@@ -145,7 +145,7 @@ class Observer(Component):
         self._node.tell(kind, text)
 
     def _count(self) -> None:
-        counters = self._node.core.parts.desk.counters.values
+        counters = self._node.core.parts.context.counters.values
         for name, what in COUNTERS.items():
             self._history.met(what, counters.get(name, 0))
 
@@ -239,7 +239,7 @@ class Observer(Component):
         """Record the figures of unfinished work at the end of the run."""
         core = self._node.core
         self._count()
-        figures = core.parts.desk.figures()
+        figures = core.parts.context.figures()
         for name in (
             "pending",
             "stored_envelopes",

@@ -30,22 +30,22 @@ class QueueParts(FeatureParts):
     """The components for queues and durable subscriptions, and the services that they provide to `Queues`."""
 
     def __init__(self, k: Parts) -> None:
-        desk, disks, shared, nodes, neighbours = k.desk, k.disks, k.shared, k.nodes, k.neighbours
+        context, disks, shared, nodes, neighbours = k.context, k.disks, k.shared, k.nodes, k.neighbours
         presence, forwarder, questions = k.presence, k.forwarder, k.questions
-        dying = DeadLettering(desk, k.dead, forwarder.publish, k.sessions.others)
+        dying = DeadLettering(context, k.dead, forwarder.publish, k.sessions.others)
         queues = self.queues = Queues(
-            desk, RowsOf(disks), k.memory, dying, self, neighbours.peers, forwarder.put_in_queue
+            context, RowsOf(disks), k.memory, dying, self, neighbours.peers, forwarder.put_in_queue
         )
-        taking = self.taking = ConsumerTable(desk, queues)
-        moving = self.moving = Moving(desk, neighbours.peers, queues)
-        arriving = self.arriving = Arriving(desk, queues)
-        stocks = self.stocks = Stocks(desk, presence, queues, neighbours.peers, moving.can_take)
-        balancing = self.balancing = QueueBalancing(desk, presence, nodes, queues, stocks, moving)
-        last_known = LastKnown(desk, nodes, neighbours.peers, neighbours.acquaintances)
+        taking = self.taking = ConsumerTable(context, queues)
+        moving = self.moving = Moving(context, neighbours.peers, queues)
+        arriving = self.arriving = Arriving(context, queues)
+        stocks = self.stocks = Stocks(context, presence, queues, neighbours.peers, moving.can_take)
+        balancing = self.balancing = QueueBalancing(context, presence, nodes, queues, stocks, moving)
+        last_known = LastKnown(context, nodes, neighbours.peers, neighbours.acquaintances)
         everywhere = QueuePartCalls(nodes, questions, neighbours.peers, last_known)
-        self.declaring = Declaring(desk, disks.own, shared, queues.declared)
-        self.durables = Durables(desk, shared, queues, k.router.bindings)
-        asked = ChangingVerbs(desk, disks.own, queues, self.declaring, everywhere)
+        self.declaring = Declaring(context, disks.own, shared, queues.declared)
+        self.durables = Durables(context, shared, queues, k.router.bindings)
+        asked = ChangingVerbs(context, disks.own, queues, self.declaring, everywhere)
         super().__init__(
             queues,
             self.declaring,
@@ -55,12 +55,14 @@ class QueueParts(FeatureParts):
             balancing,
             last_known,
             asked,
-            DurableVerbs(desk, shared, nodes, k.mapping.accepting, self.durables, queues, asked, last_known),
-            Looking(desk, queues, everywhere, balancing),
+            DurableVerbs(
+                context, shared, nodes, k.mapping.accepting, self.durables, queues, asked, last_known
+            ),
+            Looking(context, queues, everywhere, balancing),
             moving,
             arriving,
-            ManualMoves(desk, nodes, neighbours, queues, moving),
-            Draining(desk, disks.own, nodes, queues, stocks, balancing, moving, asked.when_written),
+            ManualMoves(context, nodes, neighbours, queues, moving),
+            Draining(context, disks.own, nodes, queues, stocks, balancing, moving, asked.when_written),
         )
 
     # --- services for `Queues`: see QueueRoomFace ---------------------------------------------------------

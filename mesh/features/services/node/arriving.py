@@ -14,8 +14,8 @@ from mesh.wire.envelope import Envelope
 class RequestFeeds:
     """The reply feed of each session that has sent a request."""
 
-    def __init__(self, desk: NodeContext, sessions: Sessions) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, sessions: Sessions) -> None:
+        self._context = context
         self._sessions = sessions
 
     def expect(self, session: Session) -> None:
@@ -26,10 +26,10 @@ class RequestFeeds:
 
     def _make(self, session: Session) -> Feed:
         def send(feed: Feed, portion: EnvelopeSlice) -> None:
-            self._desk.out.push(session.outlet, feed, portion)
+            self._context.out.push(session.outlet, feed, portion)
 
         key = feed_key(session.stream, REPLIES)
-        return Feed(key, self._desk.settings.credit, send, lambda parcel: None)
+        return Feed(key, self._context.settings.credit, send, lambda parcel: None)
 
     def resume(self, session: Session) -> None:
         if REPLIES in session.feeds:
@@ -37,13 +37,13 @@ class RequestFeeds:
 
     def _connect(self, session: Session, feed: Feed) -> None:
         if session.conn is not None:
-            feed.connect(self._desk.clock.now)
+            feed.connect(self._context.clock.now)
 
     def offer(self, session: Session, envelope: Envelope) -> bool:
         """Offer a reply to the session, and return `False` if it was dropped for lack of room."""
         self.expect(session)
         feed = session.feeds[REPLIES]
         dropped = feed.dropped
-        parcel = StoredEnvelope(envelope, master=self._desk.me.uuid, own=True)
-        feed.offer(EnvelopeSlice(parcel), self._desk.clock.now)
+        parcel = StoredEnvelope(envelope, master=self._context.me.uuid, own=True)
+        feed.offer(EnvelopeSlice(parcel), self._context.clock.now)
         return feed.dropped == dropped

@@ -88,7 +88,7 @@ class Groups(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         router: Router,
         neighbours: Neighbours,
         members: GroupMembers,
@@ -96,7 +96,7 @@ class Groups(Component):
         departing: RequestBatch,
         strategies: NodeStrategies,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._router = router
         self._peers, self._named = neighbours.peers, neighbours.named
         self._members = members
@@ -134,7 +134,7 @@ class Groups(Component):
 
         `is_here` restricts the result to this node.
         """
-        me = self._desk.me.name
+        me = self._context.me.name
         nodes = {me: self._members.own[name]} if name in self._members.own else {}
         for uuid, members in self._members.members(name).items() if not is_here else ():
             if uuid in self._peers:
@@ -150,15 +150,15 @@ class Groups(Component):
     def _choose(self, group: Group, e: Envelope, tries: int = 0, in_vain: tuple[str, ...] = ()) -> None:
         nodes = self._nodes(group.name, bool(e.flags & LOCAL_ONLY), in_vain)
         if not nodes or tries > TRIES:
-            self._desk.counters.count("group_dropped", e.count)
+            self._context.counters.count("group_dropped", e.count)
             return
         for indices, node in dealt(self._strategies, group.name, nodes, e):
             self._send_to_node(group, node, e.cut(indices), tries)
 
     def _send_to_node(self, group: Group, node: str, e: Envelope, tries: int) -> None:
         sent = replace(e, to=group.name, flags=0)
-        if node == self._desk.me.name:
-            uuid = self._desk.me.uuid
+        if node == self._context.me.name:
+            uuid = self._context.me.uuid
         else:
             peer = self._named(node)
             if peer is None:
@@ -170,7 +170,7 @@ class Groups(Component):
         self._strategies.sent_to(node, sent.count)
         while self._count > OPEN:
             self._give_up(next(iter(self._flight)))
-        if uuid == self._desk.me.uuid:
+        if uuid == self._context.me.uuid:
             self._serving.accept(CLIENT, sent, 0)
         else:
             self._departing.add(uuid, sent, 0)
@@ -180,7 +180,7 @@ class Groups(Component):
         key = (uuid, stream, a.domain)
         parts = self._flight.apply_answer(key, a.first, a.last, is_shared=False)
         if not parts:
-            self._desk.counters.count("unasked")
+            self._context.counters.count("unasked")
             return
         n = 0
         for _, first, last, _ in parts:
@@ -201,7 +201,7 @@ class Groups(Component):
     def _on_node_lost(self, uuid: bytes) -> None:
         """Give up the messages at a lost node, as members may have received them."""
         for key in [key for key in self._flight if key[0] == uuid]:
-            self._desk.counters.count("group_dropped", self._give_up(key))
+            self._context.counters.count("group_dropped", self._give_up(key))
 
     def _give_up(self, key: NodeStream) -> int:
         n = sum(lost.numbers.count() for lost in self._flight.drop_stream(key))
@@ -214,4 +214,4 @@ class Groups(Component):
 
     def _name(self, uuid: bytes) -> str:
         peer = self._peers.get(uuid)
-        return self._desk.me.name if peer is None else peer.node.name
+        return self._context.me.name if peer is None else peer.node.name

@@ -17,19 +17,19 @@ FOR = 5.0  # s to cache: comparing takes ms
 class Hints:
     """A cache of the texts for addresses that no node serves."""
 
-    def __init__(self, desk: NodeContext, presence: Presence) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, presence: Presence) -> None:
+        self._context = context
         self._presence = presence
         self._said: dict[str, tuple[float, str]] = {}
 
     def nobody(self, address: str) -> str:
         """Return the error text for an address that no node serves, with a hint; cached for 5 s."""
         until, text = self._said.get(address, (0.0, ""))
-        if self._desk.clock.now >= until:
+        if self._context.clock.now >= until:
             if len(self._said) >= REMEMBERED:
                 self._said.clear()
             text = self._text(address)
-            self._said[address] = self._desk.clock.now + FOR, text
+            self._said[address] = self._context.clock.now + FOR, text
         return text
 
     def _text(self, address: str) -> str:

@@ -38,9 +38,9 @@ class IncomingSends(Component):
     """
 
     def __init__(
-        self, desk: NodeContext, serving: ServedAddresses, back: ReplyBatch, sender_check: SenderCheck
+        self, context: NodeContext, serving: ServedAddresses, back: ReplyBatch, sender_check: SenderCheck
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._sender_check = sender_check
         self._serving = serving
         self._back = back
@@ -60,7 +60,7 @@ class IncomingSends(Component):
                 continue
             for part in self._short(peer, envelope):
                 is_remote = part.to.startswith(OTHERS)
-                taker = self._desk.face.remote_addresses[OTHERS] if is_remote else self._serving
+                taker = self._context.face.remote_addresses[OTHERS] if is_remote else self._serving
                 taker.accept(from_peer(peer.node.uuid), part, ttl)
 
     def _check(self, peer: Peer, e: Envelope) -> None:
@@ -74,7 +74,7 @@ class IncomingSends(Component):
             return
         try:
             site, node = _home(e.sender)
-            is_theirs = node == peer.node.name if site is None else site in self._desk.settings.accepting
+            is_theirs = node == peer.node.name if site is None else site in self._context.settings.accepting
         except BadName:
             is_theirs = False
         way = [hop.node for hop in inside(e.route)]
@@ -85,17 +85,17 @@ class IncomingSends(Component):
             or e.numbers
             or e.flags & ~(REQUEST | EVERY)
         ):
-            self._desk.counters.count("forged")
+            self._context.counters.count("forged")
             what = f"{peer.node.name} sends a request that does not come from its clients"
             raise PublishRefused(what, code="FORGED_SENDER")
         if e.props:
             check_properties(e)
 
     def _short(self, peer: Peer, envelope: Envelope) -> list[Envelope]:
-        most = self._desk.settings.max_content
+        most = self._context.settings.max_content
 
         def too_long(part: Envelope) -> None:
-            what = f"{self._desk.me.name} accepts at most {most} bytes per message."
+            what = f"{self._context.me.name} accepts at most {most} bytes per message."
             error = MessageTooLarge(
                 what, hint="Raise `limits.max_content` of that node, or send the content in parts."
             )
@@ -104,6 +104,6 @@ class IncomingSends(Component):
         return list(short_parts(envelope, most, too_long))
 
     def _refuse(self, peer: Peer, e: Envelope, error: LocalError) -> None:
-        self._desk.counters.count("refused", e.count)
+        self._context.counters.count("refused", e.count)
         answer = Answer(e.domain, e.first, e.last, error.code, text=str(error))
         self._back.outcome(from_peer(peer.node.uuid), e.stream, answer)

@@ -37,7 +37,7 @@ class Listing(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         neighbours: Neighbours,
         nodes: Nodes,
         questions: PeerCalls,
@@ -45,14 +45,14 @@ class Listing(Component):
         presence: Presence,
         serving: ServedAddresses,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._neighbours = neighbours
         self._nodes = nodes
         self._questions = questions
         self._balancing = balancing
         self._presence = presence
         self._serving = serving
-        self._hints = Hints(desk, presence)
+        self._hints = Hints(context, presence)
 
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskAddresses, self._on_list), answer(AskServers, self._servers))
@@ -87,7 +87,7 @@ class Listing(Component):
         return (name for kind, name in self._presence.known_names() if kind == ADDRESS)
 
     def _own(self, ask: AskAddresses) -> ServedRows:
-        me = self._desk.me
+        me = self._context.me
         served = {name: n for (kind, name), n in self._presence.own.items() if kind == ADDRESS}
 
         def row(address: str) -> ServedRow:
@@ -141,7 +141,7 @@ class Listing(Component):
         served = self._presence.servers((ADDRESS, address))
         nodes = {peers[uuid].node.name: consumers for uuid, consumers in served.items()}
         if here := self._serving.here(address, is_ours=True):
-            nodes[self._desk.me.name] = here
+            nodes[self._context.me.name] = here
         return nodes
 
 

@@ -16,18 +16,27 @@ class ServiceParts(FeatureParts):
     """The components that forward requests and serve addresses."""
 
     def __init__(self, k: Parts) -> None:
-        desk, n, balancing = k.desk, k.neighbours, k.balancing
-        departing = RequestBatch(desk, n.peers)
-        self.serving = ServedAddresses(desk, k.presence, k.members, k.back)
-        groups = Groups(desk, k.router, n, k.members, self.serving, departing, balancing)
+        context, n, balancing = k.context, k.neighbours, k.balancing
+        departing = RequestBatch(context, n.peers)
+        self.serving = ServedAddresses(context, k.presence, k.members, k.back)
+        groups = Groups(context, k.router, n, k.members, self.serving, departing, balancing)
         self.sending = Sending(
-            desk, n.named, n.peers, k.sessions, k.presence, self.serving, k.back, balancing, departing, groups
+            context,
+            n.named,
+            n.peers,
+            k.sessions,
+            k.presence,
+            self.serving,
+            k.back,
+            balancing,
+            departing,
+            groups,
         )
         self.figures = self.sending.figured
         super().__init__(
             self.serving,
-            IncomingSends(desk, self.serving, k.back, k.sender_check),
+            IncomingSends(context, self.serving, k.back, k.sender_check),
             groups,
             self.sending,
-            Listing(desk, n, k.nodes, k.questions, balancing, k.presence, self.serving),
+            Listing(context, n, k.nodes, k.questions, balancing, k.presence, self.serving),
         )

@@ -13,15 +13,15 @@ from mesh.wire.envelope_batches import TimedEnvelopes, batches, sends
 class RequestBatch:
     """The envelopes that leave at the end of the event, by node."""
 
-    def __init__(self, desk: NodeContext, peers: Mapping[bytes, Peer]) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, peers: Mapping[bytes, Peer]) -> None:
+        self._context = context
         self._peers = peers
         self._due: dict[bytes, TimedEnvelopes] = {}
 
     def add(self, uuid: bytes, envelope: Envelope, ttl: int) -> None:
         """Queue the envelope for that node; `ttl` is its remaining time in ms, or 0 for no limit."""
         self._due.setdefault(uuid, []).append((envelope, ttl))
-        self._desk.out.ending[self._flush] = None
+        self._context.out.ending[self._flush] = None
 
     def take_back(self, uuid: bytes) -> Iterator[Envelope]:
         """Remove and return the envelopes that have not left for that node."""
@@ -32,8 +32,9 @@ class RequestBatch:
             data = self._peers[uuid].data
             for batch in batches(whole):
                 envelopes = [
-                    envelope.passed(self._desk.hop(0), self._desk.clock.stamp()) for envelope, _ in batch
+                    envelope.passed(self._context.hop(0), self._context.clock.stamp())
+                    for envelope, _ in batch
                 ]
-                self._desk.counters.count("forwarded", sum(envelope.count for envelope in envelopes))
-                self._desk.out.send(data, sends(batch), envelopes)
+                self._context.counters.count("forwarded", sum(envelope.count for envelope in envelopes))
+                self._context.out.send(data, sends(batch), envelopes)
         self._due.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from mesh.features.services.model.replies import refusal
 from mesh.features.services.model.sent_requests import EnvelopeWay, SentRequests
@@ -34,7 +34,7 @@ class RequestOutcomes:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         peers: Mapping[bytes, Peer],
         sessions: Sessions,
         strategies: NodeStrategies,
@@ -42,17 +42,17 @@ class RequestOutcomes:
         hints: Hints,
         again: Again,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._sessions = sessions
         self._strategies = strategies
         self._departing = departing
         self._hints = hints
         self._choose = again
-        self.arriving = RequestFeeds(desk, sessions)
+        self.arriving = RequestFeeds(context, sessions)
         self.guests: dict[
             bytes, Callable[[Envelope], None]
         ] = {}  # reply callbacks, by stream of another site
-        self.faring = ServiceStats(desk, peers)
+        self.faring = ServiceStats(context, peers)
         self.streams: dict[bytes, SentRequests] = {}
         self._at: dict[bytes, dict[EnvelopeWay, None]] = {}  # open envelopes, by node uuid
         self._swept = 0.0
@@ -85,7 +85,7 @@ class RequestOutcomes:
                 self._given_back(memory, uuid, a)
                 return
         if memory is None or not found:
-            self._desk.counters.count("unasked")
+            self._context.counters.count("unasked")
             return
         for way, numbers in found.items():
             self._on_answer(memory, way, uuid, numbers, a)
@@ -98,7 +98,7 @@ class RequestOutcomes:
             if uuid in way.nodes and not way.is_for_all:
                 found.setdefault(way, []).append(n)
         if not found:
-            self._desk.counters.count("unasked")
+            self._context.counters.count("unasked")
         for way, numbers in found.items():
             if a.state == NOBODY and _has_others(way):
                 self._reschedule(memory, way, uuid, numbers)
@@ -168,7 +168,7 @@ class RequestOutcomes:
         The latency is the time until acceptance, or until the reply to a request; None means failure.
         """
         for uuid in way.nodes if n and not way.is_for_all else ():
-            seconds = self._desk.clock.now - way.went if is_done else None
+            seconds = self._context.clock.now - way.went if is_done else None
             self._strategies.count_answers(self.faring.name(uuid), n, seconds)
 
     def report_answer(self, memory: SentRequests, stream: bytes, numbers: Sequence[int], a: Answer) -> None:
@@ -179,7 +179,7 @@ class RequestOutcomes:
 
     def refuse_all(self, memory: SentRequests, e: Envelope, code: str, text: str) -> None:
         """Refuse the messages of an envelope; messages that were answered before keep their answer."""
-        self._desk.counters.count("refused", e.count)
+        self._context.counters.count("refused", e.count)
         for first, last, answer in memory.sort(e, is_resent=False):
             if answer is not None:
                 self._sessions.answer_client(e.stream, answer)
@@ -248,7 +248,7 @@ class RequestOutcomes:
             self.faring.count_replies(uuid, way, e, places)
             self._heard_of(way, len(places), is_done=True)
         if len(wanted) < e.count:
-            self._desk.counters.count("late_replies", e.count - len(wanted))
+            self._context.counters.count("late_replies", e.count - len(wanted))
         if wanted and not self._offer(e.stream, e.cut(wanted)):
             for first, last in runs(implied):
                 self._sessions.owe(self._sessions.by_stream[e.stream], Answer(SENDS, first, last, matched=1))
@@ -264,7 +264,7 @@ class RequestOutcomes:
     def _imply(self, memory: SentRequests, way: EnvelopeWay, n: int) -> None:
         """Record a request as accepted, as its reply came first; the sender gets only the reply."""
         memory.record_answer(n, "OK", "")
-        self._desk.counters.accounts.count_answer(way.stream, Answer(SENDS, n, n, matched=1))
+        self._context.counters.accounts.count_answer(way.stream, Answer(SENDS, n, n, matched=1))
         self.faring.count_answers(way, 1, "OK")
 
     def _fail(self, memory: SentRequests, way: EnvelopeWay, numbers: list[int], code: str, text: str) -> None:
@@ -316,13 +316,13 @@ class RequestOutcomes:
                 self._offer(way.stream, refusal(way.stream, [n], way.sender, LOST, text))
         self._finish(memory, way, list(way.open))
 
-    def load(self, stream: bytes) -> tuple[int, int]:
-        """Return the number of open messages of a stream, and their bytes."""
+    def load(self, stream: bytes) -> tuple[Set[int], int]:
+        """Return the numbers of the open messages of a stream, and their bytes."""
         memory = self.streams.get(stream)
         if memory is None:
-            return 0, 0
+            return frozenset(), 0
         size = sum(len(envelope.body) for envelope in memory.open_envelopes())
-        return len(memory.unanswered) + len(memory.asked), size
+        return memory.unanswered.keys() | memory.asked.keys(), size
 
     def cut_off(self, stream: bytes) -> None:
         """Give up all open messages of a stream whose session uses too much memory.
@@ -350,11 +350,11 @@ class RequestOutcomes:
 
     def sweep(self) -> None:
         """Forget accepted requests that got no reply until 5 s after their deadline."""
-        if self._desk.clock.now - self._swept < SWEEP:
+        if self._context.clock.now - self._swept < SWEEP:
             return
-        self._swept = self._desk.clock.now
+        self._swept = self._context.clock.now
         for ways in list(self._at.values()):
-            for way in [way for way in ways if way.until + SWEEP < self._desk.clock.now]:
+            for way in [way for way in ways if way.until + SWEEP < self._context.clock.now]:
                 memory = self.streams.get(way.stream)
                 if memory is not None:
                     late = [n for n in way.open if n in memory.asked]

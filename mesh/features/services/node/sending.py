@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 
 from msgspec.structs import replace
@@ -55,7 +55,7 @@ class Sending(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         named: Callable[[str], Peer | None],
         peers: Mapping[bytes, Peer],
         sessions: Sessions,
@@ -66,7 +66,7 @@ class Sending(Component):
         departing: RequestBatch,
         groups: Groups,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._named = named
         self._peers = peers
         self._sessions = sessions
@@ -76,8 +76,10 @@ class Sending(Component):
         self._strategies = strategies
         self._departing = departing
         self._groups = groups
-        self._hints = Hints(desk, presence)
-        self._fates = RequestOutcomes(desk, peers, sessions, strategies, departing, self._hints, self._choose)
+        self._hints = Hints(context, presence)
+        self._fates = RequestOutcomes(
+            context, peers, sessions, strategies, departing, self._hints, self._choose
+        )
         self.figured = self._fates.faring.figures
 
     def destination_handlers(self) -> Mapping[str, HandleEnvelope]:
@@ -129,13 +131,13 @@ class Sending(Component):
 
         `ttl` is their remaining time in ms; 0 means no limit.
         """
-        if envelope.to.startswith(OTHERS) and site_of(envelope.to) == self._desk.settings.site:
+        if envelope.to.startswith(OTHERS) and site_of(envelope.to) == self._context.settings.site:
             envelope = replace(envelope, to=envelope.to.split("/", 3)[3])
         self._send(session, envelope, ttl)
 
     @property
     def _remote(self) -> RemoteAddresses:
-        return self._desk.face.remote_addresses[OTHERS]
+        return self._context.face.remote_addresses[OTHERS]
 
     def receive(self, guest: Guest, envelope: Envelope, ttl: int) -> None:
         """Send the messages of a session of another site; `ttl` is as in `send`."""
@@ -144,8 +146,8 @@ class Sending(Component):
             self._fates.guests[guest.stream] = guest.reply
         self._send(guest, envelope, ttl)
 
-    def open_of(self, guest: Guest) -> tuple[int, int]:
-        """Return the number of open messages of that session, and their bytes."""
+    def open_of(self, guest: Guest) -> tuple[Set[int], int]:
+        """Return the numbers of the open messages of that session, and their bytes."""
         return self._fates.load(guest.stream)
 
     def leave(self, guest: Guest) -> None:
@@ -156,7 +158,7 @@ class Sending(Component):
 
     def _send(self, session: Session | Guest, envelope: Envelope, ttl: int) -> None:
         memory = self._fates.memory(session.stream)
-        until = end_of(ttl, self._desk.clock.now)
+        until = end_of(ttl, self._context.clock.now)
         try:
             _known_address(envelope.to)
             if envelope.props:
@@ -169,7 +171,7 @@ class Sending(Component):
             self._fates.arriving.expect(session)
         for first, last, known in memory.sort(envelope, bool(envelope.flags & RESENT)):
             if known is not None:
-                self._desk.counters.count("repeated", last - first + 1)
+                self._context.counters.count("repeated", last - first + 1)
                 self._sessions.answer_client(session.stream, known)
                 continue
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
@@ -242,7 +244,7 @@ class Sending(Component):
             self._fates.report_answer(memory, e.stream, range(e.first, e.last + 1), answer)
 
     def _nodes(self, e: Envelope, in_vain: frozenset[bytes]) -> dict[str, int]:
-        me = self._desk.me
+        me = self._context.me
         nodes = {}
         if not e.flags & LOCAL_ONLY:
             for uuid, consumers in self._presence.servers((ADDRESS, e.to)).items():
@@ -255,7 +257,7 @@ class Sending(Component):
 
     def _uuid(self, name: str) -> bytes:
         peer = self._named(name)
-        return self._desk.me.uuid if peer is None else peer.node.uuid
+        return self._context.me.uuid if peer is None else peer.node.uuid
 
     def _send_to_nodes(
         self,
@@ -268,16 +270,16 @@ class Sending(Component):
     ) -> None:
         way = EnvelopeWay(
             e.stream, e.to, e.sender, until, bool(e.flags & REQUEST), bool(e.flags & EVERY), nodes,
-            e, tries, in_vain, dict.fromkeys(range(e.first, e.last + 1)), self._desk.clock.now,
+            e, tries, in_vain, dict.fromkeys(range(e.first, e.last + 1)), self._context.clock.now,
         )  # fmt: skip
         self._fates.begin(memory, way)
-        ttl = ttl_of(until, self._desk.clock.now)
+        ttl = ttl_of(until, self._context.clock.now)
         for uuid in nodes:
             if not way.is_for_all:
                 self._strategies.sent_to(self._fates.faring.name(uuid), e.count)
-            if uuid == self._desk.me.uuid and e.to.startswith(OTHERS):
+            if uuid == self._context.me.uuid and e.to.startswith(OTHERS):
                 self._remote.accept(CLIENT, e, ttl)
-            elif uuid == self._desk.me.uuid:
+            elif uuid == self._context.me.uuid:
                 self._serving.accept(GATEWAY if e.sender.startswith(OTHERS) else CLIENT, e, ttl)
             else:
                 self._departing.add(uuid, e, ttl)
@@ -295,14 +297,14 @@ class Sending(Component):
         for e in envelopes:
             theirs = ("/node/" + peer.node.name + "/client/", OTHERS)
             if e.domain != SENDS or e.keys != ("",) or not (e.sender == "" or e.sender.startswith(theirs)):
-                self._desk.counters.count("forged")
+                self._context.counters.count("forged")
             else:
                 self._fates.deliver_replies(peer.node.uuid, e)
 
     def _on_servers_changed(self, fact: ServersChanged) -> None:
         peer = self._peers.get(fact.uuid)
-        if fact.kind == ADDRESS and fact.change and (peer is not None or fact.uuid == self._desk.me.uuid):
-            node = self._desk.me.name if peer is None else peer.node.name
+        if fact.kind == ADDRESS and fact.change and (peer is not None or fact.uuid == self._context.me.uuid):
+            node = self._context.me.name if peer is None else peer.node.name
             self._strategies.registrations([Registration(fact.name, node, fact.change)])
 
     def _came_back(self) -> None:
@@ -311,9 +313,9 @@ class Sending(Component):
         while here:
             back = here.popleft()
             if isinstance(back, Envelope):
-                self._fates.deliver_replies(self._desk.me.uuid, back)
+                self._fates.deliver_replies(self._context.me.uuid, back)
             else:
-                self._outcome(self._desk.me.uuid, *back)
+                self._outcome(self._context.me.uuid, *back)
 
     def on_second(self) -> None:
         self._fates.sweep()

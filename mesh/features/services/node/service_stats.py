@@ -19,14 +19,14 @@ from mesh.wire.replies import FaredRow, FaredRows
 class ServiceStats:
     """The statistics of one node, as its own clients see the services."""
 
-    def __init__(self, desk: NodeContext, peers: Mapping[bytes, Peer]) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, peers: Mapping[bytes, Peer]) -> None:
+        self._context = context
         self._peers = peers
         self.figures = ServiceFigures()
         self._busiest = Busiest(FARED)
 
     def as_metrics(self) -> dict[str, int | float]:
-        every, now = self.figures.all, self._desk.clock.now
+        every, now = self.figures.all, self._context.clock.now
         return {
             "requests": every.requests,
             "replies": every.replies,
@@ -60,7 +60,7 @@ class ServiceStats:
 
     def count_replies(self, uuid: bytes, way: EnvelopeWay, e: Envelope, places: Sequence[int]) -> None:
         """Count the replies of that node to some messages of an envelope; late replies count as failures."""
-        now, name = self._desk.clock.now, self.name(uuid)
+        now, name = self._context.clock.now, self.name(uuid)
         if now > way.until:
             self.figures.count_failed(way.to, name, len(places), "EXPIRED")
         else:
@@ -77,7 +77,7 @@ class ServiceStats:
 
     def name(self, uuid: bytes) -> str:
         """Return the name of that node, or its uuid in hex if it is unknown."""
-        if uuid == self._desk.me.uuid:
-            return self._desk.me.name
+        if uuid == self._context.me.uuid:
+            return self._context.me.name
         peer = self._peers.get(uuid)
         return uuid.hex() if peer is None else peer.node.name

@@ -42,9 +42,9 @@ class ServedAddresses(Component):
     """
 
     def __init__(
-        self, desk: NodeContext, presence: Presence, members: GroupMembers, back: ReplyBatch
+        self, context: NodeContext, presence: Presence, members: GroupMembers, back: ReplyBatch
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._presence = presence
         self._members = members
         self._back = back
@@ -122,7 +122,7 @@ class ServedAddresses(Component):
         if number in ours:
             self._end_consumer(session, number, ALL if command.credit else command.begun)
         if command.credit:
-            if len(ours) >= self._desk.settings.max_subscriptions:
+            if len(ours) >= self._context.settings.max_subscriptions:
                 raise LocalError(
                     f"{session.name} serves {len(ours):,} addresses, which is the limit.",
                     hint="Serve fewer addresses, and put the details into the content.",
@@ -133,7 +133,7 @@ class ServedAddresses(Component):
         if command.credit and is_group(address):
             self._join(conn, reply, *ours[number], command.credit)
         else:
-            self._desk.out.send(conn, reply)
+            self._context.out.send(conn, reply)
 
     def _join(self, conn: Conn, reply: Reply, address: ServedAddress, server: Server, credit: int) -> None:
         """Confirm a new group member once other nodes know it. Until then it receives no messages."""
@@ -141,7 +141,7 @@ class ServedAddresses(Component):
 
         def known() -> None:
             server.credit = credit
-            self._desk.out.send(conn, reply)
+            self._context.out.send(conn, reply)
             self._has_room(address)
 
         self._members.joined(address.name, address.consumers, known)
@@ -157,7 +157,7 @@ class ServedAddresses(Component):
         key = feed_key(session.stream, command.subscription)
 
         def push(server: Server, portion: EnvelopeSlice) -> None:
-            self._desk.out.push(session.outlet, server, portion)
+            self._context.out.push(session.outlet, server, portion)
 
         server = Server(key, self._epoch, command.credit, command.local_only, session.text, push)
         address.servers[key] = server
@@ -189,7 +189,7 @@ class ServedAddresses(Component):
             if not address.ready(work.requester):
                 address.drop(work)
                 self._refuse(
-                    work, NOBODY, f"No client serves {address.name} at {self._desk.me.name} any longer."
+                    work, NOBODY, f"No client serves {address.name} at {self._context.me.name} any longer."
                 )
         if address.servers:
             self._has_room(address)
@@ -206,7 +206,7 @@ class ServedAddresses(Component):
     def _ping_all(self) -> None:
         """Ping all consumers, so that a lost connection is detected soon."""
         for session in self._of:
-            self._desk.out.send(session.conn, Ping(0))
+            self._context.out.send(session.conn, Ping(0))
 
     def _announce_address(self, address: ServedAddress) -> None:
         name = (ADDRESS, address.name)
@@ -223,13 +223,15 @@ class ServedAddresses(Component):
 
         `ttl` is their remaining time in ms; 0 means no limit.
         """
-        until = end_of(ttl, self._desk.clock.now)
-        work = QueuedRequests(self._as_delivered(envelope), requester, until, self._desk.clock.now)
+        until = end_of(ttl, self._context.clock.now)
+        work = QueuedRequests(self._as_delivered(envelope), requester, until, self._context.clock.now)
         address = self.addresses.get(envelope.to)
         ready = address.ready(requester) if address is not None else []
         if address is None or not ready:
-            self._refuse(work, NOBODY, f"No client serves {harmless(envelope.to)} at {self._desk.me.name}.")
-        elif address.bytes + work.size > self._desk.settings.backlog_bytes:
+            self._refuse(
+                work, NOBODY, f"No client serves {harmless(envelope.to)} at {self._context.me.name}."
+            )
+        elif address.bytes + work.size > self._context.settings.backlog_bytes:
             self._refuse(
                 work,
                 FULL,
@@ -248,10 +250,10 @@ class ServedAddresses(Component):
         Messages for a group have passed their master, and keep their route.
         """
         if not is_group(e.to):
-            return e.mastered(self._desk.clock.stamp(), self._desk.hop(0))
+            return e.mastered(self._context.clock.stamp(), self._context.hop(0))
         far = e.route[-1].stratum + 1 if e.route else 1
-        is_ours = bool(e.route) and e.route[-1].node == self._desk.me.name
-        return replace(e, to="", route=e.route if is_ours else (*e.route, self._desk.hop(far)))
+        is_ours = bool(e.route) and e.route[-1].node == self._context.me.name
+        return replace(e, to="", route=e.route if is_ours else (*e.route, self._context.hop(far)))
 
     def _to_all(self, work: QueuedRequests, ready: Sequence[Server]) -> None:
         for server in ready:
@@ -261,7 +263,7 @@ class ServedAddresses(Component):
     def _has_room(self, address: ServedAddress) -> None:
         """Schedule the assignment, as a consumer may have credit."""
         self._due[address] = None
-        self._desk.out.ending[self._give_out] = None
+        self._context.out.ending[self._give_out] = None
 
     def _give_out(self) -> None:
         while self._due:
@@ -288,7 +290,7 @@ class ServedAddresses(Component):
         while server.line and server.room:
             work, at = server.line.popleft()
             count = min(server.room, work.envelope.count - at)
-            if work.until <= self._desk.clock.now:
+            if work.until <= self._context.clock.now:
                 self._skipped(work, at, LATE, "The request expired before a server accepted it.")
                 continue
             self._deliver(address, server, work, range(at, at + count))
@@ -298,7 +300,7 @@ class ServedAddresses(Component):
     def _line(self, address: ServedAddress, line: Sequence[QueuedRequests]) -> None:
         while line:
             work = line[0]
-            if work.until <= self._desk.clock.now:
+            if work.until <= self._context.clock.now:
                 address.drop(work)
                 self._refuse(work, LATE, "The request expired before a server accepted it.")
                 continue
@@ -320,8 +322,8 @@ class ServedAddresses(Component):
         server.turn = address.turn
         whole = len(indices) == work.envelope.count
         server.holding.add(GivenRun(server.holding.given + 1, len(indices), work, indices.start))
-        ttl = ttl_of(work.until, self._desk.clock.now)
-        parcel = StoredEnvelope(work.envelope, master=self._desk.me.uuid, own=True, ttl=ttl)
+        ttl = ttl_of(work.until, self._context.clock.now)
+        parcel = StoredEnvelope(work.envelope, master=self._context.me.uuid, own=True, ttl=ttl)
         server.push(server, EnvelopeSlice(parcel, None if whole else tuple(indices)))
 
     def _refuse(self, work: QueuedRequests, code: str, text: str) -> None:
@@ -355,7 +357,7 @@ class ServedAddresses(Component):
             raise RemoteError(what, code="MALFORMED")
         address, server = self._of.get(session, {}).get(command.subscription, (None, None))
         if address is None or server is None or server.epoch != command.epoch:
-            self._desk.counters.count("settled_late")
+            self._context.counters.count("settled_late")
             return
         if command.request or command.entries:
             raise RemoteError(f"{address.name} is not a queue", code="MALFORMED")
@@ -382,7 +384,7 @@ class ServedAddresses(Component):
                     to[e.stream] = e.sender
         for (requester, stream), each in asked.items():
             for envelope in replies(
-                contents, each, stream, to[stream], server.name, self._desk.clock.stamp()
+                contents, each, stream, to[stream], server.name, self._context.clock.stamp()
             ):
                 self._back.reply(requester, envelope)
 

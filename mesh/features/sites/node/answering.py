@@ -19,11 +19,11 @@ from mesh.wire.commands import Answer, Outcome
 class Answering:
     """Collects the answers of one event, and sends them in few messages when the event ends."""
 
-    def __init__(self, desk: NodeContext, gateways: Gateways) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, gateways: Gateways) -> None:
+        self._context = context
         self._gateways = gateways
         self._answers: dict[tuple[FromSite, str], list[Outcome]] = {}
-        self.aliases = Aliases(desk.settings.secret)
+        self.aliases = Aliases(context.settings.secret)
 
     def send_answer(self, origin: FromSite, alias: bytes, answer: Answer, to: str = "") -> None:
         """Queue the answer to messages of the stream with this alias for the gateway that brought them.
@@ -32,15 +32,15 @@ class Answering:
         messages on another connection. `to` is the destination site of the messages; "" means this site.
         """
         outcome = Outcome(self.aliases.there(origin.site, alias), answer)
-        self._answers.setdefault((origin, to or self._desk.settings.site), []).append(outcome)
-        self._desk.out.ending[self._send_answers] = None
+        self._answers.setdefault((origin, to or self._context.settings.site), []).append(outcome)
+        self._context.out.ending[self._send_answers] = None
 
     def _send_answers(self) -> None:
         answers, self._answers = self._answers, {}
         for (origin, to), outcomes in answers.items():
             gateway = self.gateway_of(origin)
             if gateway is not None:  # otherwise the peer resends on another connection
-                say_relayed(self._desk, gateway.conn, to, outcomes)
+                say_relayed(self._context, gateway.conn, to, outcomes)
 
     def origin_of(self, gate: SiteConnection, conn: Conn) -> FromSite:
         """Return the origin of the messages that the gateway at the other end of `conn` sends."""

@@ -36,7 +36,7 @@ def batches(envelopes: Iterable[Envelope]) -> Iterator[list[Envelope]]:
 
 
 def say_relay(
-    desk: NodeContext, conn: Conn | None, site: str, envelopes: Iterable[Envelope], dropped: int = 0
+    context: NodeContext, conn: Conn | None, site: str, envelopes: Iterable[Envelope], dropped: int = 0
 ) -> None:
     """Send the envelopes toward the site, with the number of messages dropped before them.
 
@@ -44,11 +44,11 @@ def say_relay(
     is not reported.
     """
     for batch in batches(envelopes):
-        desk.out.send(conn, Relay(site, tuple(map(body_frames, batch)), min(dropped, MOST_DROPPED)), batch)
+        context.out.send(conn, Relay(site, tuple(map(body_frames, batch)), min(dropped, MOST_DROPPED)), batch)
         dropped = 0
 
 
-def say_relayed(desk: NodeContext, conn: Conn | None, site: str, outcomes: list[Outcome]) -> None:
+def say_relayed(context: NodeContext, conn: Conn | None, site: str, outcomes: list[Outcome]) -> None:
     """Send `outcomes`, the answers of `site`, in as few messages as possible."""
     for at in range(0, len(outcomes), OUTCOMES):
-        desk.out.send(conn, Relayed(site, tuple(outcomes[at : at + OUTCOMES])))
+        context.out.send(conn, Relayed(site, tuple(outcomes[at : at + OUTCOMES])))

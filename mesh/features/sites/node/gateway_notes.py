@@ -24,8 +24,8 @@ from mesh.kernel.presence.facts import ServersChanged
 class GatewayNotes(Component):
     """The notes of the gateways to each site, as last read, by uuid."""
 
-    def __init__(self, desk: NodeContext, transit: GatewayRelay) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, transit: GatewayRelay) -> None:
+        self._context = context
         self._transit = transit
         self._notes: dict[str, dict[bytes, bytes]] = {}
 
@@ -41,7 +41,7 @@ class GatewayNotes(Component):
 
     def choose(self, site: str, stream: bytes) -> bytes | None:
         """Return the uuid of the gateway that takes `stream` to the site, or `None` without one."""
-        return gateway(stream, site, self.of(site), self._desk.settings.relays)
+        return gateway(stream, site, self.of(site), self._context.settings.relays)
 
     def read(self, site: str) -> None:
         """Read the present notes, and report a change. The site is watched for a while after this."""
@@ -52,7 +52,7 @@ class GatewayNotes(Component):
         if now:
             self._notes[site] = now
         if now != before:
-            self._desk.facts.publish(ExitsChanged(site, frozenset(broken(before, now))))
+            self._context.facts.publish(ExitsChanged(site, frozenset(broken(before, now))))
 
     def _logged_out(self, uuid: bytes) -> None:
         for site, notes in list(self._notes.items()):

@@ -54,10 +54,10 @@ class GatewayRelay(Component):
     """Component that forwards messages to other sites."""
 
     def __init__(
-        self, desk: NodeContext, gateways: Gateways, presence: Presence, neighbours: Neighbours
+        self, context: NodeContext, gateways: Gateways, presence: Presence, neighbours: Neighbours
     ) -> None:
         self._watchers: tuple[Callable[[Envelope], None], ...] = ()
-        self._desk = desk
+        self._context = context
         self._gateways = gateways
         self._presence = presence
         self._neighbours = neighbours
@@ -66,7 +66,7 @@ class GatewayRelay(Component):
         # (site, stream, requester) -> the lowest number to be resent
         self._lost = Bounded[tuple[str, Stream, Asker], int](MOST_LOST)
         self._early: dict[tuple[str, Stream, Asker], float] = {}  # time of the first early message
-        self._ways = desk.settings.ways
+        self._ways = context.settings.ways
         self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
 
     def when_leaving(self, watch: Callable[[Envelope], None]) -> None:
@@ -100,7 +100,7 @@ class GatewayRelay(Component):
         found = dict(self._presence.notes((SITE, site)))
         own = self.note(site)
         if own is not None:
-            found[self._desk.me.uuid] = own
+            found[self._context.me.uuid] = own
         return found
 
     def paused_by(self, site: str) -> str:
@@ -109,7 +109,7 @@ class GatewayRelay(Component):
         return gate.name if gate is not None and gate.has_paused(site) else ""
 
     def _gate(self, site: str) -> SiteConnection | None:
-        return self._gateways.gate(self._desk.settings.ways.get(site, ""))
+        return self._gateways.gate(self._context.settings.ways.get(site, ""))
 
     def conns(self, site: str, is_ours: bool) -> dict[bytes, Conn]:
         """Return the connections toward that site, by the uuid of the remote gateway.
@@ -160,7 +160,7 @@ class GatewayRelay(Component):
             elif is_older or not self._is_ours(envelope):
                 self._refuse(source, site, envelope)
         for conn, leaving in going.items():
-            say_relay(self._desk, conn, site, leaving, dropped)
+            say_relay(self._context, conn, site, leaving, dropped)
             dropped = 0
 
     def _is_early(self, asker: Asker, site: str, envelope: Envelope) -> bool:
@@ -174,8 +174,8 @@ class GatewayRelay(Component):
         if number is None:
             return False
         if number < envelope.first and envelope.low <= number:
-            self._early.setdefault(key, self._desk.clock.now)
-            self._desk.clock.wake(self._desk.clock.now + KNOWN_BY)
+            self._early.setdefault(key, self._context.clock.now)
+            self._context.clock.wake(self._context.clock.now + KNOWN_BY)
             return True
         del self._lost[key]
         self._early.pop(key, None)
@@ -183,13 +183,13 @@ class GatewayRelay(Component):
 
     def tick(self) -> None:
         """Report another loss for messages that were lost and not resent within KNOWN_BY."""
-        late = [key for key, since in self._early.items() if self._desk.clock.now >= since + KNOWN_BY]
+        late = [key for key, since in self._early.items() if self._context.clock.now >= since + KNOWN_BY]
         for key in late:
             del self._early[key]
             self._lost.pop(key, None)
         for site in sorted({site for site, _, _ in late}):
             self._review(site, True)
-        self._desk.clock.wake(min(self._early.values(), default=self._desk.clock.alarm) + KNOWN_BY)
+        self._context.clock.wake(min(self._early.values(), default=self._context.clock.alarm) + KNOWN_BY)
 
     def _choose_conn(self, gate: SiteConnection | None, site: str, envelope: Envelope) -> Conn | None:
         if gate is None:
@@ -200,12 +200,12 @@ class GatewayRelay(Component):
         return linked[uuid] if uuid is not None else None
 
     def _is_ours(self, envelope: Envelope) -> bool:
-        return is_of(self._desk.settings.site, envelope.sender)
+        return is_of(self._context.settings.site, envelope.sender)
 
     def _refuse(self, source: bytes, site: str, envelope: Envelope, state: str = UNREACHABLE) -> None:
         e, text = (
             envelope,
-            f"{self._desk.me.name} has no connection with a gateway of {site} that accepts it.",
+            f"{self._context.me.name} has no connection with a gateway of {site} that accepts it.",
         )
         answer = Answer(e.domain, e.first, e.last, state=state, text=text)
         self._back(source, site, Outcome(e.stream, answer))
@@ -231,15 +231,15 @@ class GatewayRelay(Component):
 
     def _back(self, source: bytes, site: str, outcome: Outcome) -> None:
         self._answers.setdefault((source, site), []).append(outcome)
-        self._desk.out.ending[self._send_answers] = None
+        self._context.out.ending[self._send_answers] = None
 
     def _send_answers(self) -> None:
         answers, self._answers = self._answers, {}
         for (source, site), outcomes in answers.items():
-            if source == self._desk.me.uuid:
-                self._desk.facts.publish(SiteAnswered(site, tuple(outcomes), source))
+            if source == self._context.me.uuid:
+                self._context.facts.publish(SiteAnswered(site, tuple(outcomes), source))
             elif (peer := self._neighbours.peers.get(source)) is not None:
-                say_relayed(self._desk, peer.data, site, outcomes)
+                say_relayed(self._context, peer.data, site, outcomes)
 
     # --- changes ----------------------------------------------------------------------------------------
 
@@ -249,7 +249,7 @@ class GatewayRelay(Component):
                 self._review(site, fact.is_less)
 
     def _resettle(self) -> None:
-        before, self._ways = self._ways, self._desk.settings.ways
+        before, self._ways = self._ways, self._context.settings.ways
         for site in {**before, **self._ways}:
             self._review(site, before.get(site) != self._ways.get(site))
 

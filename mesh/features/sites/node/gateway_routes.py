@@ -26,13 +26,13 @@ class GatewayRoutes(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         neighbours: Neighbours,
         presence: Presence,
         transit: GatewayRelay,
         notes: GatewayNotes,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._neighbours = neighbours
         self._presence = presence
         self._transit = transit
@@ -41,10 +41,10 @@ class GatewayRoutes(Component):
 
     def why_unknown(self, site: str) -> str:
         """Return why the site is unknown, with the sites that the settings name, or "" if it is known."""
-        s = self._desk.settings
+        s = self._context.settings
         if site in s.ways:
             return ""
-        what = f"{self._desk.me.name} {UNKNOWN} {site[:64]}"
+        what = f"{self._context.me.name} {UNKNOWN} {site[:64]}"
         if alike := near(site[:64], s.ways):
             return f"{what} (did you mean {' or '.join(alike)}?)"
         named = sorted(s.ways)[:NAMED]
@@ -57,14 +57,14 @@ class GatewayRoutes(Component):
         """Return why no gateway reaches the site, as far as this node knows."""
         if paused_by := self._transit.paused_by(site):
             return f"{paused_by} has paused messages for {site}"
-        return f"{self._desk.me.name} has no route to the site {site}: see `mesh why site {site}`"
+        return f"{self._context.me.name} has no route to the site {site}: see `mesh why site {site}`"
 
     def is_known(self, site: str) -> bool:
         """Return whether the gateways to `site` were looked up or used in the last 30 s.
 
         If so, this is another use, and the gateways are kept up to date.
         """
-        now = self._desk.clock.now
+        now = self._context.clock.now
         if now - self._used.get(site, -FRESH) >= FRESH:
             return False
         self._used[site] = now
@@ -78,11 +78,11 @@ class GatewayRoutes(Component):
         """
 
         def heard() -> None:
-            self._used[site] = self._desk.clock.now
+            self._used[site] = self._context.clock.now
             self._notes.read(site)
             then()
 
-        if site not in self._desk.settings.ways or self.is_known(site):
+        if site not in self._context.settings.ways or self.is_known(site):
             then()
         else:
             self._presence.when_known((SITE, site), heard)
@@ -96,7 +96,7 @@ class GatewayRoutes(Component):
         return uuid in self._notes.of(site)
 
     def _is_able(self, uuid: bytes) -> bool:
-        if uuid == self._desk.me.uuid:
+        if uuid == self._context.me.uuid:
             return True
         peer = self._neighbours.peers.get(uuid)
         return peer is not None and peer.data is not None and LETTERS in peer.data.speaks

@@ -40,14 +40,14 @@ class IndirectSites(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         gateways: Gateways,
         transit: GatewayRelay,
         neighbours: Neighbours,
         questions: PeerCalls,
         is_paused: Callable[[str], bool],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._is_paused = is_paused
         self._gateways = gateways
         self._transit = transit
@@ -84,14 +84,14 @@ class IndirectSites(Component):
                     if self._via(site) == gate.name != site:
                         self._see(uuid, gateway, site)
                     elif site != gate.name:
-                        self._gateways.views.drop_gateway(uuid, self._desk.clock.now, site)
+                        self._gateways.views.drop_gateway(uuid, self._context.clock.now, site)
         self._is_due()
 
     def _via(self, site: str) -> str:
-        return self._desk.settings.ways.get(site, "")
+        return self._context.settings.ways.get(site, "")
 
     def _is_due(self) -> None:
-        self._desk.out.ending[self._announce_all] = None
+        self._context.out.ending[self._announce_all] = None
 
     # --- reports to neighbors ---------------------------------------------------------------------------
 
@@ -107,12 +107,12 @@ class IndirectSites(Component):
             said = self._state(site) if site in shown else Behind(site)
             if gateway.told.get(site, Behind(site)) != said:
                 gateway.told[site] = said
-                self._desk.out.send(gateway.conn, said)
+                self._context.out.send(gateway.conn, said)
 
     def _shown_to(self, neighbour: str) -> list[str]:
         """Return the sites to which messages from this neighbor, or from behind it, may pass."""
         if neighbour not in self._shown:
-            s = self._desk.settings
+            s = self._context.settings
             rights = [s.accepting[site] for site in s.accepting if s.ways.get(site) == neighbour]
             self._shown[neighbour] = [
                 site for site, way in s.ways.items()
@@ -130,11 +130,11 @@ class IndirectSites(Component):
         return Behind(site, DOWN) if view is not None and view.state == DOWN else Behind(site)
 
     def _ask_gateways(self) -> None:
-        if self._desk.clock.now < self._asked + ASKED_AGAIN:
+        if self._context.clock.now < self._asked + ASKED_AGAIN:
             return
-        self._asked = self._desk.clock.now
+        self._asked = self._context.clock.now
         unseen = [site for site in self._all_shown() if not self._gateways.views.is_reachable(site)]
-        linked = [self._transit.announced(site).keys() - {self._desk.me.uuid} for site in unseen]
+        linked = [self._transit.announced(site).keys() - {self._context.me.uuid} for site in unseen]
         peers = [self._neighbours.peers.get(uuid) for uuid in {min(uuids) for uuids in linked if uuids}]
         if any(peers):
             self._questions.ask_all(filter(None, peers), AskSites(), SiteRows, self._on_rows)
@@ -164,16 +164,16 @@ class IndirectSites(Component):
         if self._via(said.name) == gate.name != said.name:
             self._see(uuid, gateway, said.name)
             if was != gateway.reaches(said.name):
-                self._desk.facts.publish(ReachChanged(said.name, was))
+                self._context.facts.publish(ReachChanged(said.name, was))
 
     def _see(self, uuid: bytes, gateway: Gateway, site: str) -> None:
         said, views, now = (
             gateway.behind.get(site) or Behind(site),
             self._gateways.views,
-            self._desk.clock.now,
+            self._context.clock.now,
         )
         if said.state in (UP, DOWN):
             views.record_report(uuid, site, map(SiteMember, said.nodes), now, leaving=said.state == DOWN)
         else:
             views.drop_gateway(uuid, now, site)
-        self._desk.clock.wake(views.deadline())
+        self._context.clock.wake(views.deadline())

@@ -34,7 +34,7 @@ class Sites(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         nodes: Nodes,
         questions: PeerCalls,
         gateways: Gateways,
@@ -42,7 +42,7 @@ class Sites(Component):
         is_paused: Callable[[str], bool],
         lacks: Callable[[str], int],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._nodes = nodes
         self._questions = questions
         self._gateways = gateways
@@ -59,14 +59,14 @@ class Sites(Component):
     def explain(self, what: What) -> Iterator[Reason]:
         if what.kind != SITE:
             return
-        site, known = what.text, self._desk.settings.ways
+        site, known = what.text, self._context.settings.ways
         view, link = self._gateways.views.view(site), self._gateways.link(site)
         if what.who:
             yield reason("IN_SITE", who=what.who, site=site)
         if known and (depth := _sum(self._waiting(site))).age >= LONG:
             waits, age = count(depth.messages, "message"), ago(depth.age)
             yield reason("SITE_WAITS", site=site, n=waits, bytes=depth.bytes, age=age)
-        if site == self._desk.settings.site:
+        if site == self._context.settings.site:
             yield reason("SITE_OWN", site=site)
         elif site not in known or view is None:
             if what.is_start:
@@ -76,20 +76,20 @@ class Sites(Component):
         elif link is not None and link.gateways:
             yield reason("SITE_LINKED", site=site, gateways=link.gateways, n=count(len(view.members), "node"))
         elif view.state == "down":
-            yield reason("SITE_STOPPED", site=site, age=ago(self._desk.clock.now - view.since))
+            yield reason("SITE_STOPPED", site=site, age=ago(self._context.clock.now - view.since))
         elif link is not None:
             state = f"{link.state}: {link.why}" if link.why else link.state
             yield reason("SITE_NOT_LINKED", site=site, state=state)
 
     def _own(self, ask: AskSites) -> SiteRows:
-        rows, after = page(self._desk.settings.ways, self._row, ask)
-        return SiteRows(site=self._desk.settings.site, sites=rows, next=after)
+        rows, after = page(self._context.settings.ways, self._row, ask)
+        return SiteRows(site=self._context.settings.site, sites=rows, next=after)
 
     def _row(self, site: str) -> SiteRow | None:
         view, link = self._gateways.views.view(site), self._gateways.link(site)
         if view is None:
             return None
-        since = self._desk.clock.now - view.since if link is not None else None
+        since = self._context.clock.now - view.since if link is not None else None
         names = fitting(view.members, ROWS)
         links = [link] if link is not None else []
         return SiteRow(
@@ -111,7 +111,7 @@ class Sites(Component):
 
         def ask() -> None:
             # Only gateways reply with rows, and only the gateways know their role.
-            peers = self._nodes.askable() if self._desk.settings.sites else ()
+            peers = self._nodes.askable() if self._context.settings.sites else ()
             self._questions.ask_all(peers, asked.ask, SiteRows, came)
 
         self._questions.when_settled(ask)

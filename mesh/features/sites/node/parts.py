@@ -28,17 +28,17 @@ class SiteParts(FeatureParts):
     """The components that relay messages to other sites and accept messages from them."""
 
     def __init__(self, k: Parts) -> None:
-        desk, disk, n, router, presence = k.desk, k.disk, k.neighbours, k.router, k.presence
+        context, disk, n, router, presence = k.context, k.disk, k.neighbours, k.router, k.presence
         gateways = self.gateways = Gateways(
-            desk, k.dialler, lambda: [peer.node.name for peer in n.alive()], presence
+            context, k.dialler, lambda: [peer.node.name for peer in n.alive()], presence
         )
-        answering = self.answering = Answering(desk, gateways)
-        transit = self.transit = GatewayRelay(desk, gateways, presence, n)
-        pausing = Pausing(desk, disk, k.shared)
-        marking = TransferMarks(desk, disk)
-        notes = GatewayNotes(desk, transit)
+        answering = self.answering = Answering(context, gateways)
+        transit = self.transit = GatewayRelay(context, gateways, presence, n)
+        pausing = Pausing(context, disk, k.shared)
+        marking = TransferMarks(context, disk)
+        notes = GatewayNotes(context, transit)
         relaying = self.relaying = SiteRelay(
-            desk,
+            context,
             disk,
             router,
             n,
@@ -51,11 +51,11 @@ class SiteParts(FeatureParts):
             marking,
         )
         transferring = Transferring(
-            desk, k.log.retained, relaying, marking, k.nodes, k.questions, pausing.is_paused
+            context, k.log.retained, relaying, marking, k.nodes, k.questions, pausing.is_paused
         )
-        conflicting = self.conflicting = SiteConflicts(desk, router, relaying, marking, transit)
+        conflicting = self.conflicting = SiteConflicts(context, router, relaying, marking, transit)
         sites = Sites(
-            desk,
+            context,
             k.nodes,
             k.questions,
             gateways,
@@ -63,12 +63,14 @@ class SiteParts(FeatureParts):
             pausing.is_paused,
             marking.dropped_count,
         )
-        through = self.through = SitePassThrough(desk, transit, notes, n, answering, pausing.why_paused)
-        beyond = IndirectSites(desk, gateways, transit, n, k.questions, pausing.is_paused)
-        entering = self.entering = SiteIngress(desk, k.forwarder, answering, through)
-        exits = GatewayRoutes(desk, n, presence, transit, notes)
-        letters = self.letters = SiteDirectMessages(desk, k.forwarder, n, transit, exits, pausing.why_paused)
-        requests = self.requests = SiteRequests(desk, gateways, transit, exits, k.back, pausing.why_paused)
+        through = self.through = SitePassThrough(context, transit, notes, n, answering, pausing.why_paused)
+        beyond = IndirectSites(context, gateways, transit, n, k.questions, pausing.is_paused)
+        entering = self.entering = SiteIngress(context, k.forwarder, answering, through)
+        exits = GatewayRoutes(context, n, presence, transit, notes)
+        letters = self.letters = SiteDirectMessages(
+            context, k.forwarder, n, transit, exits, pausing.why_paused
+        )
+        requests = self.requests = SiteRequests(context, gateways, transit, exits, k.back, pausing.why_paused)
         super().__init__(
             gateways,
             sites,
@@ -85,5 +87,5 @@ class SiteParts(FeatureParts):
             exits,
             letters,
             requests,
-            RemoteSessions(desk, gateways, answering.aliases),
+            RemoteSessions(context, gateways, answering.aliases),
         )

@@ -36,8 +36,8 @@ class Pausing(Component):
     Rows from other nodes may pause sites that this node does not know.
     """
 
-    def __init__(self, desk: NodeContext, disk: Disk, shared: Shared) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, disk: Disk, shared: Shared) -> None:
+        self._context = context
         self._disk = disk
         self._shared = shared
         self._rows: dict[str, bool] = {}  # paused sites
@@ -58,12 +58,12 @@ class Pausing(Component):
         paused = self._paused(site)
         if not paused:
             return ""
-        here = self._desk.settings.site or self._desk.me.name
+        here = self._context.settings.site or self._context.me.name
         named = paused if paused == site else f"{paused}, and so for {site}"
         return f"{here} has paused messages for {named} (`mesh relay resume {paused}` in {here})"
 
     def _paused(self, site: str) -> str:
-        way = self._desk.settings.ways.get(site, "")
+        way = self._context.settings.ways.get(site, "")
         return next((each for each in (site, way) if self._rows.get(each)), "")
 
     def explain(self, what: What) -> Iterator[Reason]:
@@ -73,14 +73,14 @@ class Pausing(Component):
     def _on_pause(self, asked: IncomingCall[AskSitePause]) -> None:
         """Pause or resume a site, and reply when that is on disk; a repeated request changes nothing."""
         site, pause = asked.ask.site, asked.ask.pause
-        if site not in self._desk.settings.ways:
-            what = f"{self._desk.me.name} does not know the site {site[:64]!r}."
+        if site not in self._context.settings.ways:
+            what = f"{self._context.me.name} does not know the site {site[:64]!r}."
             raise LocalError(what, hint="See `mesh relay ls`.", code="UNKNOWN_SITE")
         is_news = self._rows.get(site, False) != pause
         if is_news:
             self._shared.write_row(PAUSES, site, self._shared.stamp(PAUSES, site), PAUSED if pause else b"")
             done = "is paused" if pause else "is resumed"
-            self._desk.event(PAUSES, f"{site} {done} by {asked.doer}")
+            self._context.event(PAUSES, f"{site} {done} by {asked.doer}")
         said = SitePaused(changed=is_news)
         self._disk.commit_if_any(lambda error: asked.reply(said) if error is None else None)
 
@@ -98,6 +98,6 @@ class Pausing(Component):
             self._rows[row.name] = True
         else:
             self._rows.pop(row.name, None)
-        behind = [site for site, way in self._desk.settings.ways.items() if way == row.name != site]
+        behind = [site for site, way in self._context.settings.ways.items() if way == row.name != site]
         for site in (row.name, *behind):
-            self._desk.facts.publish(PauseChanged(site))
+            self._context.facts.publish(PauseChanged(site))

@@ -2,12 +2,15 @@
 
 To services, a session of another site is a client of this gateway. The gateway remembers the session while
 the session has open messages. Requests are assigned as if a client here had sent them.
+
+The messages of a session can come through several gateways of its site. Each of these gateways waits for the
+answers to the messages that it has sent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from msgspec.structs import replace
@@ -27,8 +30,9 @@ from mesh.kernel.context.seams import Guest, GuestRequests
 from mesh.names import OTHERS, SENDS, check_address
 from mesh.patterns import SYSTEM
 from mesh.remote_names import split
+from mesh.streams.ranges import numbers_within
 from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
-from mesh.wire.envelope import Envelope, short_parts
+from mesh.wire.envelope import Envelope, runs, short_parts
 from mesh.wire.envelope_batches import TimedEnvelopes, batches
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import MIB
@@ -39,23 +43,27 @@ OUTCOMES = 256  # in one message
 
 # Rule 1: a message that may not enter is refused, and nothing else is done with it.
 # Rule 2: the open messages of one site are bounded, and nothing is kept that will not be answered.
+# Rule 3: the answer to a message, and its replies, use the connection that brought the message.
 
 
 @dataclass(slots=True)
 class SiteVisit:
-    """A session of another site, and the connection that it used last."""
+    """A session of another site with open messages.
+
+    `conns` has the connection that brought each message. An answered message stays there for at most 1 s.
+    """
 
     site: str
-    conn: Conn
     stream: bytes  # its name at the other site
     guest: Guest
+    conns: dict[int, Conn] = field(default_factory=dict)  # by number
 
 
 class RemoteSessions(Component):
     """Component that serves requests of other sites."""
 
-    def __init__(self, desk: NodeContext, gateways: Gateways, aliases: Aliases) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, gateways: Gateways, aliases: Aliases) -> None:
+        self._context = context
         self._gateways = gateways
         self._aliases = aliases
         self._visits: dict[bytes, SiteVisit] = {}  # by alias of the stream
@@ -73,7 +81,7 @@ class RemoteSessions(Component):
 
     @property
     def _requests(self) -> GuestRequests:
-        return self._desk.face.guest_requests[SENDS]
+        return self._context.face.guest_requests[SENDS]
 
     # --- received requests ------------------------------------------------------------------------------
 
@@ -87,17 +95,20 @@ class RemoteSessions(Component):
             except LocalError as error:
                 self._refuse(conn, e, error)
                 continue
-            visit = self._visit(conn, gate.name, e)
-            for part in short_parts(e, self._desk.settings.max_content, partial(self._too_long, conn)):
+            visit = self._visit(gate.name, e)
+            for part in short_parts(e, self._context.settings.max_content, partial(self._too_long, conn)):
                 count, size = self._load.get(gate.name, (0, 0))
                 self._load[gate.name] = count + part.count, size + len(part.body)
+                visit.conns.update(dict.fromkeys(range(part.first, part.last + 1), conn))
                 site, address = split(part.to)
-                to = address if site == self._desk.settings.site else part.to  # otherwise it passes through
+                to = (
+                    address if site == self._context.settings.site else part.to
+                )  # otherwise it passes through
                 self._requests.receive(visit.guest, replace(part, stream=visit.guest.stream, to=to), ttl)
 
     def _check(self, gate: SiteConnection, e: Envelope) -> None:
-        s, (to, address) = self._desk.settings, split(e.to)
-        came = NeighbourSite(gate.name, self._desk.me.name, s.accepting, s.ways)
+        s, (to, address) = self._context.settings, split(e.to)
+        came = NeighbourSite(gate.name, self._context.me.name, s.accepting, s.ways)
         error = unfit_to_ask(e, came, s.site, to)
         if error is not None:
             raise error
@@ -109,29 +120,30 @@ class RemoteSessions(Component):
         count, size = self._load.get(gate.name, (0, 0))
         if count + e.count > OPEN or size + len(e.body) > OPEN_BYTES:
             what = (
-                f"The site {gate.name} has {count:,} unanswered messages at {self._desk.me.name}, "
+                f"The site {gate.name} has {count:,} unanswered messages at {self._context.me.name}, "
                 "which is the limit."
             )
             raise PublishRefused(what, hint="Send more slowly.", code="TOO_MANY_REQUESTS")
         if e.props:
             check_properties(e)
 
-    def _visit(self, conn: Conn, site: str, e: Envelope) -> SiteVisit:
+    def _visit(self, site: str, e: Envelope) -> SiteVisit:
         alias = self._aliases.here(site, e.stream)
         visit = self._visits.get(alias)
         if visit is None:
             guest = Guest(alias, e.sender, partial(self._answer_visit, alias), partial(self._reply, alias))
-            visit = self._visits[alias] = SiteVisit(site, conn, e.stream, guest)
-        visit.conn = conn
+            visit = self._visits[alias] = SiteVisit(site, e.stream, guest)
         return visit
 
     def _too_long(self, conn: Conn, part: Envelope) -> None:
-        what = f"{self._desk.me.name} accepts at most {self._desk.settings.max_content} bytes per message."
-        hint = f"Raise `limits.max_content` at {self._desk.settings.site}, or send the content in parts."
+        what = (
+            f"{self._context.me.name} accepts at most {self._context.settings.max_content} bytes per message."
+        )
+        hint = f"Raise `limits.max_content` at {self._context.settings.site}, or send the content in parts."
         self._refuse(conn, part, MessageTooLarge(what, hint=hint))
 
     def _refuse(self, conn: Conn, e: Envelope, error: LocalError) -> None:
-        self._desk.counters.count("refused", e.count)
+        self._context.counters.count("refused", e.count)
         self._add_outcome(
             conn, Outcome(e.stream, Answer(SENDS, e.first, e.last, error.code, text=str(error)))
         )
@@ -140,52 +152,65 @@ class RemoteSessions(Component):
 
     def _answer_visit(self, alias: bytes, answer: Answer) -> None:
         visit = self._visits[alias]
-        self._add_outcome(visit.conn, Outcome(visit.stream, answer))
+        by_conn: dict[Conn, list[int]] = {}
+        for n in sorted(numbers_within(visit.conns, answer.first, answer.last)):
+            by_conn.setdefault(visit.conns[n], []).append(n)
+        for conn, numbers in by_conn.items():
+            for first, last in runs(numbers):
+                self._add_outcome(conn, Outcome(visit.stream, replace(answer, first=first, last=last)))
 
     def _add_outcome(self, conn: Conn, outcome: Outcome) -> None:
         self._outcomes.setdefault(conn, []).append(outcome)
-        self._desk.out.ending[self._flush] = None
+        self._context.out.ending[self._flush] = None
 
     def _reply(self, alias: bytes, e: Envelope) -> None:
-        """Queue a reply to a session of another site, with this site in the name of a sender here."""
+        """Queue replies to a session of another site, with this site in the name of a sender here."""
         visit = self._visits[alias]
         is_ours = e.sender and not is_foreign(e.sender)
-        sender = f"{OTHERS}{self._desk.settings.site}{e.sender}" if is_ours else e.sender
+        sender = f"{OTHERS}{self._context.settings.site}{e.sender}" if is_ours else e.sender
         reply = replace(e, stream=visit.stream, sender=sender)
-        self._replies.setdefault(visit.conn, []).append((reply, 0))
-        self._desk.out.ending[self._flush] = None
+        by_conn: dict[Conn, list[int]] = {}
+        for place, n in enumerate(e.number_list(range(e.count))):
+            if (conn := visit.conns.get(n)) is not None:
+                by_conn.setdefault(conn, []).append(place)
+        for conn, places in by_conn.items():
+            self._replies.setdefault(conn, []).append((reply.cut(places), 0))
+        self._context.out.ending[self._flush] = None
 
     def _flush(self) -> None:
         said, self._outcomes = self._outcomes, {}
         for conn, outcomes in said.items():
             for at in range(0, len(outcomes), OUTCOMES):
-                self._desk.out.send(conn, Sent(tuple(outcomes[at : at + OUTCOMES])))
+                self._context.out.send(conn, Sent(tuple(outcomes[at : at + OUTCOMES])))
         replied, self._replies = self._replies, {}
         for conn, replies in replied.items():
             for batch in batches(replies):
                 whole = [envelope for envelope, _ in batch]
-                self._desk.out.send(conn, Respond(tuple(map(body_frames, whole))), whole)
+                self._context.out.send(conn, Respond(tuple(map(body_frames, whole))), whole)
 
     # --- changes ----------------------------------------------------------------------------------------
 
     def _on_gate_changed(self, site: str) -> None:
-        """End visits over lost connections; the site of the senders reports the loss to them."""
+        """Forget the messages of lost connections; the site of the senders reports the loss to them."""
         gate = self._gateways.gate(site)
-        conns = gate.conns() if gate is not None else []
+        conns = set(gate.conns()) if gate is not None else set()
         for alias, visit in list(self._visits.items()):
-            if visit.site == site and visit.conn not in conns:
-                self._leave(alias)
+            if visit.site == site:
+                visit.conns = {n: conn for n, conn in visit.conns.items() if conn in conns}
+                self._leave_if_idle(alias)
 
-    def _leave(self, alias: bytes) -> None:
-        self._requests.leave(self._visits.pop(alias).guest)
+    def _leave_if_idle(self, alias: bytes) -> None:
+        """Forget the visit if none of its connections waits for an answer or reply."""
+        if not self._visits[alias].conns:
+            self._requests.leave(self._visits.pop(alias).guest)
 
     def on_second(self) -> None:
-        """Forget visits that wait for nothing, and recount the load."""
+        """Forget answered messages, and visits that wait for nothing, and recount the load."""
         self._load.clear()
         for alias, visit in list(self._visits.items()):
-            count, size = self._requests.open_of(visit.guest)
-            if not count:
-                self._leave(alias)
-                continue
-            total, bytes_ = self._load.get(visit.site, (0, 0))
-            self._load[visit.site] = total + count, bytes_ + size
+            numbers, size = self._requests.open_of(visit.guest)
+            visit.conns = {n: conn for n, conn in visit.conns.items() if n in numbers}
+            self._leave_if_idle(alias)
+            if visit.conns:
+                total, bytes_ = self._load.get(visit.site, (0, 0))
+                self._load[visit.site] = total + len(numbers), bytes_ + size

@@ -67,14 +67,14 @@ class SiteRequests(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         gateways: Gateways,
         transit: GatewayRelay,
         exits: GatewayRoutes,
         back: ReplyBatch,
         why_paused: Callable[[str], str],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._transit = transit
         self._gateways = gateways
         self._exits = exits
@@ -123,7 +123,7 @@ class SiteRequests(Component):
         Gateways in `in_vain` are left out.
         """
         able = [uuid for uuid in self._exits.able(site) if uuid not in in_vain]
-        return gateway(stream, site, able, self._desk.settings.relays)
+        return gateway(stream, site, able, self._context.settings.relays)
 
     def accept(self, requester: Requester, envelope: Envelope, ttl: int) -> None:
         """Send the envelope to its site when the event ends, or refuse it.
@@ -133,22 +133,21 @@ class SiteRequests(Component):
         site, e = site_of(envelope.to), envelope
         conn = self._conn(site, e)
         if conn is None:
-            text = (
-                f"{self._desk.me.name} has no connection with a gateway of {site[:64]} that accepts requests."
-            )
+            me = self._context.me.name
+            text = f"{me} has no connection with a gateway of {site[:64]} that accepts requests."
             self._refuse(requester, e, UNREACHABLE, text)
         elif self._counts[site] + e.count > OPEN:
             text = f"{self._counts[site]:,} messages for the site {site} are unanswered, which is the limit."
             self._refuse(requester, e, "TOO_MANY_REQUESTS", text)
         else:
-            until = end_of(ttl, self._desk.clock.now)
+            until = end_of(ttl, self._context.clock.now)
             trip = SiteRequestInFlight(site, conn, requester, e.sender, e.flags, until)
             numbers = range(e.first, e.last + 1)
             self._drop(e.stream, numbers)
             self._open.setdefault(e.stream, {}).update(dict.fromkeys(numbers, trip))
             self._counts[site] += e.count
             self._due.setdefault(conn, []).append((self._as_it_leaves(e, requester.is_local), ttl))
-            self._desk.out.ending[self._flush] = None
+            self._context.out.ending[self._flush] = None
 
     def _conn(self, site: str, e: Envelope) -> Conn | None:
         known = self._transit.conns(site, not is_foreign(e.sender))
@@ -161,15 +160,15 @@ class SiteRequests(Component):
 
         `is_first` means that no other node of this site forwarded it.
         """
-        e = e.passed(self._desk.hop(0), self._desk.clock.stamp()) if is_first else e
-        return replace(leaving(e, self._desk.settings.site, e.low), flags=e.flags & (REQUEST | EVERY))
+        e = e.passed(self._context.hop(0), self._context.clock.stamp()) if is_first else e
+        return replace(leaving(e, self._context.settings.site, e.low), flags=e.flags & (REQUEST | EVERY))
 
     def _flush(self) -> None:
         due, self._due = self._due, {}
         for conn, whole in due.items():
             for batch in batches(whole):
-                self._desk.counters.count("forwarded", sum(envelope.count for envelope, _ in batch))
-                self._desk.out.send(conn, sends(batch), [envelope for envelope, _ in batch])
+                self._context.counters.count("forwarded", sum(envelope.count for envelope, _ in batch))
+                self._context.out.send(conn, sends(batch), [envelope for envelope, _ in batch])
 
     def _refuse(self, requester: Requester, e: Envelope, code: str, text: str) -> None:
         self._back.outcome(requester, e.stream, Answer(SENDS, e.first, e.last, code, text=text))
@@ -203,12 +202,12 @@ class SiteRequests(Component):
         self, conn: Conn, gate: SiteConnection, command: Respond, envelopes: list[Envelope]
     ) -> None:
         for e in envelopes:
-            home = f"{OTHERS}{self._desk.settings.site}"
+            home = f"{OTHERS}{self._context.settings.site}"
             site = self._site_of(gate, e)
             if site is None or e.domain != SENDS or e.keys != ("",) or not is_foreign(e.to):
-                self._desk.counters.count("forged")
+                self._context.counters.count("forged")
                 continue
-            to = e.to.removeprefix(home) if is_of(self._desk.settings.site, e.to) else e.to
+            to = e.to.removeprefix(home) if is_of(self._context.settings.site, e.to) else e.to
             numbers, trips = e.number_list(range(e.count)), self._open.get(e.stream, {})
             came: dict[SiteRequestInFlight, list[int]] = {}
             for place, n in enumerate(numbers):
@@ -224,7 +223,7 @@ class SiteRequests(Component):
                     self._drop(e.stream, [numbers[place] for place in places])
             late = e.count - sum(map(len, came.values()))
             if late:
-                self._desk.counters.count("late_replies", late)
+                self._context.counters.count("late_replies", late)
 
     def _site_of(self, gate: SiteConnection, e: Envelope) -> str | None:
         """Return the site of the replying client, "" for the mesh itself, or None if forged."""
@@ -232,7 +231,7 @@ class SiteRequests(Component):
             site = (SessionName.parse(e.sender).site or "") if e.sender else ""
         except BadName:
             return None
-        is_theirs = not e.sender or self._desk.settings.ways.get(site) == gate.name
+        is_theirs = not e.sender or self._context.settings.ways.get(site) == gate.name
         return site if is_theirs else None
 
     # --- changes ----------------------------------------------------------------------------------------
@@ -262,12 +261,12 @@ class SiteRequests(Component):
 
     def on_second(self) -> None:
         """Forget requests 5 s or more after their deadline, and answer unanswered ones with HANDLER_LOST."""
-        if self._desk.clock.now - self._swept < SWEEP:
+        if self._context.clock.now - self._swept < SWEEP:
             return
-        self._swept = self._desk.clock.now
+        self._swept = self._context.clock.now
         text = "The request timed out. It may have run at the other site."
         for stream, n, trip in self._open_requests():
-            if trip.until + SWEEP >= self._desk.clock.now:
+            if trip.until + SWEEP >= self._context.clock.now:
                 continue
             if trip.is_taken:
                 self._drop(stream, (n,))

@@ -38,22 +38,22 @@ class SiteConflicts(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         router: Router,
         relaying: SiteRelay,
         marking: TransferMarks,
         transit: GatewayRelay,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._router = router
         self._relaying = relaying
         self._marking = marking
-        self._here = desk.settings.site
+        self._here = context.settings.site
         if self._here:
             router.log.retained.watch(self)
         transit.when_leaving(self.leaves)
-        own = desk.me.uuid + desk.me.boot.to_bytes(8) + b"conflicts"
-        self._stream = blake2b(own, key=desk.settings.secret[:64], digest_size=16).digest()
+        own = context.me.uuid + context.me.boot.to_bytes(8) + b"conflicts"
+        self._stream = blake2b(own, key=context.settings.secret[:64], digest_size=16).digest()
         self._number = 0
         # (site, key, domain) -> timestamp of the value that was known when another site replaced it
         self._stood = Bounded[tuple[str, str, str], int](KNOWN)
@@ -69,7 +69,7 @@ class SiteConflicts(Component):
         self._warnings = Seldom(TOLD_AGAIN)
 
     def on_restored(self) -> None:
-        self._since = self._desk.clock.wall
+        self._since = self._context.clock.wall
 
     def figures(self) -> dict[str, int | float]:
         return {"site_conflicts": self._count}
@@ -110,8 +110,8 @@ class SiteConflicts(Component):
             return
         # Receivers stamp later messages with a later time, but not with a future one after a jump of our
         # clock.
-        at = min(envelope.route[-1].at, self._desk.clock.wall)
-        self._desk.clock.heard_stamp(at)
+        at = min(envelope.route[-1].at, self._context.clock.wall)
+        self._context.clock.heard_stamp(at)
         for value in last_values(envelope):
             topic = value.key, envelope.domain
             self._arrived.keep(topic, at)
@@ -159,21 +159,21 @@ class SiteConflicts(Component):
 
     def _add(self, lost: LostValue) -> None:
         self._count += 1
-        self._room = min(AT_ONCE, self._room + A_SECOND * (self._desk.clock.now - self._filled))
-        self._filled = self._desk.clock.now
+        self._room = min(AT_ONCE, self._room + A_SECOND * (self._context.clock.now - self._filled))
+        self._filled = self._context.clock.now
         if self._room < 1.0:
             self._untold += 1
             return
         self._room -= 1.0
         self._lost.append(lost)
-        self._desk.out.ending[self._report_conflicts] = None
+        self._context.out.ending[self._report_conflicts] = None
 
     def _report_conflicts(self) -> None:
         lost, self._lost = self._lost, []
         for each in lost:
             self._publish_lost(each)
-        if self._warnings.allows(self._desk.clock.now):
-            self._desk.event("site", self._text(lost[-1]), level="warning")
+        if self._warnings.allows(self._context.clock.now):
+            self._context.event("site", self._text(lost[-1]), level="warning")
 
     def _text(self, lost: LostValue) -> str:
         topic = lost.value.key
@@ -188,7 +188,7 @@ class SiteConflicts(Component):
         key, domain = lost.value.key, lost.value.envelope.domain
         letter = letter_of(lost, self._here)
         envelope = letter.envelope(
-            self._stream, self._number, conflict_key(key, domain), "", self._desk.me.name
+            self._stream, self._number, conflict_key(key, domain), "", self._context.me.name
         )
         self._router.publish(self._stream, envelope, lambda answer: None)
 

@@ -49,20 +49,20 @@ class SiteDirectMessages(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         forwarder: Forwarder,
         neighbours: Neighbours,
         transit: GatewayRelay,
         exits: GatewayRoutes,
         why_paused: Callable[[str], str],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._why_paused = why_paused
         self._forwarder = forwarder
         self._neighbours = neighbours
         self._transit = transit
         self._exits = exits
-        self._sites = desk.settings.ways
+        self._sites = context.settings.ways
         self._asking: set[str] = set()
         self._trials = Backoff[Sending]()
 
@@ -82,14 +82,14 @@ class SiteDirectMessages(Component):
 
     def _resettle(self) -> None:
         """Apply new settings; messages for removed sites are refused unless they have left."""
-        before, self._sites = self._sites, self._desk.settings.ways
+        before, self._sites = self._sites, self._context.settings.ways
         for site in before.keys() - self._sites.keys():
             if waiting := self._forwarder.tailback.depth(way_to(site)).messages:
                 text = (
                     f"discarded {count(waiting, 'direct message')} for site {site}, which is no "
                     "longer configured"
                 )
-                self._desk.event("site", text, level="warning")
+                self._context.event("site", text, level="warning")
         self._forwarder.review()
 
     # --- route decisions --------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class SiteDirectMessages(Component):
 
         def heard() -> None:
             self._asking.discard(site)
-            self._desk.out.ending[self._forwarder.review] = None
+            self._context.out.ending[self._forwarder.review] = None
 
         if site not in self._asking:
             self._asking.add(site)
@@ -137,9 +137,9 @@ class SiteDirectMessages(Component):
 
     def tick(self) -> None:
         """Retry messages that another site had no room for, or that were lost in transit."""
-        for sending in self._trials.due_keys(self._desk.clock.now):
+        for sending in self._trials.due_keys(self._context.clock.now):
             self._try(sending)
-        self._desk.clock.wake(self._trials.deadline())
+        self._context.clock.wake(self._trials.deadline())
 
     def on_second(self) -> None:
         """Keep the gateways of sites with waiting messages up to date.
@@ -177,19 +177,19 @@ class SiteDirectMessages(Component):
             onward.record_gateway(entry, hop, way)
             for first, last in entry.lacking[hop]:
                 part = entry.envelope.part(first, last)
-                left = leaving(part, self._desk.settings.site, min(part.low, low))
+                left = leaving(part, self._context.settings.site, min(part.low, low))
                 going.setdefault(way, []).append(left)
         for way, envelopes in going.items():
-            self._desk.counters.count("forwarded", sum(envelope.count for envelope in envelopes))
-            if way == self._desk.me.uuid:
+            self._context.counters.count("forwarded", sum(envelope.count for envelope in envelopes))
+            if way == self._context.me.uuid:
                 self._transit.forward(way, site, envelopes)
             else:
-                say_relay(self._desk, self._neighbours.peers[way].data, site, envelopes)
+                say_relay(self._context, self._neighbours.peers[way].data, site, envelopes)
 
     def _gateway_of(self, site: str, stream: bytes, able: Sequence[bytes]) -> bytes:
         used = self._forwarder.onward.gateways_of(stream, way_to(site))
         way = next((way for way in used if way in able), None)
-        way = way or gateway(stream, site, able, self._desk.settings.relays)
+        way = way or gateway(stream, site, able, self._context.settings.relays)
         assert way is not None  # checked by the caller
         return way
 
@@ -212,8 +212,8 @@ class SiteDirectMessages(Component):
         elif self._forwarder.onward.is_under_way(entry, hop):  # otherwise it is resent anyway
             entry.why = f"{answer.state}: {answer.text[:WHY]}"
             self._forwarder.onward.put_aside(entry, hop)
-            self._trials.record_refusal(sending, self._desk.clock.now, entry.serial)
-            self._desk.clock.wake(self._trials.deadline())
+            self._trials.record_refusal(sending, self._context.clock.now, entry.serial)
+            self._context.clock.wake(self._trials.deadline())
 
     # --- retries ----------------------------------------------------------------------------------------
 

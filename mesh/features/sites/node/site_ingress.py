@@ -41,9 +41,9 @@ class SiteIngress(Component):
     """Component that admits messages from other sites."""
 
     def __init__(
-        self, desk: NodeContext, forwarder: Forwarder, answering: Answering, through: SitePassThrough
+        self, context: NodeContext, forwarder: Forwarder, answering: Answering, through: SitePassThrough
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._through = through
         self._forwarder = forwarder
         self._answering = answering
@@ -55,8 +55,8 @@ class SiteIngress(Component):
         return (on_command(Relay, self._relayed),)
 
     def _relayed(self, conn: Conn, gate: SiteConnection, command: Relay, envelopes: list[Envelope]) -> None:
-        origin, s = self._answering.origin_of(gate, conn), self._desk.settings
-        came = NeighbourSite(gate.name, self._desk.me.name, s.accepting, s.ways)
+        origin, s = self._answering.origin_of(gate, conn), self._context.settings
+        came = NeighbourSite(gate.name, self._context.me.name, s.accepting, s.ways)
         if command.site != s.site:
             self._through.forward(origin, came, command, envelopes)
             return
@@ -64,7 +64,7 @@ class SiteIngress(Component):
             site = sender_of(envelopes[0], came) if envelopes else came.name
             self._has_gap(site, came.name, command.dropped)
         for envelope in envelopes:
-            error = unfit(envelope, came, s.site, self._desk.clock.wall)
+            error = unfit(envelope, came, s.site, self._context.clock.wall)
             renamed = replace(envelope, stream=self._answering.aliases.here(gate.name, envelope.stream))
             error = self._in_turn(renamed, error)
             if envelope.to and error is None:
@@ -77,10 +77,10 @@ class SiteIngress(Component):
 
     def _has_gap(self, site: str, neighbour: str, dropped: int) -> None:
         total = self._dropped[site] = self._dropped.get(site, 0) + dropped
-        self._desk.facts.publish(MissedFromSite(neighbour, dropped))
-        if self._warnings.setdefault(site, Seldom(TOLD_AGAIN)).allows(self._desk.clock.now):
+        self._context.facts.publish(MissedFromSite(neighbour, dropped))
+        if self._warnings.setdefault(site, Seldom(TOLD_AGAIN)).allows(self._context.clock.now):
             text = f"{site} discarded {count(total, 'message')} for this site: its buffer was full"
-            self._desk.event("site", text, level="warning")
+            self._context.event("site", text, level="warning")
 
     def _in_turn(self, envelope: Envelope, error: LocalError | None) -> LocalError | None:
         """Return why the envelope is refused now, or None.
@@ -90,10 +90,10 @@ class SiteIngress(Component):
         """
         if error is not None and (envelope.to or error.code not in FOR_NOW):
             return error
-        who, now = turn_of(envelope), self._desk.clock.now
+        who, now = turn_of(envelope), self._context.clock.now
         is_early = self._turns.is_early(who, envelope.first, envelope.last, envelope.low, now)
         if error is None and is_early:
-            error = TailBackFull(f"{self._desk.me.name} must accept an earlier deferred message first.")
+            error = TailBackFull(f"{self._context.me.name} must accept an earlier deferred message first.")
         elif error is None and self._is_full(envelope):
             error = self._no_room()
         if error is not None:
@@ -103,7 +103,9 @@ class SiteIngress(Component):
         return error
 
     def _no_room(self) -> TailBackFull:
-        return TailBackFull(f"The outbound buffer of {self._desk.me.name} for unreachable masters is full.")
+        return TailBackFull(
+            f"The outbound buffer of {self._context.me.name} for unreachable masters is full."
+        )
 
     def _is_full(self, envelope: Envelope) -> bool:
         """Return whether the half of the outbound buffer for other sites is full for the envelope.
@@ -113,15 +115,17 @@ class SiteIngress(Component):
         return self._forwarder.tailback.is_half_full() and not self._forwarder.onward.split_known(envelope)[0]
 
     def _short(self, origin: FromSite, envelope: Envelope) -> Iterator[Envelope]:
-        most = self._desk.settings.max_content
+        most = self._context.settings.max_content
 
         def too_long(part: Envelope) -> None:
-            what = f"{self._desk.me.name} accepts at most {most} bytes per message."
-            hint = f"Raise `limits.max_content` at {self._desk.settings.site}, or send the content in parts."
+            what = f"{self._context.me.name} accepts at most {most} bytes per message."
+            hint = (
+                f"Raise `limits.max_content` at {self._context.settings.site}, or send the content in parts."
+            )
             self._refuse(origin, part, MessageTooLarge(what, hint=hint))
 
         return short_parts(envelope, most, too_long)
 
     def _refuse(self, origin: FromSite, envelope: Envelope, error: LocalError) -> None:
-        self._desk.counters.count("refused", envelope.count)
+        self._context.counters.count("refused", envelope.count)
         origin.answer(envelope.stream, refusal(envelope, error))

@@ -57,14 +57,14 @@ class SitePassThrough(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         transit: GatewayRelay,
         notes: GatewayNotes,
         neighbours: Neighbours,
         answering: Answering,
         why_paused: Callable[[str], str],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._transit = transit
         self._notes = notes
         self._neighbours = neighbours
@@ -86,7 +86,7 @@ class SitePassThrough(Component):
         return {"site_passing_bytes": sum(self._sizes.values())}
 
     def on_second(self) -> None:
-        s = self._desk.settings
+        s = self._context.settings
         for site in s.ways if s.is_relay else ():  # keeps the gateways up to date
             if any(accepting.may_pass(site) for accepting in s.accepting.values()):
                 self._notes.read(site)
@@ -101,7 +101,7 @@ class SitePassThrough(Component):
         Envelopes that are in transit already are ignored.
         """
         going: dict[bytes, list[Envelope]] = {}
-        here, hop = self._desk.settings.site, self._desk.hop(GATEWAY)
+        here, hop = self._context.settings.site, self._context.hop(GATEWAY)
         for envelope in envelopes:
             alias = replace(envelope, stream=self._answering.aliases.here(came.name, envelope.stream))
             error = unfit_to_pass(envelope, came, here, command.site)
@@ -115,7 +115,7 @@ class SitePassThrough(Component):
                     way = self._note(command.site, waiter, alias)
                     going.setdefault(way, []).append(passing(alias, here, hop))
             if error is not None:
-                self._desk.counters.count("refused", alias.count)
+                self._context.counters.count("refused", alias.count)
                 self._answering.send_answer(origin, alias.stream, refusal(alias, error), command.site)
         self._ship(command, going)
 
@@ -127,10 +127,10 @@ class SitePassThrough(Component):
         After a refusal, later messages of its publisher wait until it is sent again. Direct messages wait
         only behind a message that was refused as WAY_LOST.
         """
-        now, turns, here = self._desk.clock.now, self._turns[name], self._desk.settings.site
+        now, turns, here = self._context.clock.now, self._turns[name], self._context.settings.site
         is_early = turns.is_early(waiter.who, envelope.first, envelope.last, envelope.low, now)
         if error is None and is_early:
-            error = TailBackFull(f"{self._desk.me.name} must accept an earlier deferred message first.")
+            error = TailBackFull(f"{self._context.me.name} must accept an earlier deferred message first.")
         elif error is None and self._is_full(name, envelope):
             error = TailBackFull(
                 f"The messages in transit from {name} through {here} have reached their limit."
@@ -152,7 +152,8 @@ class SitePassThrough(Component):
         """
         under_way = self._sizes[name]
         return (
-            under_way > 0 and under_way + len(envelope.body) + EACH > self._desk.settings.tailback_bytes // 2
+            under_way > 0
+            and under_way + len(envelope.body) + EACH > self._context.settings.tailback_bytes // 2
         )
 
     def _is_under_way(self, site: str, waiter: PassingWaiter, e: Envelope) -> bool:
@@ -177,10 +178,10 @@ class SitePassThrough(Component):
     def _ship(self, command: Relay, going: dict[bytes, list[Envelope]]) -> None:
         dropped = command.dropped + self._untold.pop(command.site, 0)
         for way, envelopes in going.items():
-            if way == self._desk.me.uuid:
+            if way == self._context.me.uuid:
                 self._transit.forward(way, command.site, envelopes, dropped)
             elif (peer := self._neighbours.peers.get(way)) is not None:
-                say_relay(self._desk, peer.data, command.site, envelopes, dropped)
+                say_relay(self._context, peer.data, command.site, envelopes, dropped)
             dropped = 0
         if dropped and len(self._untold) < STREAMS:
             self._untold[command.site] = dropped
@@ -216,8 +217,8 @@ class SitePassThrough(Component):
     def _put_off(self, site: str, lost: LostNumbers[Stream, PassingWaiter]) -> None:
         (stream, domain), waiter, numbers, size = lost
         self._free(waiter, size)
-        self._turns[waiter.origin.site].defer(waiter.who, numbers.bottom(), self._desk.clock.now)
-        text = f"The message was lost in transit through {self._desk.settings.site}."
+        self._turns[waiter.origin.site].defer(waiter.who, numbers.bottom(), self._context.clock.now)
+        text = f"The message was lost in transit through {self._context.settings.site}."
         for first, last in numbers:
             state = WAY_LOST if waiter.is_letter else UNREACHABLE
             answer = Answer(domain, first, last, state=state, text=text)

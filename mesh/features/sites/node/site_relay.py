@@ -76,7 +76,7 @@ class SiteRelay(Component):
 
     def __init__(  # noqa: PLR0913
         self,
-        desk: NodeContext,
+        context: NodeContext,
         disk: Disk,
         router: Router,
         neighbours: Neighbours,
@@ -88,7 +88,7 @@ class SiteRelay(Component):
         is_paused: Callable[[str], bool],
         marking: TransferMarks,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._marking = marking
         self._disk = disk
         self._neighbours = neighbours
@@ -105,7 +105,11 @@ class SiteRelay(Component):
         self._adopt()
 
     def _feed(self, site: str, size: int) -> SiteFeed:
-        desk, s, count = self._desk, self._desk.settings, self._desk.counters.loss_counter(f"site/{site}")
+        context, s, count = (
+            self._context,
+            self._context.settings,
+            self._context.counters.loss_counter(f"site/{site}"),
+        )
 
         def lost(envelope: Envelope, why: str, messages: int) -> None:
             count(envelope, why, messages)
@@ -119,7 +123,7 @@ class SiteRelay(Component):
             self._leaves,
             self._released,
             s.backlog_bytes,
-            lambda: desk.clock.believed,
+            lambda: context.clock.believed,
             paging=self._paging,
             lost=lost,
             passes=lambda first, last: self._marking.passes(site, first, last),
@@ -129,7 +133,7 @@ class SiteRelay(Component):
         return (STAYS,)
 
     def message_sinks(self) -> Sequence[MessageSinks]:
-        return (self,) if self._desk.settings.site else ()
+        return (self,) if self._context.settings.site else ()
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -143,7 +147,7 @@ class SiteRelay(Component):
         return (on_command(Relayed, lambda conn, peer, command, _: self._on_relayed(peer, command)),)
 
     def _on_relayed(self, peer: Peer, command: Relayed) -> None:
-        self._desk.facts.publish(SiteAnswered(command.site, command.outcomes, peer.node.uuid))
+        self._context.facts.publish(SiteAnswered(command.site, command.outcomes, peer.node.uuid))
 
     @property
     def sites(self) -> Collection[str]:
@@ -176,7 +180,7 @@ class SiteRelay(Component):
     def depth(self, site: str) -> Depth:
         """Return the count, size and age of the messages that wait for the site or are unanswered."""
         out = self._outbound.get(site)
-        return out.feed.depth(self._desk.clock.believed) if out is not None else Depth()
+        return out.feed.depth(self._context.clock.believed) if out is not None else Depth()
 
     def waiting(self, names: Collection[str]) -> Iterator[Waiting]:
         for site in self._outbound:
@@ -216,14 +220,14 @@ class SiteRelay(Component):
 
     def _adopt(self) -> tuple[list[Outbound], list[Outbound]]:
         """Apply the sites of the settings, and return the added and the removed ones."""
-        sizes, before = self._desk.settings.outboxes, self._outbound
-        self._selection = self._desk.settings.selection
+        sizes, before = self._context.settings.outboxes, self._outbound
+        self._selection = self._context.settings.selection
         self._known.clear()
         self._outbound = {
             site: before.get(site) or Outbound(self._feed(site, size)) for site, size in sizes.items()
         }
         for site, out in self._outbound.items():
-            out.feed.adopt(sizes[site], site in self._desk.settings.rejecting)
+            out.feed.adopt(sizes[site], site in self._context.settings.rejecting)
         new = [out for site, out in self._outbound.items() if site not in before]
         return new, [out for site, out in before.items() if site not in self._outbound]
 
@@ -243,7 +247,7 @@ class SiteRelay(Component):
                 f"discarded {count(feed.pending, 'message')} for site {feed.site}, which is no "
                 "longer configured"
             )
-            self._desk.event("site", text, level="warning")
+            self._context.event("site", text, level="warning")
         feed.close()
         self._marking.passed(feed.site, feed.passed_over.take_settled(inf))
         self._marking.forget_site(feed.site)
@@ -257,7 +261,7 @@ class SiteRelay(Component):
 
     def _expire_waiting(self) -> None:
         def came() -> None:
-            self._desk.out.ending[self._expire_waiting] = None
+            self._context.out.ending[self._expire_waiting] = None
 
         for out in self._outbound.values():
             out.feed.expire_waiting(came)
@@ -288,7 +292,7 @@ class SiteRelay(Component):
         found: Targets = [(feed, None) for feed in by_row[0]]
         if len(by_row) > 1:
             found = list(by_taker(envelope, by_row))
-        if self._desk.settings.rejecting:
+        if self._context.settings.rejecting:
             self._check_room(envelope, {feed for row in by_row for feed in row})
         return found
 
@@ -297,7 +301,7 @@ class SiteRelay(Component):
         for feed in feeds:
             if feed.rejects and not feed.has_room(envelope.persistent):
                 what = (
-                    f"{self._desk.me.name} has {feed.waiting_bytes:,} waiting bytes for the site "
+                    f"{self._context.me.name} has {feed.waiting_bytes:,} waiting bytes for the site "
                     f"{feed.site}, which is the limit."
                 )
                 hint = f"Publish it again when the site is reachable (`mesh why site {feed.site}`), or raise "
@@ -341,7 +345,7 @@ class SiteRelay(Component):
 
     def _is_due(self, site: str) -> None:
         self._due[site] = None
-        self._desk.out.ending[self._send_due] = None
+        self._context.out.ending[self._send_due] = None
 
     def _send_due(self) -> None:
         due, self._due = self._due, {}
@@ -384,14 +388,14 @@ class SiteRelay(Component):
         low = out.feed.in_flight.low(given.envelope, given.envelope.low)
         for run in in_runs(given.envelope):
             if given.left.overlaps(run.first, run.last):
-                yield leaving(run, self._desk.settings.site, low)
+                yield leaving(run, self._context.settings.site, low)
 
     def _ship(self, site: str, uuid: bytes, envelopes: Iterable[Envelope]) -> None:
         peer, out = self._neighbours.peers.get(uuid), self._outbound[site]
-        if uuid == self._desk.me.uuid:
+        if uuid == self._context.me.uuid:
             self._transit.forward(uuid, site, list(envelopes), out.untold)
         elif peer is not None and peer.data is not None:
-            say_relay(self._desk, peer.data, site, envelopes, out.untold)
+            say_relay(self._context, peer.data, site, envelopes, out.untold)
         else:
             return
         out.untold = 0
@@ -411,13 +415,13 @@ class SiteRelay(Component):
         if answer.state != "OK" and self._is_put_off(out, key, outcome):
             return
         before = feed.position
-        parts = feed.apply_answer(outcome.stream, answer, self._desk.clock.now)
+        parts = feed.apply_answer(outcome.stream, answer, self._context.clock.now)
         for given, first, last, _ in parts if answer.state != "OK" else ():
             dead = replace(given.envelope, to=f"site/{feed.site}")
             self._dead.publish_refused(dead, replace(answer, first=first, last=last))
         if key in feed.in_flight.streams:
-            out.pauses.record_progress(key, self._desk.clock.now)
-            self._desk.clock.wake(out.pauses.deadline())
+            out.pauses.record_progress(key, self._context.clock.now)
+            self._context.clock.wake(out.pauses.deadline())
         else:
             out.pauses.drop(key)
         if feed.position != before:
@@ -425,25 +429,25 @@ class SiteRelay(Component):
 
     def _is_put_off(self, out: Outbound, key: bytes, outcome: Outcome) -> bool:
         """Defer the stream if the site may accept the refused messages later; return whether it does."""
-        answer, now, site = outcome.answer, self._desk.clock.now, out.feed.site
+        answer, now, site = outcome.answer, self._context.clock.now, out.feed.site
         about = out.feed.in_flight.about(outcome.stream, answer)
         if not about or not is_put_off(answer, about):
             return False
-        self._desk.clock.wake(out.pauses.record_refusal(key, now))
+        self._context.clock.wake(out.pauses.record_refusal(key, now))
         out.unsent.pop(key, None)
         if out.warnings.allows(now):
             why = f"{answer.state}: {answer.text[:TEXT]!r}"
             text = f"{site} cannot accept some messages, which wait here: {why}"
-            self._desk.event("site", text, level="warning")
+            self._context.event("site", text, level="warning")
         return True
 
     def tick(self) -> None:
         """Resend deferred streams whose pause is over."""
         for site, out in self._outbound.items():
-            for key in out.pauses.begin_due(self._desk.clock.now):
+            for key in out.pauses.begin_due(self._context.clock.now):
                 out.unsent[key] = deque(out.feed.in_flight.unanswered(key))
                 self._is_due(site)
-            self._desk.clock.wake(out.pauses.deadline())
+            self._context.clock.wake(out.pauses.deadline())
 
     def _write_position(self, feed: SiteFeed) -> None:
         self._disk.later("position", feed.key, position_key(feed, feed.position))

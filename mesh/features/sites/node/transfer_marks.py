@@ -28,8 +28,8 @@ AGAIN = 3600.0  # s between two new stores that cause a transfer
 class TransferMarks(Component):
     """The marks of this node as a master; every master has its own."""
 
-    def __init__(self, desk: NodeContext, disk: Disk) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, disk: Disk) -> None:
+        self._context = context
         self._disk = disk
         self._marks: dict[str, Mark] = {}
         self._put_off: set[str] = set()
@@ -41,7 +41,7 @@ class TransferMarks(Component):
     def start(self, beginning: Beginning) -> None:
         for key, row in beginning.rows(TABLE).items():
             site = _site_of(key)
-            if site not in self._desk.settings.outboxes:
+            if site not in self._context.settings.outboxes:
                 self._disk.later(TABLE, key, Delete(TABLE, key))
             elif key.startswith(STORES):
                 self._stores[site] = SiteStores.unpack(row)
@@ -64,7 +64,7 @@ class TransferMarks(Component):
 
     def dropped(self, site: str, messages: int) -> None:
         """Record that `messages` more were dropped for the site."""
-        mark = self._marks.setdefault(site, Mark(since=self._desk.clock.believed))
+        mark = self._marks.setdefault(site, Mark(since=self._context.clock.believed))
         mark.dropped += messages
         self._write_mark(site, mark)
         self._report_dropped(site, mark)
@@ -94,7 +94,7 @@ class TransferMarks(Component):
     def want(self, site: str, then: Callable[[], None]) -> None:
         """Mark the site for a transfer, and call `then` when the mark is on disk, or never if that fails."""
         self._put_off.discard(site)
-        self._write_mark(site, self._marks.setdefault(site, Mark(since=self._desk.clock.believed)))
+        self._write_mark(site, self._marks.setdefault(site, Mark(since=self._context.clock.believed)))
         self._disk.commit_if_any(lambda error: then() if error is None else None)
 
     def sees(self, site: str, notes: Iterable[bytes]) -> None:
@@ -107,13 +107,13 @@ class TransferMarks(Component):
         stores = [store for note in said for store in stores_of(note)]
         known = self._stores.setdefault(site, SiteStores())
         if known.is_new(stores):
-            due = self._next.get(site, self._desk.clock.now)
-            if self._desk.clock.now < due:
+            due = self._next.get(site, self._context.clock.now)
+            if self._context.clock.now < due:
                 self._shown[site] = said
-                self._desk.clock.wake(due)
+                self._context.clock.wake(due)
                 return
-            self._next[site] = self._desk.clock.now + AGAIN
-            self._desk.event("site", f"{site} has a new store: its retained values are sent again")
+            self._next[site] = self._context.clock.now + AGAIN
+            self._context.event("site", f"{site} has a new store: its retained values are sent again")
             self.want(site, lambda: None)
         if known.see(stores):
             row = STORES + site.encode()
@@ -137,18 +137,18 @@ class TransferMarks(Component):
         self._disk.later(TABLE, STORES + site.encode(), Delete(TABLE, STORES + site.encode()))
 
     def tick(self) -> None:
-        for site in [site for site in self._shown if self._next[site] <= self._desk.clock.now]:
+        for site in [site for site in self._shown if self._next[site] <= self._context.clock.now]:
             self.sees(site, self._shown.pop(site))
         for site, mark in self._marks.items():
             self._report_dropped(site, mark)
 
     def _report_dropped(self, site: str, mark: Mark) -> None:
-        dropped = mark.take_report(self._desk.clock.now)
+        dropped = mark.take_report(self._context.clock.now)
         if dropped is not None:
             what = count(dropped, "message")
             text = f"{site} will lack {what}: its buffer here is full"
-            self._desk.event("site", text, level="warning")
-        self._desk.clock.wake(mark.due)
+            self._context.event("site", text, level="warning")
+        self._context.clock.wake(mark.due)
 
     def figures(self) -> dict[str, int | float]:
         return {
@@ -159,7 +159,7 @@ class TransferMarks(Component):
     def explain(self, what: What) -> Iterator[Reason]:
         if what.kind == SITE and (lacks := self.dropped_count(what.text)):
             n = count(lacks, "message")
-            yield reason("SITE_LACKS", site=what.text, n=n, node=self._desk.me.name)
+            yield reason("SITE_LACKS", site=what.text, n=n, node=self._context.me.name)
 
 
 def _run_key(site: str, first: int) -> bytes:

@@ -50,7 +50,7 @@ class Transferring(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         retained: Retained,
         relaying: SiteRelay,
         marking: TransferMarks,
@@ -58,7 +58,7 @@ class Transferring(Component):
         questions: PeerCalls,
         is_paused: Callable[[str], bool],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._retained = retained
         self._relaying = relaying
         self._marking = marking
@@ -95,10 +95,10 @@ class Transferring(Component):
         The transfer begins when the site is reachable. A running transfer continues.
         """
         if site not in self._relaying.sites:
-            what = f"{self._desk.me.name} sends nothing to a site {site[:64]!r}."
+            what = f"{self._context.me.name} sends nothing to a site {site[:64]!r}."
             raise LocalError(what, hint="See `mesh relay ls`.", code="UNKNOWN_SITE")
-        self._desk.clock.wake(self._desk.clock.now)
-        self._marking.want(site, lambda: say(SiteSync(nodes=[self._desk.me.name])))
+        self._context.clock.wake(self._context.clock.now)
+        self._marking.want(site, lambda: say(SiteSync(nodes=[self._context.me.name])))
 
     def _on_sync(self, asked: IncomingCall[AskSiteSync]) -> None:
         def ask() -> None:
@@ -108,7 +108,7 @@ class Transferring(Component):
             def came(replies: Replies[SiteSync], missing: list[str]) -> None:
                 doing = [names[uuid] for uuid, one in replies.items() if not one.code]
                 refused = [names[uuid] for uuid, one in replies.items() if one.code]
-                asked.reply(SiteSync(nodes=[self._desk.me.name, *doing], missing=[*missing, *refused]))
+                asked.reply(SiteSync(nodes=[self._context.me.name, *doing], missing=[*missing, *refused]))
 
             self._questions.ask_all(peers, asked.ask, SiteSync, came)
 
@@ -118,15 +118,16 @@ class Transferring(Component):
         for site in self._marking.sites():
             if site not in self._transfers and self._may_go(site) and self._relaying.is_through(site):
                 stream = blake2b(
-                    self._desk.me.uuid + self._desk.clock.stamp().to_bytes(8) + site.encode(), digest_size=16
+                    self._context.me.uuid + self._context.clock.stamp().to_bytes(8) + site.encode(),
+                    digest_size=16,
                 )
                 keys = KeyList(self._retained)
                 self._transfers[site] = SiteTransfer(stream.digest(), keys, self._marking.dropped_count(site))
-        for site in self._pauses.begin_due(self._desk.clock.now):
+        for site in self._pauses.begin_due(self._context.clock.now):
             self._unsent[site] = None
         for site in list(self._transfers):
             self._send_values(site)
-        self._desk.clock.wake(self._pauses.deadline())
+        self._context.clock.wake(self._pauses.deadline())
 
     def _may_go(self, site: str) -> bool:
         return self._relaying.has_way(site) and not self._is_paused(site)
@@ -135,7 +136,7 @@ class Transferring(Component):
         """Resend everything unanswered, because the gateways to the site have changed."""
         if site in self._transfers or site in self._marking:
             self._unsent[site] = None
-            self._desk.clock.wake(self._desk.clock.now)
+            self._context.clock.wake(self._context.clock.now)
 
     def _all_lost(self) -> None:
         for site in self._transfers:
@@ -163,7 +164,7 @@ class Transferring(Component):
         if transfer.is_over:
             self._is_done(site, transfer)
         elif looked:
-            self._desk.clock.wake(self._desk.clock.now)
+            self._context.clock.wake(self._context.clock.now)
 
     def _resend_values(self, site: str, transfer: SiteTransfer) -> Iterator[Envelope]:
         for number, topic in transfer.unanswered():
@@ -191,11 +192,11 @@ class Transferring(Component):
 
     def _is_ahead(self, value: RetainedValue) -> bool:
         """Return whether the timestamp is so far ahead that later values could not replace the value yet."""
-        return not is_followed(value.envelope.sent, self._desk.clock.wall)
+        return not is_followed(value.envelope.sent, self._context.clock.wall)
 
     def _value(self, site: str, topic: Topic) -> RetainedValue | None:
         value = self._retained.get(*topic)
-        if value is None or value.is_void(self._desk.clock.believed):
+        if value is None or value.is_void(self._context.clock.believed):
             return None
         e = value.envelope
         stays = e.flags & (LOCAL_ONLY | NO_RELAY) or is_foreign(e.sender) or f"/client/{SYSTEM}" in e.sender
@@ -203,7 +204,7 @@ class Transferring(Component):
 
     def _leaving(self, transfer: SiteTransfer, number: int, value: RetainedValue) -> Envelope:
         e = replace(value.as_envelope(), stream=transfer.stream, first=number, last=number)
-        left = leaving(e, self._desk.settings.site, transfer.low)
+        left = leaving(e, self._context.settings.site, transfer.low)
         return replace(left, flags=left.flags | INITIAL)
 
     # --- answers of the site ----------------------------------------------------------------------------
@@ -217,32 +218,32 @@ class Transferring(Component):
             if outcome.stream != transfer.stream or not transfer.is_about(a.domain, a.first, a.last):
                 continue
             if a.state in FOR_NOW:
-                self._desk.clock.wake(self._pauses.record_refusal(site, self._desk.clock.now))
+                self._context.clock.wake(self._pauses.record_refusal(site, self._context.clock.now))
             elif a.state == FORGED:
                 self._give_up(site, a.text)
                 return
             elif a.state != WAITS:
                 transfer.apply_answer(a.domain, a.first, a.last, a.state == "OK")
-                self._pauses.record_progress(site, self._desk.clock.now)
-            self._desk.clock.wake(self._desk.clock.now)
+                self._pauses.record_progress(site, self._context.clock.now)
+            self._context.clock.wake(self._context.clock.now)
 
     def _is_done(self, site: str, transfer: SiteTransfer) -> None:
         self._end_transfer(site)
         if self._marking.dropped_count(site) > transfer.dropped:  # more was dropped meanwhile
-            self._desk.clock.wake(self._desk.clock.now)
+            self._context.clock.wake(self._context.clock.now)
             return
         self._marking.clear(site)
         text = f"{site} has received all its retained values: {transfer.sent:,}"
         refused = f", of which it refused {transfer.refused:,}" if transfer.refused else ""
         ahead = f"; {transfer.ahead:,} stay here, because their timestamps are far in the future"
         said = text + refused + (ahead if transfer.ahead else "")
-        self._desk.event("site", said, level="info" if said == text else "warning")
+        self._context.event("site", said, level="info" if said == text else "warning")
 
     def _give_up(self, site: str, why: str) -> None:
         """Stop the transfer, as the site does not support any; its count of missing messages stays."""
         self._end_transfer(site)
         self._marking.defer_transfer(site)
-        self._desk.event("site", f"{site} does not accept retained values: {why[:200]!r}", level="warning")
+        self._context.event("site", f"{site} does not accept retained values: {why[:200]!r}", level="warning")
 
     def _end_transfer(self, site: str) -> None:
         self._transfers.pop(site, None)

@@ -54,7 +54,7 @@ class Bench(CoreBench):
         core = self.core
         until = core.requests.until(timeout)
         number = core.publisher.post_to(to, "", b"1+1", REQUEST, b"", until)
-        promise: Any = self.desk.promise()
+        promise: Any = self.context.promise()
         core.requests.add(number, One(promise, core.requests.bucket(until), to, timeout))
         return number, promise
 
@@ -88,7 +88,7 @@ class Bench(CoreBench):
         self, boot: int = 1, speaks: tuple[str, ...] = WELCOME.speaks, next: int = 1 << 20, after: float = 0.0
     ) -> None:
         """The connection breaks and comes back, perhaps to another process."""
-        self.core.on_disconnected(self.desk.now, self.core.line.key)
+        self.core.on_disconnected(self.context.now, self.core.line.key)
         self.done.clear()
         self.wait(after)
         self.connect(replace(WELCOME, node=replace(WELCOME.node, boot=boot), next=next, speaks=speaks))

@@ -64,23 +64,23 @@ def quiet_desk(wake: Callable[[], None] = lambda: None) -> ClientContext:
 
 
 class DeskBench:
-    """Something at a desk, and all that it wanted done, in order."""
+    """A component with its context, and all that it ordered, in order."""
 
     def __init__(self) -> None:
-        self.desk = quiet_desk()
+        self.context = quiet_desk()
         self.done: list[ClientEffect] = []
 
     def wait(self, seconds: float = 0.0) -> list[ClientEffect]:
         """So much time, with a tick whenever one is due; what came of it."""
-        before, end = len(self.done), self.desk.now + seconds
-        self._tick(self.desk.now)
-        while self.desk.due <= end:
-            self._tick(self.desk.due)
+        before, end = len(self.done), self.context.now + seconds
+        self._tick(self.context.now)
+        while self.context.due <= end:
+            self._tick(self.context.due)
         self._tick(end)
         return self.done[before:]
 
     def _tick(self, now: float) -> None:
-        while effects := self.desk.tick(max(now, self.desk.now)):
+        while effects := self.context.tick(max(now, self.context.now)):
             self.done += effects
 
     def sent(self) -> list[c.Command]:
@@ -99,7 +99,7 @@ class LineBench(DeskBench):
         self.welcomed: list[tuple[c.Welcome, bool]] = []
         self.objections: list[c.Refuse] = []
         self.line = NodeConnection(
-            self.desk,
+            self.context,
             ("joe", 0, named),
             KEY,
             lambda welcome, is_new: self.welcomed.append((welcome, is_new)),
@@ -114,13 +114,13 @@ class LineBench(DeskBench):
 
     def find(self, access: Access = ACCESS) -> None:
         assert self.wait()[-1] == Find()
-        self.desk.begin(self.desk.now)
+        self.context.begin(self.context.now)
         self.line.found(access)
         self.wait()
 
     def hear(self, command: c.Command) -> None:
         """From its node, on the connection in use."""
-        self.desk.begin(self.desk.now)
+        self.context.begin(self.context.now)
         assert self.line.hears(self.line.key)
         self.line.heed(command)
         self.wait()
@@ -131,8 +131,8 @@ class LineBench(DeskBench):
 
     def keep_up(self, seconds: float) -> None:
         """Its node lives, and so much time passes."""
-        end = self.desk.now + seconds
-        while self.desk.now < end:
+        end = self.context.now + seconds
+        while self.context.now < end:
             self.wait(1.0)
             self.hear_pong()
 
@@ -146,7 +146,7 @@ class CoreBench(DeskBench):
 
     def __init__(self, timeout: float = 10.0) -> None:
         super().__init__()
-        self.core = ClientCore(self.desk, ("joe", 0, False), KEY, timeout)
+        self.core = ClientCore(self.context, ("joe", 0, False), KEY, timeout)
         self.core.line.open(waits=False)
         self.connect()
         self.done.clear()
@@ -155,18 +155,18 @@ class CoreBench(DeskBench):
         """It looks for its node, finds it, and is let in."""
         self.wait()
         while Find() not in self.done:
-            self.wait(self.desk.due - self.desk.now)
-        self.core.found(self.desk.now, access)
+            self.wait(self.context.due - self.context.now)
+        self.core.found(self.context.now, access)
         self.wait()
         self.hear(welcome)
 
     def hear(self, command: c.Command, *envelopes: Envelope) -> None:
-        self.core.received(self.desk.now, self.core.line.key, command, list(envelopes))
+        self.core.received(self.context.now, self.core.line.key, command, list(envelopes))
         self.wait()
 
     def again(self, boot: int = 1) -> None:
         """The connection breaks, and comes back; another boot is another process."""
-        self.core.on_disconnected(self.desk.now, self.core.line.key)
+        self.core.on_disconnected(self.context.now, self.core.line.key)
         self.wait()
         self.done.clear()
         self.connect(replace(WELCOME, node=replace(WELCOME.node, boot=boot), next=1 << 20))

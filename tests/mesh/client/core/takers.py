@@ -40,7 +40,7 @@ class Bench(CoreBench):
         self.wait()
 
     def again_with(self, welcome: c.Welcome, boot: int = 1) -> None:
-        self.core.on_disconnected(self.desk.now, self.core.line.key)
+        self.core.on_disconnected(self.context.now, self.core.line.key)
         self.done.clear()
         self.connect(replace(welcome, node=replace(welcome.node, boot=boot), next=1 << 20))
 

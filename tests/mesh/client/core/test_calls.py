@@ -29,8 +29,8 @@ class Bench(CoreBench):
 
     def live(self, seconds: float) -> None:
         """The node answers pings, and nothing else."""
-        end = self.desk.now + seconds
-        while self.desk.now < end:
+        end = self.context.now + seconds
+        while self.context.now < end:
             self.wait(0.5)
             self.hear(c.Pong(1))
 
@@ -81,7 +81,7 @@ def test_after_a_reconnect_it_asks_again_with_the_same_number_and_forgets_half_a
 
 def test_what_is_told_while_the_node_is_away_is_asked_when_it_is_back() -> None:
     bench = Bench()
-    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     bench.calls.send(lambda request: c.Unsubscribe(request, 7))
     bench.wait()
     assert c.Unsubscribe(1, 7) not in bench.sent()
@@ -139,7 +139,7 @@ def test_a_question_waits_for_as_long_as_pieces_of_anything_come_or_go() -> None
     asked = bench.ask()
     for _ in range(8):
         bench.live(2.0)
-        bench.core.on_piece(bench.desk.now, bench.core.line.key)
+        bench.core.on_piece(bench.context.now, bench.core.line.key)
     bench.live(TIMEOUT - 0.5)
     assert not asked.promise.done()
     bench.live(TIMEOUT + 0.5)
@@ -151,7 +151,7 @@ def test_pieces_on_a_connection_that_is_gone_are_none() -> None:
     bench = Bench()
     asked = bench.ask()
     bench.live(TIMEOUT - 1)
-    bench.core.on_piece(bench.desk.now, 99)
+    bench.core.on_piece(bench.context.now, 99)
     bench.live(1.0)
     assert asked.promise.done()
 
@@ -170,7 +170,7 @@ def test_what_its_asker_has_given_up_is_neither_waited_for_nor_asked_again() -> 
 
 def test_with_all_the_time_in_the_world_no_alarm_is_set() -> None:
     bench = Bench(timeout=float("inf"))
-    before = bench.desk.due
+    before = bench.context.due
     bench.ask()
     bench.live(1000.0)
     bench.hear(Reply(1, "late"))

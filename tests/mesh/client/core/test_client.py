@@ -51,7 +51,7 @@ def test_it_subscribes_then_publishes_again_and_then_asks_again() -> None:
 
 def test_what_is_published_while_the_node_is_away_leaves_when_it_is_back() -> None:
     bench = CoreBench()
-    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     post(bench, b"1")
     assert said(bench) == []
     bench.connect()
@@ -60,7 +60,7 @@ def test_what_is_published_while_the_node_is_away_leaves_when_it_is_back() -> No
 
 def test_a_node_says_what_it_will_take() -> None:
     bench = CoreBench()
-    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     bench.connect(replace(WELCOME, max_content=77, window=(5, 6)))
     publisher = bench.core.publisher
     assert (publisher.max_content, publisher.outbox.window) == (77, (5, 6))
@@ -81,10 +81,10 @@ def test_a_node_that_says_to_a_client_that_is_in_what_is_for_others_is_left(comm
 
 def test_what_cannot_be_read_ends_the_connection_and_what_comes_by_an_old_one_does_not() -> None:
     bench = CoreBench()
-    bench.core.on_disconnected(bench.desk.now, 0, "of another")
-    bench.core.received(bench.desk.now, 0, c.Bye("of another"), [])
+    bench.core.on_disconnected(bench.context.now, 0, "of another")
+    bench.core.received(bench.context.now, 0, c.Bye("of another"), [])
     assert bench.core.line.is_up
-    bench.core.on_disconnected(bench.desk.now, 1, "no command")
+    bench.core.on_disconnected(bench.context.now, 1, "no command")
     bench.wait()
     assert bench.told() == [("disconnected", "no command")] and bench.done[0] == CloseConnection(1)
 
@@ -120,11 +120,11 @@ def test_closing_says_bye_last_and_tells_all_who_wait() -> None:
 
 def test_after_it_was_lost_it_finds_its_node_by_name_wherever_that_is_now() -> None:
     bench = CoreBench()
-    bench.core.on_disconnected(bench.desk.now, 1)
+    bench.core.on_disconnected(bench.context.now, 1)
     bench.wait(2.0)
     assert bench.done[-1] == Find() and bench.core.line.home == "heron"
     elsewhere = Access("ipc:///run/elsewhere")
-    bench.core.found(bench.desk.now, elsewhere)
+    bench.core.found(bench.context.now, elsewhere)
     assert bench.wait()[0] == DialNode(2, elsewhere)
 
 
@@ -169,7 +169,7 @@ def test_the_same_process_and_one_of_an_earlier_release_hear_nothing_of_it() -> 
 def test_what_was_never_sent_anywhere_says_nothing() -> None:
     bench = Bench()
     bench.core._place = (b"", 0)
-    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     post_persistent(bench)
     bench.lose(speaks=SPEAKS)
     assert flags(bench) == [("", 1, 0)]
@@ -187,9 +187,9 @@ def test_trial_B2_a_node_of_which_pieces_come_is_not_silent() -> None:
     bench = CoreBench()
     for _ in range(10):
         bench.wait(SILENCE / 2)
-        bench.core.on_piece(bench.desk.now, bench.core.line.key)
+        bench.core.on_piece(bench.context.now, bench.core.line.key)
     assert bench.core.line.is_up
     for _ in range(4):
         bench.wait(SILENCE / 2)
-        bench.core.on_piece(bench.desk.now, bench.core.line.key + 1)
+        bench.core.on_piece(bench.context.now, bench.core.line.key + 1)
     assert bench.told() == [("disconnected", "silent")], "pieces on another connection are no sign of life"

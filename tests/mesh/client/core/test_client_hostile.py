@@ -98,7 +98,7 @@ class Insider:
         for effect in self.bench.done:
             match effect:
                 case Find():
-                    self.core.found(self.bench.desk.now, ACCESS)
+                    self.core.found(self.bench.context.now, ACCESS)
                 case DialNode():
                     self.framing = Framing(lambda frames: None)
                 case SendCommand() | CloseConnection():
@@ -106,7 +106,7 @@ class Insider:
         self.bench.done.clear()
 
     def hear(self) -> None:
-        now, key = self.bench.desk.now, self.core.line.key
+        now, key = self.bench.context.now, self.core.line.key
         try:
             message = self.framing.received(now, self.frames())
         except RemoteError as error:
@@ -169,7 +169,7 @@ class Insider:
     # --- services ---------------------------------------------------------------------------------------
 
     def request(self) -> None:
-        promise: Any = self.core.desk.promise()
+        promise: Any = self.core.context.promise()
         with suppress(MeshError):
             number = self.post(EVERY * self.dice.randrange(2))
             bucket = self.core.requests.bucket(self.core.requests.until(1.0))
@@ -225,7 +225,7 @@ def test_whatever_a_node_says_the_core_goes_on_and_ends(seed: int) -> None:
     waiting = [pending.promise for pending in insider.core.calls._pending.values()]
     insider.core.close()
     insider.bench.wait(60.0)
-    assert insider.bench.desk.due == float("inf") and insider.core.line.key == 0
+    assert insider.bench.context.due == float("inf") and insider.core.line.key == 0
     assert all(promise.done() for promise in insider.promises), "whoever asked was told"
     assert all(gathered.is_over for gathered in insider.gathered)
     assert all(serving.error for serving in insider.serving)

@@ -64,7 +64,7 @@ def test_who_is_asked_for_proof_gives_it_and_signs_for_the_node_that_asked() -> 
 def test_who_passes_on_the_words_of_another_gets_no_proof() -> None:
     bench = LineBench()
     bench.dialled(TCP)
-    bench.desk.begin(0.0)
+    bench.context.begin(0.0)
     with pytest.raises(RemoteError, match="not the dialed address"):
         bench.line.heed(c.Challenge(NONCE, "tcp://10.0.0.1:7700", MASTER))
     assert len(hellos(bench)) == 1
@@ -242,7 +242,7 @@ def test_it_pings_and_a_node_that_answers_is_kept() -> None:
 def test_who_stood_still_himself_asks_before_he_calls_his_node_silent(answers: bool) -> None:
     bench = LineBench()
     bench.up()
-    bench.desk.now += SILENCE + 3  # nobody looked at any alarm
+    bench.context.now += SILENCE + 3  # nobody looked at any alarm
     assert [type(command) for command in commands_of(bench.wait())] == [c.Ping]
     assert bench.line.is_up
     if answers:
@@ -256,7 +256,7 @@ def test_who_stood_still_himself_asks_before_he_calls_his_node_silent(answers: b
 def test_a_loop_that_was_blocked_is_reported_with_how_long_and_what_to_do(late: float, is_said: bool) -> None:
     bench = LineBench()
     bench.up()
-    bench.desk.now += PING + late
+    bench.context.now += PING + late
     reports = [effect for effect in bench.wait() if isinstance(effect, Report)]
     assert [report.kind for report in reports] == ["blocked"] * is_said
     assert all("for 25 s" in report.text and "asyncio.to_thread" in report.text for report in reports)
@@ -265,7 +265,7 @@ def test_a_loop_that_was_blocked_is_reported_with_how_long_and_what_to_do(late: 
 def test_a_loop_that_was_blocked_until_its_node_gave_it_up_is_reported_once() -> None:
     bench = LineBench()
     bench.up()
-    bench.desk.now += PING + 25
+    bench.context.now += PING + 25
     bench.line.lose("disconnected")  # what came on the socket is read before any alarm
     kinds = [effect.kind for effect in bench.wait(REDIAL_MAX) if isinstance(effect, Report)]
     assert kinds == ["blocked", "disconnected"]
@@ -308,10 +308,10 @@ def redial(bench: LineBench) -> float:
     """Lose the connection, unless it is lost, and dial again; returns how long that was waited for."""
     bench.line.lose("disconnected")
     bench.wait()
-    begin = bench.desk.now
-    while Find() not in bench.wait(bench.desk.due - bench.desk.now):
+    begin = bench.context.now
+    while Find() not in bench.wait(bench.context.due - bench.context.now):
         pass
-    due = bench.desk.now
+    due = bench.context.now
     bench.line.found(ACCESS)
     bench.wait()
     return round(due - begin, 6)
@@ -420,7 +420,7 @@ def test_in_whatever_state_it_is_closed_it_says_bye_hangs_up_and_has_no_alarm_le
     begin(bench)
     bench.line.close()
     assert bench.wait() == last_words
-    assert bench.desk.due == float("inf") and not bench.line.is_up
+    assert bench.context.due == float("inf") and not bench.line.is_up
     bench.line.found(ACCESS)  # an answer that was still under way
     bench.line.not_found(AWAY)
     bench.line.lose("disconnected")

@@ -21,11 +21,11 @@ class Bench(DeskBench):
 
     def __init__(self) -> None:
         super().__init__()
-        self.desk.now = 100.0
+        self.context.now = 100.0
         self.envelopes: list[Envelope] = []
         self.later: list[tuple[str, PublishRefused]] = []
         self.publisher = Publisher(
-            self.desk,
+            self.context,
             STREAM,
             Outbox(4 << 20, 1024),
             self.envelopes.append,
@@ -212,7 +212,7 @@ def test_what_cannot_wake_its_shell_begins_no_envelope() -> None:
     def away() -> None:
         raise Closed("elsewhere.")
 
-    bench.desk._wake = away
+    bench.context._wake = away
     with pytest.raises(Closed):
         bench.post()
     assert bench.publisher.builder is None and bench.publisher.is_quiet

@@ -93,7 +93,7 @@ def test_what_is_void_is_thrown_away_and_cannot_be_settled() -> None:
 def test_nothing_is_begun_while_no_epoch_is_open() -> None:
     bench = opened()
     bench.give(jobs(2))
-    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     assert bench.it.take_message() is None and bench.it.take_batch() is None
     bench.again_with(WELCOME)
     assert bench.it.take_message() is None
@@ -189,7 +189,7 @@ def test_a_second_copy_of_what_is_here_is_another_job() -> None:
 def stopped(bench: Bench, seconds: float) -> None:
     """Its time goes on, and it has no turn."""
     bench.done.clear()
-    bench.desk.now += seconds
+    bench.context.now += seconds
 
 
 def asked(bench: Bench) -> list[c.Consume]:

@@ -130,9 +130,9 @@ def test_a_request_whose_time_is_over_is_told_so_in_its_time_and_what_comes_late
 @pytest.mark.parametrize("timeout", [0.0, 5e-324, 1e-308, 1e-9, 0.001, 0.3, 5.0, 86_400.0, 3e9])
 def test_a_time_is_kept_and_never_cut_short(timeout: float) -> None:
     bench = Bench()
-    bench.desk.now = 12_345.678
+    bench.context.now = 12_345.678
     until = bench.core.requests.until(timeout)
-    assert bench.desk.now + timeout <= until <= bench.desk.now + timeout * (1 + 1 / 32) + 0.01
+    assert bench.context.now + timeout <= until <= bench.context.now + timeout * (1 + 1 / 32) + 0.01
 
 
 def test_one_that_is_forgotten_leaves_nothing_and_its_refusal_is_nobodys() -> None:
@@ -253,7 +253,7 @@ def test_in_another_process_what_somebody_had_is_lost_and_the_rest_is_marked(how
     (_, had), (_, unknown) = bench.ask(), bench.ask("b")
     bench.wait(0.01)
     bench.answer(1, 1)
-    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     (_, later) = bench.ask("c")
     bench.wait()
     bench.lose(**how)
@@ -287,7 +287,7 @@ def test_ends_of_what_is_settled_are_not_kept() -> None:
 
 def test_a_node_of_an_earlier_release_is_sent_nothing_of_it() -> None:
     bench = Bench()
-    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     _, promise = bench.ask()
     bench.lose(speaks=("pieces",))
     assert error_of(promise).code == "NOT_AVAILABLE" and not bench.published()
@@ -307,7 +307,7 @@ def test_thousands_that_are_open_end_with_the_client_and_each_is_told() -> None:
     assert all(isinstance(error_of(promise), Closed) for promise in asked)
     assert isinstance(gathered.error, Closed) and bench.is_empty
     bench.wait(60.0)
-    assert bench.desk.due == float("inf")
+    assert bench.context.due == float("inf")
 
 
 def test_an_answer_that_names_more_numbers_than_there_are_costs_no_more_than_there_are() -> None:

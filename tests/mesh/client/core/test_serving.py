@@ -57,7 +57,7 @@ class Bench(CoreBench):
         return [(e.command, e.envelopes) for e in sends]  # type: ignore[misc]
 
     def lose(self, boot: int = 1) -> None:
-        self.core.on_disconnected(self.desk.now, self.core.line.key)
+        self.core.on_disconnected(self.context.now, self.core.line.key)
         self.done.clear()
         self.connect(replace(WELCOME, node=replace(WELCOME.node, boot=boot), next=1 << 20))
 
@@ -161,7 +161,7 @@ def test_a_reply_at_the_last_moment_that_comes_too_late_is_a_settlement() -> Non
     bench = opened()
     bench.give(requests(1), ttl=1000)
     [one] = bench.taken(1)
-    bench.desk.now += 1.0
+    bench.context.now += 1.0
     assert not bench.it.is_open(one) and not bench.it.reply(one, b"x")
     assert not bench.settled()
     bench.wait(0.3)
@@ -196,7 +196,7 @@ def test_an_epoch_ends_with_its_connection_and_what_is_said_of_it_then_is_said_t
     bench.give(requests(3))
     old, _ = bench.taken(2)
     bench.it.settle(old)
-    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     assert bench.it.take_request() is None and not bench.it.reply(_, b"x"), "its connection is gone"
     bench.lose()
     assert not bench.settled(), "what was not said by then is void"
@@ -275,7 +275,7 @@ def test_one_that_the_node_ends_is_over_and_not_asked_for_again() -> None:
 def test_who_leaves_while_the_node_is_away_is_not_asked_for_when_it_is_back(leave: str) -> None:
     bench = opened()
     bench.lose()  # asked for again, and not answered
-    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     assert getattr(bench.core.services, leave)(bench.it) is None
     bench.done.clear()
     bench.connect(replace(WELCOME, next=1 << 21))
@@ -298,7 +298,7 @@ def test_with_its_client_it_ends_and_what_was_settled_leaves() -> None:
     bench.core.close()
     bench.wait(60.0)
     assert [type(said) for said in bench.sent()][-2:] == [c.Settle, c.Bye]
-    assert isinstance(bench.it.error, Closed) and bench.desk.due == float("inf")
+    assert isinstance(bench.it.error, Closed) and bench.context.due == float("inf")
 
 
 # --- a hostile node -------------------------------------------------------------------------------------

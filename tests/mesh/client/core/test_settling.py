@@ -67,7 +67,7 @@ def test_the_error_for_a_late_ack_says_how_long_the_loop_was_blocked(ago: float,
     bench = opened()
     bench.give(jobs(1))
     promise = bench.say(ACK, *bench.take(1))
-    now = bench.desk.now
+    now = bench.context.now
     bench.core.line.standstill.rang(now - ago - 40, now - ago)
     [settle] = bench.settled()
     bench.answer(settle, (1, 1))
@@ -127,7 +127,7 @@ def test_what_is_said_while_nothing_is_open_is_said_when_something_is() -> None:
     bench = opened()
     bench.give(jobs(3))
     a, b, d = bench.take(3)
-    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     bench.wait()
     first = bench.say(ACK, a)
     bench.again_with(WELCOME)

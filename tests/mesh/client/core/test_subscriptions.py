@@ -85,12 +85,12 @@ def test_much_at_once_is_not_waited_for() -> None:
 
 def test_what_nobody_heard_is_told_again() -> None:
     bench = Acknowledging(2)
-    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     bench.wait(ACK_AFTER)
     assert bench.acks() == []
     bench.connect()
     assert bench.taken() == ((1, 1), (2, 1))
-    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     bench.all[0].mark_consumed()
     bench.wait(ACK_AFTER)
     bench.connect()
@@ -168,7 +168,7 @@ def test_a_lone_one_that_comes_twice_is_told_of_soon_and_many_are_not_waited_for
 def test_where_the_window_is_narrow_all_are_told_of_soon(window: tuple[int, int]) -> None:
     bench = Acknowledging(1)
     for it, seconds in ((window, ACK_AFTER), (AMPLE, ACK_LATER)):
-        bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+        bench.core.on_disconnected(bench.context.now, bench.core.line.key)
         bench.connect(replace(WELCOME, window=it))
         bench.wait(1.0)
         bench.done.clear()

@@ -60,7 +60,7 @@ def test_left_while_the_node_is_away_it_is_told_later() -> None:
     bench = opened()
     bench.give(jobs(3))
     bench.take(2)
-    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     assert bench.core.queues.leave(bench.it) is None
     bench.again_with(WELCOME)
     [asked] = bench.all(c.Consume)

@@ -218,9 +218,9 @@ def test_a_clock_that_goes_back_makes_nothing_wait_for_less_than_no_time() -> No
     joe = c.client("ibis")
     joe.publish("k", b"We win", domain=RUGBY)
     joe.settled()
-    tailback, desk = c["ibis"].core.parts.forwarder.tailback, c["ibis"].core.parts.desk
+    tailback, context = c["ibis"].core.parts.forwarder.tailback, c["ibis"].core.parts.context
     waits = tailback.depth("heron")
-    desk.clock.believed -= 3600 * 10**9
+    context.clock.believed -= 3600 * 10**9
     assert (waits.messages, waits.age > 0) == (1, True)
     assert tailback.depth("heron") == replace(waits, age=0)
 

@@ -83,7 +83,7 @@ def test_whoever_was_away_has_them_before_it_takes_a_message() -> None:
     assert put(nodes[0], TO_HERON, force=True).value == {"missing": [], "away": ["bilbo"]}
     go_by(net, nodes[:2], (HERON,))
     nodes[2].restart()
-    net.until(lambda: nodes[2].core.parts.desk.serves)
+    net.until(lambda: nodes[2].core.parts.context.serves)
     assert nodes[2].core.parts.mapping.rules == (HERON,)
 
 
@@ -93,7 +93,7 @@ def test_a_node_that_lives_is_not_away_though_its_name_had_another_disk() -> Non
     net.run(15)
     assert put(nodes[0], TO_HERON).code == "NODES_AWAY"
     again = keyed(net, "bilbo", "heron", uuid=b"another disk".ljust(16))
-    net.until(lambda: again.core.parts.desk.serves and len(nodes[0].alive) == 2)
+    net.until(lambda: again.core.parts.context.serves and len(nodes[0].alive) == 2)
     assert not put(nodes[0], TO_HERON).code
 
 
@@ -174,7 +174,7 @@ def test_without_keys_who_is_logged_in_may_and_without_an_admin_nobody() -> None
     go_by(net, nodes, (HERON,))
     net, nodes = meshed("heron", "avalon")
     for node in nodes:
-        settings = node.core.parts.desk.settings
+        settings = node.core.parts.context.settings
         object.__setattr__(settings.keyring, "admin", b"")
     assert put(nodes[0], TO_HERON).code == "NO_ADMIN"
     assert put(nodes[0], TO_HERON, by="").code == "NO_ADMIN"
@@ -283,13 +283,13 @@ def test_nobody_misses_what_the_new_master_takes() -> None:
 
 def test_who_is_denied_and_dials_is_refused_and_may_still_be_heard_of() -> None:
     _, (heron, bilbo) = meshed("heron", "bilbo")
-    meeting, desk = heron.core.parts.meeting, heron.core.parts.desk
+    meeting, context = heron.core.parts.meeting, heron.core.parts.context
     meeting.deny(frozenset({"bilbo"}))
     for role, is_refused in ((c.NODE_DATA, True), (c.NODE_CONTROL, False)):
         conn = Conn(
-            "key", dialled=False, trusted=True, endpoint="", opened=desk.clock.now, heard=desk.clock.now
+            "key", dialled=False, trusted=True, endpoint="", opened=context.clock.now, heard=context.clock.now
         )
-        hello = c.Hello((1, 2), role, desk.settings.cluster, b"", node=bilbo.core.parts.desk.me)
+        hello = c.Hello((1, 2), role, context.settings.cluster, b"", node=bilbo.core.parts.context.me)
         said = meeting.admit(conn, hello)
         assert (isinstance(said, c.Refuse) and said.code == "DENIED") is is_refused
 

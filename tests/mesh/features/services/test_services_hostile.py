@@ -91,7 +91,7 @@ def test_what_is_said_of_another_epoch_or_of_anothers_subscription_is_counted(
     stage.liar.serve("bad", number=7)
     for number in (1, 7, 0, REPLIES):
         assert stage.refusal(c.Settle(number, epoch, (1, MOST))) == ""
-    assert stage.a.core.parts.desk.figures()["settled_late"] == 4
+    assert stage.a.core.parts.context.figures()["settled_late"] == 4
 
 
 @pytest.mark.parametrize("counts", [1, 3])

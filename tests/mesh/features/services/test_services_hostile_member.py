@@ -48,7 +48,7 @@ class Stage:
         before = len(node.notes)
         for command in commands:
             peer = self.c.core.parts.neighbours.peers[node.uuid]
-            self.c.core.parts.desk.out.send(peer.data, command, list(envelopes))
+            self.c.core.parts.context.out.send(peer.data, command, list(envelopes))
         self.c.core.tick(self.net.now, self.c.wall)
         self.c._carry_out_all()
         self.net.run(1)
@@ -57,7 +57,7 @@ class Stage:
         return said[said.rindex("[") + 1 : said.rindex("]")] if "[" in said else ""
 
     def figure(self, node: str, name: str) -> float:
-        return self.net.nodes[node].core.parts.desk.figures()[name]
+        return self.net.nodes[node].core.parts.context.figures()[name]
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_of_more_names_than_one_may_watch_the_rest_ends_it(
     for part in range(3 * most // 2_000):
         names = tuple(("address", f"{part}/{n}") for n in range(1000))
         peer = stage.c.core.parts.neighbours.peers[stage.b.uuid]
-        stage.c.core.parts.desk.out.send(peer.data, c.Watch(5, False, True, names))
+        stage.c.core.parts.context.out.send(peer.data, c.Watch(5, False, True, names))
     stage.says("b", c.Watch(5, False, True, (), (("address", "never"),)))
     assert sum(len(follower.keys) for follower in followers.values()) <= most + 1
     assert any("TOO_MANY_NAMES" in note for note in stage.b.notes)
@@ -106,7 +106,7 @@ def test_of_more_names_than_one_may_watch_the_rest_ends_it(
      {"flags": REPLY}, {"flags": RESENT}, {"numbers": (1, 1)}, {"route": ()}],
 )  # fmt: skip
 def test_sends_of_others_are_refused_and_counted(stage: Stage, forged: dict[str, Any]) -> None:
-    hop = stage.c.core.parts.desk.hop(0)
+    hop = stage.c.core.parts.context.hop(0)
     e = envelope(**{"route": (hop,), **forged})
     before = stage.figure("a", "forged")
     assert stage.says("a", c.Sends((1,)), envelopes=(e,)) == ""
@@ -116,14 +116,14 @@ def test_sends_of_others_are_refused_and_counted(stage: Stage, forged: dict[str,
 
 @each("to", ["", "nobody", "client/joe", "map/x", "\n\n\n", "g\n\n#", "x\0"])
 def test_sends_to_what_nobody_serves_are_answered(stage: Stage, to: str) -> None:
-    e = envelope(route=(stage.c.core.parts.desk.hop(0),), to=to, flags=EVERY)
+    e = envelope(route=(stage.c.core.parts.context.hop(0),), to=to, flags=EVERY)
     stage.says("a", c.Sends((1,)), envelopes=(e,))
     assert b"f" not in stage.server.contents()
     assert to not in stage.a.core.parts[ServiceParts].serving.addresses
 
 
 def test_other_times_than_envelopes_end_it(stage: Stage) -> None:
-    e = envelope(route=(stage.c.core.parts.desk.hop(0),))
+    e = envelope(route=(stage.c.core.parts.context.hop(0),))
     stage.says("a", c.Sends((1,), (1, 2, 3)), envelopes=(e,))
     assert b"f" not in stage.server.contents()
 

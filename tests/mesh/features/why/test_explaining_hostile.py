@@ -73,7 +73,7 @@ def test_who_does_not_answer_within_two_seconds_is_named() -> None:
 
 def test_a_node_of_an_earlier_release_is_named_too() -> None:
     *_, b, pub = two()
-    del b.core.parts.desk.face.peer_verbs["why"]
+    del b.core.parts.context.face.peer_verbs["why"]
     assert ("a", "NOT_ASKED") in codes(reasons(pub, "topic", "k"))
 
 
@@ -135,13 +135,13 @@ def test_one_node_gives_so_many_reasons_at_most() -> None:
 def test_the_room_of_a_part_is_told() -> None:
     net = SimNetwork()
     parts = net.node("a").core.parts
-    rooms = {room_of(part) for part in parts.desk.face}
+    rooms = {room_of(part) for part in parts.context.face}
     assert {"peers", "delivery", "forwarding", "subscribers", "services", "queues", "status"} <= rooms
 
 
 def listens(node: SimNode, name: str, heard: list[str]) -> None:
     """Note that a node is asked why by another one."""
-    verbs = node.core.parts.desk.face.peer_verbs
+    verbs = node.core.parts.context.face.peer_verbs
     verb = verbs["why"]
 
     def then(asked: Any) -> None:

@@ -25,12 +25,12 @@ class Side:
     def __init__(self, name: str, dialled: bool, secret: bytes = COOKIE, endpoint: str = PLACE) -> None:
         self.me = c.Introduction(name[:1].encode() * 16, name, 1, endpoint)
         settings = Settings(me=self.me, secret=secret, verify=lambda *_: True)
-        self.desk = NodeContext(settings, lambda n: name[:1].encode() * n, lambda: 0.5)
+        self.context = NodeContext(settings, lambda n: name[:1].encode() * n, lambda: 0.5)
         self.conn = Conn(name, dialled, False, endpoint, 0.0, 0.0)
         self.hello = replace(CLIENT, role=c.NODE_CONTROL, node=self.me)
         self.news: list[str] = []
         self.door = Authenticator(
-            self.desk,
+            self.context,
             lambda conn: replace(self.hello, nonce=conn.nonce[:16]),
             self.admit,
             lambda conn, welcome: self.news.append("entered"),
@@ -55,7 +55,7 @@ class Side:
                 self.door.turn_away(self.conn, said)
 
     def said(self) -> list[c.Command]:
-        effects, self.desk.out.effects = self.desk.out.effects, []
+        effects, self.context.out.effects = self.context.out.effects, []
         return [read(effect.frames)[0] for effect in effects if isinstance(effect, Send)]
 
 
@@ -85,7 +85,9 @@ def test_without_the_cookie_nobody_comes_in() -> None:
     assert dialler.news == ["BAD_COOKIE False"], "the refusal proves nothing to one with another cookie"
     assert listener.news == [] and listener.conn.closed and not listener.conn.is_open
     assert (
-        listener.desk.counters.values["wrong_cookie"] == listener.desk.counters.values["hello_refused"] == 1
+        listener.context.counters.values["wrong_cookie"]
+        == listener.context.counters.values["hello_refused"]
+        == 1
     )
 
 
@@ -133,7 +135,7 @@ def test_a_proof_that_nobody_asked_for_is_asked_for_anew() -> None:
 
     meet(dialler, listener, forgotten)
     assert not again and (dialler.news, listener.news) == (["entered"], ["admitted"])
-    assert "hello_refused" not in listener.desk.counters.values
+    assert "hello_refused" not in listener.context.counters.values
 
 
 def test_a_proof_of_another_kind_is_that_of_another_release() -> None:
@@ -143,7 +145,7 @@ def test_a_proof_of_another_kind_is_that_of_another_release() -> None:
     refusal = listener.said()[-1]
     assert isinstance(refusal, c.Refuse)
     assert (refusal.code, refusal.final) == ("VERSION", True) and "48 bytes" in refusal.reason
-    assert "wrong_cookie" not in listener.desk.counters.values
+    assert "wrong_cookie" not in listener.context.counters.values
 
 
 @pytest.mark.parametrize(
@@ -178,8 +180,8 @@ def test_a_refused_stranger_is_reported_once_and_always_hung_up_on() -> None:
     for number in range(3):
         listener.conn = Conn(number, False, False, PLACE, 0.0, 0.0)
         listener.take(replace(CLIENT, cluster="another"))
-    assert sum(isinstance(effect, HangUp) for effect in listener.desk.out.effects) == 3
-    assert len(listener.desk.facts.queue) == 1
+    assert sum(isinstance(effect, HangUp) for effect in listener.context.out.effects) == 3
+    assert len(listener.context.facts.queue) == 1
 
 
 def test_who_is_not_in_yet_may_say_little() -> None:

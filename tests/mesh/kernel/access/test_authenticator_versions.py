@@ -107,9 +107,9 @@ def test_a_command_goes_only_to_those_who_have_said_its_word() -> None:
     assert conn is not None and conn.speaks == BOTH
     for speaks, sent in ((BOTH, 1), (frozenset((PIECES,)), 0)):
         conn.speaks = speaks
-        a.core.parts.desk.out.effects.clear()
-        a.core.parts.desk.out.send(conn, c.Ways())
-        assert len(a.core.parts.desk.out.effects) == sent
+        a.core.parts.context.out.effects.clear()
+        a.core.parts.context.out.send(conn, c.Ways())
+        assert len(a.core.parts.context.out.effects) == sent
 
 
 def test_a_part_adds_its_word_and_what_is_wanted_of_its_kind_is_asked_of_those_who_say_it(
@@ -120,7 +120,7 @@ def test_a_part_adds_its_word_and_what_is_wanted_of_its_kind_is_asked_of_those_w
     a, new, old = net.mesh("a", "new", "old")
     right = InterestSync.features
     monkeypatch.setattr(
-        InterestSync, "features", lambda it: (XPATH, HOUR.kind) if it._desk.me.name != "old" else right(it)
+        InterestSync, "features", lambda it: (XPATH, HOUR.kind) if it._context.me.name != "old" else right(it)
     )
     a.restart()
     new.restart()

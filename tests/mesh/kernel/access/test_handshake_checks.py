@@ -19,9 +19,9 @@ PEER = replace(CLIENT, role=c.NODE_CONTROL, node=replace(ME, uuid=b"h" * 16, nam
 
 def checks(is_signed: bool = True) -> tuple[HandshakeChecks, ConnectionProofs]:
     settings = Settings(me=ME, secret=b"c" * 32, cluster="default", verify=lambda *_: is_signed)
-    desk = NodeContext(settings, lambda n: b"r" * n, lambda: 0.5)
-    proofs = ConnectionProofs(desk)
-    return HandshakeChecks(desk, proofs), proofs
+    context = NodeContext(settings, lambda n: b"r" * n, lambda: 0.5)
+    proofs = ConnectionProofs(context)
+    return HandshakeChecks(context, proofs), proofs
 
 
 def conn(is_trusted: bool = False, dialled: bool = False) -> Conn:

@@ -123,9 +123,9 @@ def test_trial_D_an_erase_with_a_number_that_no_message_can_have_harms_nobody_wh
         sender = "/node/golan/client/eve/session/1"
         said = {"key": "k", "stream": b"s" * 16, "number": 2**63 - 1, "sender": sender, "route": ["golan"]}
         peer = golan.core.parts.neighbours.peers[heron.uuid]
-        golan.core.parts.desk.face.login_requirers.append(lambda peer: True)
+        golan.core.parts.context.face.login_requirers.append(lambda peer: True)
         heron.net.until(lambda: peer.data and peer.data.is_open)
-        golan.core.parts.desk.out.send(peer.data, c.Call(7, "erase", said))
+        golan.core.parts.context.out.send(peer.data, c.Call(7, "erase", said))
         golan._carry_out_all()
     heron.net.until(lambda: len(s.got) == 2)
     publisher.publish("k", b"2", persistent=True)

@@ -18,14 +18,14 @@ JOE = "/node/a/client/joe/session/1"
 def commits_of(node: SimNode) -> list[Commit]:
     """Those that its core asks for from now on."""
     found: list[Commit] = []
-    emit: Callable[[Effect], None] = node.core.parts.desk.out.emit
+    emit: Callable[[Effect], None] = node.core.parts.context.out.emit
 
     def noted(effect: Effect) -> None:
         if isinstance(effect, Commit):
             found.append(effect)
         emit(effect)
 
-    node.core.parts.desk.out.emit = noted  # type: ignore[method-assign]
+    node.core.parts.context.out.emit = noted  # type: ignore[method-assign]
     return found
 
 

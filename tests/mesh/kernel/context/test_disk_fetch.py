@@ -44,13 +44,13 @@ class Heard:
 def emitted(node: SimNode) -> list[Effect]:
     """All that its core wants from now on."""
     found: list[Effect] = []
-    emit: Callable[[Effect], None] = node.core.parts.desk.out.emit
+    emit: Callable[[Effect], None] = node.core.parts.context.out.emit
 
     def noted(effect: Effect) -> None:
         found.append(effect)
         emit(effect)
 
-    node.core.parts.desk.out.emit = noted  # type: ignore[method-assign]
+    node.core.parts.context.out.emit = noted  # type: ignore[method-assign]
     return found
 
 
@@ -194,7 +194,7 @@ def test_each_kind_goes_to_the_part_that_takes_it_up_and_comes_back_when_it_is_w
     node = KeepingNode(SimNetwork(), "a", (), {})
     stored(node, "calc/add", "client/joe", "calc/add", "")
     node.start()
-    (keeper,) = (part for part in node.core.parts.desk.face if isinstance(part, Keeper))
+    (keeper,) = (part for part in node.core.parts.context.face if isinstance(part, Keeper))
     assert (keeper.positions, keeper.was_resumed) == ([1, 3], 2)
     assert fetched(node, *keeper.positions).contents == [[b"1"], [b"3"]]
 

@@ -70,7 +70,7 @@ class Greetings(Component):
     """A capability: it has all that one can have."""
 
     def __init__(self, parts: Parts) -> None:
-        self._desk, self._disk = parts.desk, parts.disk
+        self._context, self._disk = parts.context, parts.disk
         self.count = self.ticks = self.joined = 0
         self.flushed = False
 
@@ -80,7 +80,7 @@ class Greetings(Component):
     def from_clients(self) -> Sequence[HandlerEntry]:
         return (
             on_command(
-                Wave, lambda conn, session, command, _: self._desk.facts.publish(Waved(command.times))
+                Wave, lambda conn, session, command, _: self._context.facts.publish(Waved(command.times))
             ),
         )
 
@@ -91,8 +91,8 @@ class Greetings(Component):
         return (on_fact(Waved, self._waved), on_fact(PeerJoined, self._met))
 
     def _wave(self, asked: IncomingCall[AskWave]) -> None:
-        self._desk.facts.publish(Waved(asked.ask.times))
-        asked.reply(WaveSaid(node=self._desk.me.name))
+        self._context.facts.publish(Waved(asked.ask.times))
+        asked.reply(WaveSaid(node=self._context.me.name))
 
     def _waved(self, fact: Waved) -> None:
         self.count += fact.times
@@ -124,22 +124,22 @@ def begun(row: bytes = b"") -> tuple[NodeCore, Greetings]:
     node = core(Greetings)
     rows = {b"greetings": row} if row else {}
     node.start(Image([], {"weights": rows}, 1), 1.0, 10**18)
-    (room,) = (part for part in node.parts.desk.face if isinstance(part, Greetings))
+    (room,) = (part for part in node.parts.context.face if isinstance(part, Greetings))
     return node, room
 
 
 def test_a_capability_is_a_room_and_one_line() -> None:
     node, room = begun((7).to_bytes(4))
-    assert (room.count, node.parts.desk.figures()["greetings"], room.ticks) == (7, 7, 1)
+    assert (room.count, node.parts.context.figures()["greetings"], room.ticks) == (7, 7, 1)
     node.take_effects()
     assert room.flushed
-    node.parts.desk.face.from_clients[Wave](None, None, Wave(3), [])  # type: ignore[arg-type]
+    node.parts.context.face.from_clients[Wave](None, None, Wave(3), [])  # type: ignore[arg-type]
     node.tick(2.0, 10**18)
     assert room.count == 10
     commits = [effect for effect in node.take_effects() if isinstance(effect, Commit)]
     rows = {op.key: op.value for commit in commits for op in commit.ops if isinstance(op, Put)}
     assert rows[b"greetings"] == (10).to_bytes(4)
-    verb = node.parts.desk.face.client_verbs["wave"]
+    verb = node.parts.context.face.client_verbs["wave"]
     said: list[c.Reply] = []
     ask = read_ask(verb.asks, {"times": 1})
     verb.then(IncomingCall(ask, 1, None, None, lambda reply, _: said.append(reply)))  # type: ignore[arg-type]
@@ -184,10 +184,10 @@ def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> No
 def test_what_nobody_hears_is_an_error_and_not_silence() -> None:
     node, _ = begun()
     core_without = core()
-    core_without.parts.desk.facts.publish(Waved(1))
+    core_without.parts.context.facts.publish(Waved(1))
     with pytest.raises(KeyError):
         core_without.take_effects()
-    node.parts.desk.facts.publish(Waved(1))
+    node.parts.context.facts.publish(Waved(1))
     node.take_effects()
 
 
@@ -195,7 +195,7 @@ class Watcher(Component):
     """Somebody who wants to know what becomes of envelopes."""
 
     def __init__(self, parts: Parts) -> None:
-        parts.desk.facts.watched = True
+        parts.context.facts.watched = True
         self.heard: list[Fact] = []
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -213,9 +213,9 @@ def test_traces_are_said_to_those_who_watch_and_else_not_at_all() -> None:
     watched, other = WatchedNode(net, "a", (), {}), SimNode(net, "b", ("a",), {})
     watched.start()
     other.start()
-    (watcher,) = (part for part in watched.core.parts.desk.face if isinstance(part, Watcher))
+    (watcher,) = (part for part in watched.core.parts.context.face if isinstance(part, Watcher))
     said: list[Fact] = []
-    other.core.parts.desk.facts.publish = said.append  # type: ignore[method-assign,assignment]
+    other.core.parts.context.facts.publish = said.append  # type: ignore[method-assign,assignment]
     net.until(lambda: watched.alive == {"b"})
     client_of(watched).publish("x", b"1", persistent=False)
     client_of(other).publish("x", b"2", persistent=False)
@@ -235,29 +235,29 @@ def test_traces_are_said_to_those_who_watch_and_else_not_at_all() -> None:
 
 def test_a_trace_that_nobody_hears_is_none_the_worse() -> None:
     node = core()
-    node.parts.desk.facts.publish(EnvelopeAccepted([]))
+    node.parts.context.facts.publish(EnvelopeAccepted([]))
     node.take_effects()
-    assert not node.parts.desk.facts.queue
+    assert not node.parts.context.facts.queue
 
 
 def test_what_is_said_last_is_heard_once_behind_all_others() -> None:
     node, _ = begun()
     heard: list[Fact] = []
     for kind in (PeerJoined, RoutesChanged, Waved):
-        node.parts.desk.face.fact_handlers[kind] = [heard.append]
+        node.parts.context.face.fact_handlers[kind] = [heard.append]
 
     def echo(fact: Any) -> None:
         if fact.times:
-            node.parts.desk.facts.publish(Waved(0))
+            node.parts.context.facts.publish(Waved(0))
 
-    node.parts.desk.face.fact_handlers[Waved].append(echo)
-    node.parts.desk.facts.publish_last(RoutesChanged())
+    node.parts.context.face.fact_handlers[Waved].append(echo)
+    node.parts.context.facts.publish_last(RoutesChanged())
     for times in (2, 1):
-        node.parts.desk.facts.publish(Waved(times))
-        node.parts.desk.facts.publish_last(RoutesChanged())
+        node.parts.context.facts.publish(Waved(times))
+        node.parts.context.facts.publish_last(RoutesChanged())
     node.take_effects()
     assert heard == [Waved(2), Waved(1), Waved(0), Waved(0), RoutesChanged()]
-    node.parts.desk.facts.publish_last(RoutesChanged())
+    node.parts.context.facts.publish_last(RoutesChanged())
     node.take_effects()
     assert len(heard) == 6
 
@@ -266,10 +266,10 @@ def test_two_that_are_both_said_last_do_not_wait_for_each_other() -> None:
     node, _ = begun()
     heard: list[Fact] = []
     for kind in (RoutesChanged, RequestAnswered, Waved):
-        node.parts.desk.face.fact_handlers[kind] = [heard.append]
-    node.parts.desk.facts.publish_last(RoutesChanged())
-    node.parts.desk.facts.publish_last(RequestAnswered())
-    node.parts.desk.facts.publish(Waved(1))
+        node.parts.context.face.fact_handlers[kind] = [heard.append]
+    node.parts.context.facts.publish_last(RoutesChanged())
+    node.parts.context.facts.publish_last(RequestAnswered())
+    node.parts.context.facts.publish(Waved(1))
     node.take_effects()
     assert heard == [Waved(1), RoutesChanged(), RequestAnswered()]
 
@@ -285,9 +285,9 @@ def test_saying_it_last_costs_the_same_however_much_was_said() -> None:
             return False
 
     for _ in range(100):
-        node.parts.desk.facts.publish(Counted(1))
-        node.parts.desk.facts.publish_last(RoutesChanged())
-    assert looked == 0 and len(node.parts.desk.facts.queue) == 101
+        node.parts.context.facts.publish(Counted(1))
+        node.parts.context.facts.publish_last(RoutesChanged())
+    assert looked == 0 and len(node.parts.context.facts.queue) == 101
 
 
 def facts() -> set[type[Fact]]:
@@ -299,7 +299,7 @@ def facts() -> set[type[Fact]]:
 
 
 def test_each_fact_but_the_traces_has_a_handler() -> None:
-    hears = core().parts.desk.face.fact_handlers
+    hears = core().parts.context.face.fact_handlers
     assert set(hears) == {fact for fact in facts() if not issubclass(fact, Trace)}
 
 
@@ -311,7 +311,7 @@ def test_each_verb_stands_on_the_page_with_its_arguments(section: str) -> None:
     for row in table.splitlines()[2:]:
         _, name, arguments, *_ = row.split("|")
         rows[name.strip(" `")] = rows.get(name.strip(" `"), "") + arguments
-    face = core().parts.desk.face
+    face = core().parts.context.face
     verbs = face.client_verbs if "clients" in section else face.peer_verbs
     assert set(verbs) == set(rows)
     for name, verb in verbs.items():

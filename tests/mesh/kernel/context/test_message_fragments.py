@@ -173,7 +173,7 @@ def test_trial_B2_who_begins_a_message_and_only_pings_then_is_cut_off() -> None:
     a = node()
     liar = speaker(a)
     liar.say(publish(MAX_CONTENT)[0])
-    limit = PATIENCE * a.core.parts.desk.settings.silence
+    limit = PATIENCE * a.core.parts.context.settings.silence
     for _ in range(int(limit) - 3):
         liar.say(c.Ping(1))
         a.net.run(0.9)
@@ -186,7 +186,7 @@ def test_the_time_in_which_the_node_itself_stood_still_does_not_count() -> None:
     a = node()
     frodo = speaker(a)
     frodo.say(publish(MAX_CONTENT)[0])
-    limit, now, wall = PATIENCE * a.core.parts.desk.settings.silence, a.now, a.wall
+    limit, now, wall = PATIENCE * a.core.parts.context.settings.silence, a.now, a.wall
     [conn] = [conn for conn in a.core._conns.values() if conn.gatherer is not None]
 
     def is_given_up(at: float) -> bool:

@@ -95,7 +95,7 @@ def test_trial_A6_the_addresses_of_all_nodes_that_were_met_come_in_pages() -> No
 def test_trial_A6_long_events_come_in_several_answers() -> None:
     a = SimNetwork().node("a")
     for _ in range(1024):
-        a.core.parts.desk.event("peer", "ä" * 10_000)
+        a.core.parts.context.event("peer", "ä" * 10_000)
     client, after, count = client_of(a), 0, 0
     while (found := client.call("events", after=after))["events"]:
         assert len(pack(found)) < CALL_FRAME

@@ -38,7 +38,7 @@ def lines(speaks: bool, said: str) -> tuple[list[str], int]:
     for _ in range(KNOCKS):
         knock(Stranger(a), speaks)
     net.run(2 * SAY_AGAIN)
-    return [note for note in a.notes[before:] if said in note], a.core.parts.desk.counters.values.get(
+    return [note for note in a.notes[before:] if said in note], a.core.parts.context.counters.values.get(
         "malformed", 0
     )
 

@@ -35,11 +35,11 @@ class Stage:
     """Envelopes of one stream that wait for the disk, each for one reader."""
 
     def __init__(self, count: int) -> None:
-        self.log, self.desk, self.disks = Mock(), Mock(), Mock()
+        self.log, self.context, self.disks = Mock(), Mock(), Mock()
         self.log.passes.return_value = False
         self.disks.__getitem__ = lambda disks, store: Mock(commit=lambda ops, then: self.commits.append(then))
         self.commits: list[Any] = []
-        self.deliveries = Deliveries(self.desk, self.log, self.disks, Mock())
+        self.deliveries = Deliveries(self.context, self.log, self.disks, Mock())
         self.lane = StreamLog(Mock())
         self.reader = Reader()
         self.answers: list[tuple[int, str]] = []

@@ -24,9 +24,9 @@ class Stage:
         self.client = feed
         clients: Any = Mock()
         clients.plan.return_value = [(feed, None)]
-        desk: Any = Mock()
-        desk.settings.topics_bytes = 10_000
-        self.items = ItemRelay(desk, clients, self.deliveries, lambda master: boot, keeps_cache)
+        context: Any = Mock()
+        context.settings.topics_bytes = 10_000
+        self.items = ItemRelay(context, clients, self.deliveries, lambda master: boot, keeps_cache)
         self.items.peers = peers = Mock()
         peers.plan.return_value = [(Mock(owner=owner), None) for owner in owners]
         self.items.cache = self.cache = Mock()

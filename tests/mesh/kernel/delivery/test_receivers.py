@@ -21,15 +21,15 @@ class Stage:
     """Receivers with one subscriber of each kind, which receives all messages."""
 
     def __init__(self, copies: bool = False) -> None:
-        self.desk: Any = Mock()
-        self.desk.face.message_sinks = [Mock()]
-        self.desk.face.message_sinks[0].plan.return_value = [(SITE, None)]
-        self.desk.face.message_sinks[0].match.return_value = [SITE]
-        self.desk.face.message_sinks[0].names.return_value = ["LON"]
-        self.desk.face.address_resolvers = {CLIENT: Mock()}
+        self.context: Any = Mock()
+        self.context.face.message_sinks = [Mock()]
+        self.context.face.message_sinks[0].plan.return_value = [(SITE, None)]
+        self.context.face.message_sinks[0].match.return_value = [SITE]
+        self.context.face.message_sinks[0].names.return_value = ["LON"]
+        self.context.face.address_resolvers = {CLIENT: Mock()}
         self.merging: Any = Mock()
         self.merging.news.return_value = None
-        self.receivers = receivers = Receivers(self.desk, self.merging)
+        self.receivers = receivers = Receivers(self.context, self.merging)
         for name in ("clients", "peers", "groups"):
             index = Mock()
             index.plan.return_value, index.match.return_value = [(name, None)], [name]
@@ -100,12 +100,12 @@ def test_a_client_receives_a_relayed_message_of_another_site_once(
 
 def test_a_direct_message_goes_to_its_address_only() -> None:
     stage = Stage(copies=True)
-    resolver = stage.desk.face.address_resolvers[CLIENT]
+    resolver = stage.context.face.address_resolvers[CLIENT]
     e = replace(envelope("k"), to="client/joe")
     assert stage.receivers.pieces(e, e) is resolver.addressed.return_value
     with pytest.raises(NoQueue):
         stage.receivers.addressees("queue/jobs")
-    stage.desk.face.address_resolvers[QUEUE] = queues = Mock()
+    stage.context.face.address_resolvers[QUEUE] = queues = Mock()
     assert stage.receivers.addressees("queue/jobs") is queues
 
 

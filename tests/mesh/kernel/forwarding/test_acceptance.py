@@ -24,8 +24,11 @@ class Stage:
     """The acceptance of a node that decides always the same; what it calls is recorded."""
 
     def __init__(self, decision: Decision = HERE, is_plain: bool = False) -> None:
-        self.desk: Any = Mock()
-        self.desk.settings.site, self.desk.hop.side_effect = "FRA", lambda stratum: Hop("heron", stratum, 1)
+        self.context: Any = Mock()
+        self.context.settings.site, self.context.hop.side_effect = (
+            "FRA",
+            lambda stratum: Hop("heron", stratum, 1),
+        )
         self.router: Any = Mock()
         self.router.log.find_stream.return_value = None
         self.mapping: Any = Mock(is_plain=is_plain, has_several=False, has_dirty=False)
@@ -40,7 +43,7 @@ class Stage:
         local.answer.side_effect = self._answered
         self.local = local
         self.acceptance = Acceptance(
-            self.desk, self.router, self.mapping, self.routing, self.refused, Mock(), local
+            self.context, self.router, self.mapping, self.routing, self.refused, Mock(), local
         )
 
     def _answered(self, stream: bytes, answer: Any) -> None:
@@ -83,10 +86,10 @@ def test_each_decision_is_carried_out(decision: Decision, expected: list[str]) -
 )
 def test_the_destination_of_a_client_decides_first(e: Envelope, expected: list[str]) -> None:
     stage = Stage(TO_FRODO, is_plain=True)
-    stage.desk.face.puts = {"queue/": Mock()}
+    stage.context.face.puts = {"queue/": Mock()}
     stage.acceptance.publish(e)
     assert stage.done == expected
-    assert stage.desk.face.puts["queue/"].called is e.to.startswith("queue/")
+    assert stage.context.face.puts["queue/"].called is e.to.startswith("queue/")
 
 
 def test_an_address_in_this_site_has_no_site() -> None:

@@ -130,7 +130,7 @@ def test_a_master_of_an_earlier_release_is_told_nothing_of_it(monkeypatch: pytes
     heard_flags: list[int] = []
     take = DirtyReads.features
     monkeypatch.setattr(
-        DirtyReads, "features", lambda self: () if self._desk.me.name == "heron" else take(self)
+        DirtyReads, "features", lambda self: () if self._context.me.name == "heron" else take(self)
     )
     c = slaves("frodo")
     forwarded = c["heron"].core.parts.forwarder.incoming
@@ -357,7 +357,7 @@ def test_contents_that_do_not_come_back_and_their_lanes_are_dropped_after_a_time
     c.net.until(lambda: dirty._bodies.bytes)
     joe.unsubscribe(s)
     dirty._bodies.hold_body(
-        Envelope(b"s" * 16, RUGBY, 1, 1, ("k",), 1, 1, b"x"), c["frodo"].core.parts.desk.clock.now
+        Envelope(b"s" * 16, RUGBY, 1, 1, ("k",), 1, 1, b"x"), c["frodo"].core.parts.context.clock.now
     )
     c.net.run(heldbodies.LIFE + dirty_reads.LOOK + 2)
     assert dirty._bodies.bytes == 0 and dirty._lanes

@@ -26,13 +26,13 @@ class Stage:
     """Entries for frodo, which arrive NOW and may wait for TTL."""
 
     def __init__(self) -> None:
-        self.desk: Any = Mock(clock=Mock(believed=NOW, now=0.0))
-        self.desk.settings.tailback_ttl, self.desk.me.name = TTL, "heron"
+        self.context: Any = Mock(clock=Mock(believed=NOW, now=0.0))
+        self.context.settings.tailback_ttl, self.context.me.name = TTL, "heron"
         self.onward = ForwardTable(10_000, 10_000)
         self.refused: list[tuple[int, int, str]] = []
-        self.expiry = EntryExpiry(self.desk, self.onward, self._refuse)
+        self.expiry = EntryExpiry(self.context, self.onward, self._refuse)
         self.wakes: list[float] = []
-        self.desk.clock.wake.side_effect = self.wakes.append
+        self.context.clock.wake.side_effect = self.wakes.append
 
     def _refuse(self, entry: PendingForward, hop: str, answer: Answer) -> None:
         self.refused.append((answer.first, answer.last, answer.state))
@@ -46,7 +46,7 @@ class Stage:
 
     def after(self, seconds: float) -> list[tuple[int, int, str]]:
         """What expires in so many seconds from the start."""
-        self.desk.clock.believed, self.refused = NOW + int(seconds * S), []
+        self.context.clock.believed, self.refused = NOW + int(seconds * S), []
         self.expiry.tick()
         return self.refused
 

@@ -25,16 +25,16 @@ class Stage:
     """The routing of a node, with one entry; what it calls is recorded."""
 
     def __init__(self, origin: Any = CLIENT, sender: str = "") -> None:
-        self.desk: Any = Mock()
-        self.desk.settings.window_bytes = self.desk.settings.window_count = 1000
-        self.desk.clock.now = 0.0
+        self.context: Any = Mock()
+        self.context.settings.window_bytes = self.context.settings.window_count = 1000
+        self.context.clock.now = 0.0
         self.nodes: Any = Mock()
         self.neighbours: Any = Mock()
         parts: list[Any] = [Mock() for _ in range(5)]
         disk, router, mapping, *others = parts
         mapping.has_filters = False
         self.routing = routing = EntryRouting(
-            self.desk, disk, router, self.neighbours, self.nodes, mapping, others[0], others[1], Mock()
+            self.context, disk, router, self.neighbours, self.nodes, mapping, others[0], others[1], Mock()
         )
         e = replace(envelope("k k"), sender=sender, route=(Hop("heron", 0, 0),))
         self.entry: PendingForward = routing.onward.add(e, origin, 0.0)

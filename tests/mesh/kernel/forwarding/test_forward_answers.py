@@ -17,13 +17,13 @@ class Stage:
     """An entry that waits for the answer of frodo; earlier it was sent to sam."""
 
     def __init__(self, was_divided: bool = False, is_lately: bool = False, is_known: bool = True) -> None:
-        self.routing, self.desk = Mock(), Mock()
+        self.routing, self.context = Mock(), Mock()
         self.routing.put_off.is_lately = is_lately
         self.entry: Any = Mock(
             lacking={"frodo": Mock()}, former=("sam",), hops=["frodo"], was_divided=was_divided
         )
         self.routing.onward.find_answered.return_value = [(self.entry, 3, 4)] if is_known else []
-        self.answers = ForwardAnswers(self.desk, self.routing)
+        self.answers = ForwardAnswers(self.context, self.routing)
 
     def answered(self, hop: str, state: str) -> str:
         """What happens then: its name, with the hop whose answer counts."""
@@ -71,13 +71,13 @@ def test_each_answer_counts_as_the_table_says(
 ) -> None:
     stage = Stage(**fields)
     assert stage.answered(hop, state) == expected
-    assert not stage.desk.counters.count.called
+    assert not stage.context.counters.count.called
 
 
 def test_an_answer_that_no_entry_waits_for_is_counted() -> None:
     stage = Stage(is_known=False)
     assert stage.answered("frodo", "OK") == ""
-    stage.desk.counters.count.assert_called_once_with("unasked")
+    stage.context.counters.count.assert_called_once_with("unasked")
 
 
 def test_an_answer_of_a_site_opens_its_window() -> None:
@@ -90,4 +90,4 @@ def test_an_answer_of_a_site_opens_its_window() -> None:
 def test_progress_of_the_queue_is_noted() -> None:
     stage = Stage()
     stage.answered("frodo", "OK")
-    assert stage.routing.onward.line_of.return_value.progress is stage.desk.clock.now
+    assert stage.routing.onward.line_of.return_value.progress is stage.context.clock.now

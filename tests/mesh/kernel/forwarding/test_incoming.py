@@ -51,7 +51,7 @@ def carried_by_two(gone: tuple[str, ...] = (), **settings: Any) -> tuple[Cluster
 
 def bring(c: Cluster, node: str, entry: PendingForward, by: str) -> None:
     """An entry of a node comes once more, by another that says it had published it."""
-    parts, other = c[node].core.parts, c[by].core.parts.desk
+    parts, other = c[node].core.parts, c[by].core.parts.context
     e = replace(entry.envelope, sender=f"/node/{by}/client/eve/session/1", route=(other.hop(0),))
     parts.forwarder.incoming.forwarded(parts.neighbours.peers[c[by].uuid], [e])
 

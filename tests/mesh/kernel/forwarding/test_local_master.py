@@ -21,9 +21,9 @@ class Stage:
     """A master whose router records what it is given."""
 
     def __init__(self, has_backups: bool = False) -> None:
-        self.desk, self.router, self.refused = Mock(), Mock(), Mock()
-        self.desk.clock.wall, self.desk.me.name = WALL, "heron"
-        self.here = LocalMaster(self.desk, self.router, Mock(has_backups=has_backups), self.refused)
+        self.context, self.router, self.refused = Mock(), Mock(), Mock()
+        self.context.clock.wall, self.context.me.name = WALL, "heron"
+        self.here = LocalMaster(self.context, self.router, Mock(has_backups=has_backups), self.refused)
 
     @property
     def given(self) -> Any:

@@ -23,11 +23,11 @@ class Stage:
     """A buffer for 10 messages."""
 
     def __init__(self, most: int = 10, most_bytes: int = 10**6) -> None:
-        self.desk: Any = Mock(clock=Mock(believed=NOW))
-        self.desk.settings.tailback_count, self.desk.settings.tailback_bytes = most, most_bytes
-        self.desk.me.name = "heron"
+        self.context: Any = Mock(clock=Mock(believed=NOW))
+        self.context.settings.tailback_count, self.context.settings.tailback_bytes = most, most_bytes
+        self.context.me.name = "heron"
         self.onward = ForwardTable(10**6, 10**6)
-        self.size = OutboundSize(self.desk, self.onward)
+        self.size = OutboundSize(self.context, self.onward)
         self._first = 1
 
     def add(self, count: int, hop: str = "frodo", seconds: int = 0, is_warned: bool = True) -> PendingForward:

@@ -115,7 +115,7 @@ def test_a_letter_that_was_refused_is_not_taken_behind_what_followed_after_a_res
             sender="/node/avalon/client/ann/session/1",
             count=1,
             last=number,
-            route=(c["avalon"].core.parts.desk.hop(0),),
+            route=(c["avalon"].core.parts.context.hop(0),),
         )
         heron = c["heron"].core
         heron.parts.forwarder.incoming.forwarded(heron.parts.neighbours.peers[c["avalon"].uuid], [letter])

@@ -40,7 +40,7 @@ def test_each_change_has_its_words(lived: Lived, text: str) -> None:
     if not isinstance(lived, Joined):
         node.core.parts.neighbours._changes.react(peer, Joined(M), 7)
     node.core.parts.neighbours._changes.react(peer, lived, 7)
-    notes = [effect.text for effect in node.core.parts.desk.out.effects if hasattr(effect, "text")]
+    notes = [effect.text for effect in node.core.parts.context.out.effects if hasattr(effect, "text")]
     assert text in notes
 
 

@@ -30,12 +30,12 @@ def test_who_is_asked_to_dial_while_it_waits_for_the_other_to_dial_does() -> Non
     one, peer = asking(net)
     core = one.core
     core.parts.dialler.apply(peer, peer.link.wanted(net.now))
-    assert not [effect for effect in core.parts.desk.out.effects if isinstance(effect, Dial)], (
+    assert not [effect for effect in core.parts.context.out.effects if isinstance(effect, Dial)], (
         "it asks the other"
     )
     core.parts.dialler.on_data_requested(peer)
     core.parts.dialler.on_data_requested(peer)
-    (dial,) = (effect for effect in core.parts.desk.out.effects if isinstance(effect, Dial))
+    (dial,) = (effect for effect in core.parts.context.out.effects if isinstance(effect, Dial))
     assert dial.address == peer.node.address
 
 
@@ -55,27 +55,27 @@ def test_who_waits_for_the_next_dial_waits_no_more_when_the_other_is_reached_ane
     # After a cut of which only the other had noticed that it was long.
     net = SimNetwork(1)
     one, peer = asking(net)
-    dialler, desk = one.core.parts.dialler, one.core.parts.desk
+    dialler, context = one.core.parts.dialler, one.core.parts.context
     dialler.apply(peer, peer.link.wanted(net.now))
     dialler.apply(peer, peer.link.disconnected(net.now))
     assert (peer.link.next_try or 0.0) > net.now
-    desk.out.effects.clear()
+    context.out.effects.clear()
     dialler.reached(peer)
     assert peer.link.is_dialling
-    assert desk.out.effects, "it is asked to dial"
+    assert context.out.effects, "it is asked to dial"
 
 
 def test_nothing_is_asked_on_a_new_control_connection_by_who_has_asked_for_nothing_or_dials_itself() -> None:
     net = SimNetwork(1)
     one, peer = asking(net)
-    dialler, desk = one.core.parts.dialler, one.core.parts.desk
+    dialler, context = one.core.parts.dialler, one.core.parts.context
     dialler.reached(peer)
-    assert not desk.out.effects, "not needed"
+    assert not context.out.effects, "not needed"
     dialler.apply(peer, peer.link.wanted(net.now))
     dialler.on_data_requested(peer)  # the other wants it too
-    desk.out.effects.clear()
+    context.out.effects.clear()
     dialler.reached(peer)
-    assert not desk.out.effects, "it dials itself"
+    assert not context.out.effects, "it dials itself"
 
 
 def dialled(node: SimNode) -> int:
@@ -124,7 +124,7 @@ def test_where_only_one_of_two_can_dial_the_other_they_meet_at_once() -> None:
         high.start()
         net.bound[high.address] = hole()
         for one, other in ((low, high), (high, low)):
-            one.core.advertised(other.core.parts.desk.me, net.now, net.wall)
+            one.core.advertised(other.core.parts.context.me, net.now, net.wall)
             one._carry_out_all()
         net.until(lambda: bool(low.alive and high.alive), 3)  # noqa: B023
 
@@ -132,7 +132,7 @@ def test_where_only_one_of_two_can_dial_the_other_they_meet_at_once() -> None:
 def test_a_data_connection_that_is_replaced_has_ended_for_all_who_use_it() -> None:
     net = SimNetwork(1)
     one, peer = asking(net)
-    dialler, desk = one.core.parts.dialler, one.core.parts.desk
+    dialler, context = one.core.parts.dialler, one.core.parts.context
     dialler.apply(peer, peer.link.wanted(net.now))
     one._carry_out_all()
     net.until(lambda: peer.data)
@@ -140,7 +140,7 @@ def test_a_data_connection_that_is_replaced_has_ended_for_all_who_use_it() -> No
     assert before is not None
 
     def ends() -> int:
-        return sum(isinstance(fact, LoggedOut) for fact in desk.facts.queue)
+        return sum(isinstance(fact, LoggedOut) for fact in context.facts.queue)
 
     dialler.use_connection(peer, before)  # it is the same one
     assert ends() == 0

@@ -11,7 +11,7 @@ from tests.simulation import SimNetwork, SimNode
 
 def sight_the_gone(node: SimNode, count: int) -> None:
     """Multicast DNS shows many where nobody answers."""
-    net, me = node.net, node.core.parts.desk.me
+    net, me = node.net, node.core.parts.context.me
     for i in range(count):
         address = f"tcp://10.1.{i // 200}.{i % 200}:7710"
         net.bound[address] = hole()
@@ -60,7 +60,7 @@ def test_the_second_address_of_a_stranger_is_dialled_in_a_crowd_too() -> None:
     net = SimNetwork()
     nodes = crowd(net, 34)
     stranger = started(net, "new")
-    me = stranger.core.parts.desk.me
+    me = stranger.core.parts.context.me
     nodes[5].core.advertised(
         me.__class__(me.uuid, "new", 1, "tcp://10.1.1.1:1", (me.address,)), net.now, net.wall
     )

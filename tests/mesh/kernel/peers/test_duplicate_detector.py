@@ -56,7 +56,7 @@ def dial(
     `tamper` changes what the dialler hears.
     """
     conn = dialler.parts.dialler.dial(PLACE, NODE_CONTROL, b"")
-    ring = dialler.parts.desk.settings.keyring
+    ring = dialler.parts.context.settings.keyring
     listener.accept("in", PLACE, False, ring.mine if ring is not None else "")
     stops: dict[NodeCore, Stop] = {}
     for _ in range(8):
@@ -82,14 +82,14 @@ def test_trial_A2_of_two_processes_with_our_key_the_later_one_stops_whoever_dial
         ended = dial(new, old)
         assert [stop and stop.code for stop in ended] == ["CONFLICT", None]
         assert ended[0] is not None and f"at {PLACE}." in ended[0].error
-        (event,) = [e for e in old.parts.desk.events.after(0)[0] if e.kind == "conflict"]
+        (event,) = [e for e in old.parts.context.events.after(0)[0] if e.kind == "conflict"]
         assert "started later and stops" in event.text
 
 
 @pytest.mark.parametrize("keyed", [True, False])
 def test_trial_A2_both_stop_where_one_does_not_say_when_it_was_started(keyed: bool) -> None:
     old, new = core(keyed=keyed), core(chance=2, keyed=keyed, wall=1)
-    new.parts.desk.process = b"of a release bef"
+    new.parts.context.process = b"of a release bef"
     assert [stop and stop.code for stop in dial(old, new)] == ["CONFLICT", "CONFLICT"]
 
 
@@ -98,7 +98,7 @@ def test_trial_A2_a_forwarder_to_our_own_port_shows_us_ourselves(keyed: bool) ->
     """Somebody in between, a router that turns us round, or a second address of this machine."""
     stork = core(keyed=keyed)
     assert dial(stork, stork) == [None, None]
-    assert stork.parts.desk.figures()["met_itself"] == 1
+    assert stork.parts.context.figures()["met_itself"] == 1
 
 
 def test_trial_A2_who_says_that_it_is_we_without_our_key_ends_nobody() -> None:
@@ -149,7 +149,7 @@ def test_trial_A2_a_proof_of_another_day_is_worth_nothing(keyed: bool) -> None:
 
 def rumour(liar: SimNode, about: SimNode, *places: str) -> None:
     """The liar says that this node, in this boot, is there."""
-    node = replace(about.core.parts.desk.me, address=places[0], also=places[1:])
+    node = replace(about.core.parts.context.me, address=places[0], also=places[1:])
     said = Rumours((Rumour(node, 0, "alive", liar.uuid),))
     about.core.parts.neighbours.liveness.rumours(about.core.parts.neighbours.peers[liar.uuid], said, False)
     about._carry_out_all()
@@ -217,4 +217,4 @@ def test_trial_A2_the_process_that_is_told_is_covered_by_the_proof(keyed: bool) 
 
     stork = core(keyed=keyed)
     assert dial(stork, stork, changed) == [None, None]
-    assert stork.parts.desk.figures()["met_itself"] == 0
+    assert stork.parts.context.figures()["met_itself"] == 0

@@ -15,7 +15,7 @@ def test_a_peer_has_an_exchange_when_it_is_spoken_to_over_the_data_connection_an
     d.kill()
     net.run(30)  # it is dead by then, what is looked at now and then was looked at, and states were told
     for node in (a, b, c):
-        node.core.parts.desk.figures()
+        node.core.parts.context.figures()
         assert begun(node) == set()
     heard = client_of(a).connected().subscribed("k")
     client_of(b).connected().publish("k", b"1")

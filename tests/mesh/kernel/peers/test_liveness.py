@@ -30,7 +30,7 @@ def accuse(golan: SimNode, heron: SimNode, state: NodeLife) -> None:
     record = golan.core.parts.neighbours.membership._table.records[heron.uuid]
     said = c.Rumours(to_wire((record.rumour(state, golan.uuid),)))
     for peer in golan.core.parts.neighbours.peers.values():
-        golan.core.parts.desk.out.send(peer.control, said)
+        golan.core.parts.context.out.send(peer.control, said)
     golan._carry_out_all()
 
 
@@ -69,7 +69,7 @@ def test_trial_A2_the_end_of_processes_that_never_were_parts_no_two_nodes(
     for whom, of in ((egret, frodo), (frodo, egret)):
         said = table.records[of.uuid].rumour(state, golan.uuid)
         rumour = replace(said, node=replace(said.node, boot=said.node.boot + 1))
-        golan.core.parts.desk.out.send(
+        golan.core.parts.context.out.send(
             golan.core.parts.neighbours.peers[whom.uuid].control, c.Rumours(to_wire((rumour,)))
         )
     golan._carry_out_all()

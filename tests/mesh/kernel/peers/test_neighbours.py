@@ -43,7 +43,7 @@ def test_a_goodbye_that_others_tell_of_waits_for_its_connection_and_no_longer() 
     net.until(lambda: ear.contents == [b"1"])
     neighbours = stays.core.parts.neighbours
     stays.core._at(net.now, net.wall)
-    neighbours.happened(neighbours.membership.leave(robot.uuid, robot.core.parts.desk.me.boot, net.now))
+    neighbours.happened(neighbours.membership.leave(robot.uuid, robot.core.parts.context.me.boot, net.now))
     stays._carry_out_all()
     assert reach(stays, robot) is ReachState.ALIVE
     pub.publish("k", b"2")
@@ -58,7 +58,7 @@ def test_a_process_that_goes_with_its_connections_has_left_at_once() -> None:
     net.run(1)
     neighbours = stays.core.parts.neighbours
     stays.core._at(net.now, net.wall)
-    neighbours.happened(neighbours.membership.leave(robot.uuid, robot.core.parts.desk.me.boot, net.now))
+    neighbours.happened(neighbours.membership.leave(robot.uuid, robot.core.parts.context.me.boot, net.now))
     data = neighbours.peers[robot.uuid].data
     assert data is not None and len(neighbours._parting) == 1
     stays.core._at(net.now, net.wall)

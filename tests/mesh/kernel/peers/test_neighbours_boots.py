@@ -16,12 +16,12 @@ from tests.simulation import SimNetwork, SimNode, copy_of
 def test_row_53_words_of_a_boot_that_is_over_are_old_news() -> None:
     net = SimNetwork(53)
     heron, stork, egret = net.mesh("heron", "stork", "egret")
-    old = stork.core.parts.desk.me
+    old = stork.core.parts.context.me
     stork.restart()
     net.until(lambda: heron.alive == {"stork", "egret"})
     news = heron.metric("old_news")
     rumours = tuple(c.Rumour(old, 99, state, egret.uuid) for state in ("dead", "suspect", "left", "alive"))
-    egret.core.parts.desk.out.send(link(egret, heron, c.NODE_CONTROL), c.Rumours(rumours))
+    egret.core.parts.context.out.send(link(egret, heron, c.NODE_CONTROL), c.Rumours(rumours))
     egret._carry_out_all()
     heron.core.advertised(msgspec.structs.replace(old, address="tcp://127.0.0.1:9"), net.now, net.wall)
     heron._carry_out_all()
@@ -82,7 +82,7 @@ def test_a_started_copy_of_a_data_directory_stops_and_the_original_continues(
 def test_a_restarted_node_does_not_stop_for_late_messages_of_its_earlier_process() -> None:
     net = SimNetwork()
     heron, stork = net.mesh("heron", "stork")
-    before = stork.core.parts.desk.me
+    before = stork.core.parts.context.me
     stork.kill()
     stork.start()
     net.until(lambda: stork.alive == {"heron"})

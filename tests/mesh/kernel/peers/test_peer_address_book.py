@@ -62,7 +62,7 @@ def test_trial_A2_a_key_that_others_tell_of_shuts_out_nobody() -> None:
     c.start()
     net.until(lambda: c.alive >= {"a"})
     peer = a.core.parts.neighbours.peers[c.uuid]
-    assert peer.alive and peer.node.key == c.core.parts.desk.me.key and c.stop is None
+    assert peer.alive and peer.node.key == c.core.parts.context.me.key and c.stop is None
 
 
 def test_trial_A2_a_boot_that_cannot_be_breaks_the_protocol() -> None:
@@ -70,7 +70,7 @@ def test_trial_A2_a_boot_that_cannot_be_breaks_the_protocol() -> None:
     a, b = net.mesh("a", "b")
     boots = [node.node.boot for node in a.core.parts.neighbours.peers.values()]
     try:
-        says(b, a, replace(b.core.parts.desk.me, boot=2**22))
+        says(b, a, replace(b.core.parts.context.me, boot=2**22))
     except RemoteError as error:
         assert "an introduction with boot 4194304" in str(error)
     else:
@@ -82,7 +82,7 @@ def test_trial_A2_who_says_that_it_is_we_takes_no_address_away_from_us() -> None
     """REFUSE SAME_UUID without a proof: a seed of the configuration was forgotten for good."""
     net = SimNetwork()
     b = net.node("b")
-    b.core.parts.desk.process = b""
+    b.core.parts.context.process = b""
     meeting: Any = b.core.parts.meeting
     meeting._accept_introduction = lambda node, process=b"": Refuse("SAME_UUID", "it is you", final=True)
     a = net.node("a", "b", backoff_max=2.0)

@@ -71,7 +71,7 @@ def test_one_address_among_several_that_works_is_enough() -> None:
     net = SimNetwork()
     a = net.node("a")
     b = net.node("b")
-    real = a.core.parts.desk.me
+    real = a.core.parts.context.me
     where = real.__class__(a.uuid, "a", 1, "tcp://10.1.1.1:1", ("tcp://10.2.2.2:1", a.address))
     b.core.advertised(where, net.now, net.wall)
     b._carry_out_all()
@@ -90,15 +90,15 @@ def test_a_node_that_has_moved_is_found_at_its_new_address() -> None:
         lambda: all(n.core.parts.neighbours.peers[a.uuid].node.address.endswith("9:1") for n in (b, c)), 20
     )
     assert ("moved", "a") in events(b)
-    assert a.core.parts.desk.me.also == (a.address,)
+    assert a.core.parts.context.me.also == (a.address,)
 
 
 def test_a_node_with_another_key_than_before_is_not_the_node_that_it_says() -> None:
     net = SimNetwork()
     a, b = net.node("a"), net.node("b", "a")
-    known = b.core.parts.desk.me.__class__(b.uuid, "b", 1, b.address, key=b"k" * 32)
+    known = b.core.parts.context.me.__class__(b.uuid, "b", 1, b.address, key=b"k" * 32)
     a.core.parts.neighbours.acquaintances.met(known)
-    a.core.parts.neighbours.acquaintances.met(b.core.parts.desk.me)  # as others may say
+    a.core.parts.neighbours.acquaintances.met(b.core.parts.context.me)  # as others may say
     net.run(5)
     assert a.alive == b.alive == set()
     assert any("WRONG_IDENTITY" in note for note in b.notes)

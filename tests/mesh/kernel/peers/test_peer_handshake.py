@@ -159,7 +159,7 @@ def test_a_peer_that_refuses_us_is_shown_as_such_until_it_does_not() -> None:
     net.run(100)
     assert link.describe(net.now) == "not allowed by peer: CLUSTER"
     for node in (a, b):
-        told = [event for event in node.core.parts.desk.events.after(0)[0] if event.kind == "refused"]
+        told = [event for event in node.core.parts.context.events.after(0)[0] if event.kind == "refused"]
         assert 1 <= len(told) <= 8  # however often it was
     assert b.alive == set()
     del a._settings["cluster"]
@@ -175,7 +175,7 @@ def test_a_peer_that_refuses_us_is_shown_as_such_until_it_does_not() -> None:
 def test_hearsay_changes_no_key_that_a_node_had_when_it_was_met() -> None:
     net = SimNetwork()
     a, b = net.node("a"), net.node("b", "a")
-    me = replace(b.core.parts.desk.me, key=b"k" * 32)
+    me = replace(b.core.parts.context.me, key=b"k" * 32)
     a.core.parts.neighbours.acquaintances.met(me)
     a.core.advertised(replace(me, key=b"x" * 32, boot=2, address="tcp://10.0.0.9:1"), net.now, net.wall)
     a.core.advertised(replace(me, key=b"", boot=3), net.now, net.wall)

@@ -29,19 +29,19 @@ def refused(
     code: str, role: str, final: bool, is_proven: bool, is_young: bool, denies: bool, is_known: bool = True
 ) -> set[str]:
     """The signs of what the refused node does, and E if its connection counts as ended."""
-    desk, dialler, neighbours, peer, conn = Mock(), Mock(), Mock(), Mock(), Mock(role=role, seed="")
-    desk.clock.now, desk.denies.return_value = (1.0 if is_young else YOUNG + 1), denies
+    context, dialler, neighbours, peer, conn = Mock(), Mock(), Mock(), Mock(), Mock(role=role, seed="")
+    context.clock.now, context.denies.return_value = (1.0 if is_young else YOUNG + 1), denies
     peer.dials, peer.link.reason = {NODE_DATA: [conn], NODE_CONTROL: []}, ""
     neighbours.of.return_value = peer if is_known else None
     neighbours.peers = {}
-    handshake: Any = PeerHandshake(desk, dialler, neighbours, Mock())
+    handshake: Any = PeerHandshake(context, dialler, neighbours, Mock())
     handshake.rejected(conn, Refuse(code, "why", final=final), is_proven)
-    facts = [call.args[0] for call in desk.facts.publish.call_args_list]
+    facts = [call.args[0] for call in context.facts.publish.call_args_list]
     is_unwelcome = peer.reach.happens.called
     assert not is_unwelcome or peer.reach.happens.call_args.args[0] is ReachEvent.UNWELCOME
     has_ended = dialler.on_conn_ended.called
     signs = {
-        "R": desk.event.called or desk.out.note.called,
+        "R": context.event.called or context.out.note.called,
         "S": any(isinstance(fact, LoginRefused) for fact in facts),
         "L": peer.link.on_refused.called and not has_ended and not peer.dials[NODE_DATA],
         "N": is_unwelcome,

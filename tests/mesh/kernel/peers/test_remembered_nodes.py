@@ -22,10 +22,10 @@ class Stage:
     """A node's memory, and the rows on its disk, which outlive it."""
 
     def __init__(self) -> None:
-        self.desk, self.disk, self.rows = Mock(clock=Mock(wall=100 * DAY)), Mock(), dict[bytes, bytes]()
+        self.context, self.disk, self.rows = Mock(clock=Mock(wall=100 * DAY)), Mock(), dict[bytes, bytes]()
         self.writes = 0
         self.disk.later.side_effect = self._write
-        self.nodes = RememberedNodes(self.desk, self.disk)
+        self.nodes = RememberedNodes(self.context, self.disk)
 
     def _write(self, table: str, key: bytes, op: Any) -> None:
         assert table == "peer" and key[:1] == b"m"
@@ -37,7 +37,7 @@ class Stage:
             del self.rows[key]
 
     def restart(self) -> RememberedNodes:
-        nodes: RememberedNodes = RememberedNodes(self.desk, self.disk)
+        nodes: RememberedNodes = RememberedNodes(self.context, self.disk)
         for key, row in sorted(self.rows.items()):
             nodes.restore(key[1:], row)
         nodes.on_restored()
@@ -46,7 +46,7 @@ class Stage:
 
     def meet(self, *numbers: int) -> None:
         for n in numbers:
-            self.desk.clock.wall += DAY
+            self.context.clock.wall += DAY
             self.nodes.met(node(n))
 
 
@@ -78,7 +78,7 @@ def test_those_with_an_address_are_dialled_for_some_time() -> None:
     stage.nodes.met(node(3, address=""))
     stage.meet(4)
     assert [each.name for each in stage.nodes.latest(3)] == ["node2", "node4"]
-    stage.desk.clock.wall += FORGOTTEN - DAY
+    stage.context.clock.wall += FORGOTTEN - DAY
     assert [each.name for each in stage.nodes.latest(9)] == ["node4"]
 
 
@@ -98,7 +98,7 @@ def test_a_node_is_written_when_something_of_it_is_new_or_once_a_day() -> None:
     stage = Stage()
     stage.nodes.met(node(1))
     for _ in range(9):
-        stage.desk.clock.wall += DAY // 10
+        stage.context.clock.wall += DAY // 10
         stage.nodes.met(node(1))
     assert stage.writes == 1
     stage.nodes.met(node(1, address="tcp://h:2"))

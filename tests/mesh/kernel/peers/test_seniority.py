@@ -77,6 +77,6 @@ def test_a_node_that_is_not_young_never_gives_way_whatever_the_clock_of_the_newc
     second = SimNode(net, "a", (), {})
     second._seeds = (first.address,)
     second.start()
-    second.core.parts.desk.process = process_of(b"x" * 16, 1)
+    second.core.parts.context.process = process_of(b"x" * 16, 1)
     net.run(10)
     assert ended(first, second) == ["", "NAME_IN_USE"]

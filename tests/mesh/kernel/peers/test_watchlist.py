@@ -93,7 +93,7 @@ def test_what_is_over_is_thrown_away_now_and_then() -> None:
 
 def sight_the_gone(node: SimNode, count: int) -> None:
     """Multicast DNS shows many where nobody answers."""
-    net, me = node.net, node.core.parts.desk.me
+    net, me = node.net, node.core.parts.context.me
     for i in range(1000, 1000 + count):
         address = f"tcp://10.1.{i // 200}.{i % 200}:7710"
         net.bound[address] = hole()

@@ -41,13 +41,13 @@ def watching(node: SimNode, *, name: tuple[str, str] = JOBS) -> SimNode:
 def facts(node: SimNode, monkeypatch: pytest.MonkeyPatch) -> list[Fact]:
     """What is said at that node from now on."""
     said: list[Fact] = []
-    say = node.core.parts.desk.facts.publish
+    say = node.core.parts.context.facts.publish
 
     def heard(fact: Fact) -> None:
         said.append(fact)
         say(fact)
 
-    monkeypatch.setattr(node.core.parts.desk.facts, "publish", heard)
+    monkeypatch.setattr(node.core.parts.context.facts, "publish", heard)
     return said
 
 
@@ -122,7 +122,7 @@ def test_queues_are_no_addresses() -> None:
     a, _ = net.mesh("a", "b")
     serve(a, 1, b"one")
     serve(a, 1, name=X)
-    assert a.core.parts.desk.figures()["addresses"] == 1
+    assert a.core.parts.context.figures()["addresses"] == 1
 
 
 def test_who_asks_for_notes_watches_and_who_asks_no_more_does_not() -> None:

@@ -25,7 +25,7 @@ def net(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> SimN
         monkeypatch.setattr(SimNode, "newest", (2, 2, 1))
     else:
         right = Presence.features
-        monkeypatch.setattr(Presence, "features", lambda it: () if it._desk.me.name == OLD else right(it))
+        monkeypatch.setattr(Presence, "features", lambda it: () if it._context.me.name == OLD else right(it))
     net.is_watched = True
     net.mesh("a", "b", OLD)
     return net
@@ -110,7 +110,7 @@ def test_who_joins_a_group_does_not_wait_for_it(net: SimNetwork) -> None:
 def test_one_that_is_brought_up_to_date_serves_as_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
     net = SimNetwork()
     right = Presence.features
-    monkeypatch.setattr(Presence, "features", lambda it: () if it._desk.me.name == OLD else right(it))
+    monkeypatch.setattr(Presence, "features", lambda it: () if it._context.me.name == OLD else right(it))
     a, old = net.mesh("a", OLD)
     asker = User(a, "asker")
     seconds(net, asker, "x", "NO_HANDLERS")

@@ -161,7 +161,7 @@ def test_what_comes_again_before_the_answer_is_given_to_nobody_else() -> None:
     stage = Stage()
     number = stage.ask(b"once")
     stage.asker.vanish()
-    stage.asker.connect(boot_seen=stage.b.core.parts.desk.me.boot)
+    stage.asker.connect(boot_seen=stage.b.core.parts.context.me.boot)
     stage.asker.publish("x", number, (b"once",), REQUEST, 60_000)
     stage.net.run(1.0)
     assert stage.server.contents().count(b"once") == 1 and stage.answers(number) == ["OK"]
@@ -171,7 +171,7 @@ def test_an_answered_one_that_comes_again_is_answered_again() -> None:
     stage = Stage()
     number = stage.ask(b"once", reply=True)
     stage.asker.vanish()
-    stage.asker.connect(boot_seen=stage.b.core.parts.desk.me.boot)
+    stage.asker.connect(boot_seen=stage.b.core.parts.context.me.boot)
     stage.asker.publish("x", number, (b"once",), REQUEST, 60_000)
     stage.net.run(1.0)
     assert stage.server.contents().count(b"once") == 1 and stage.answers(number) == ["OK"]

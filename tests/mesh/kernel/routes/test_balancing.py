@@ -34,7 +34,7 @@ class Last(Strategy):
 
 
 @pytest.fixture
-def desk() -> NodeContext:
+def context() -> NodeContext:
     return NodeContext(Settings(me=ME), lambda n: bytes(n), lambda: 0.5)
 
 
@@ -44,8 +44,8 @@ def strategy() -> Last:
 
 
 @pytest.fixture
-def balancing(desk: NodeContext, strategy: Last) -> Balancing:
-    return Balancing(desk, strategy, lambda node: None, lambda node: None, lambda node: 1.0)
+def balancing(context: NodeContext, strategy: Last) -> Balancing:
+    return Balancing(context, strategy, lambda node: None, lambda node: None, lambda node: 1.0)
 
 
 def test_it_says_for_whom_it_chooses(balancing: Balancing, strategy: Last) -> None:
@@ -63,29 +63,29 @@ def test_without_a_purpose_it_is_a_new_choice(balancing: Balancing) -> None:
     assert [balancing.choose(nodes, None) for nodes in (ABC, ("a", "b"), ABC)] == ["c", "b", "c"]
 
 
-def test_the_strategy_sees_what_a_node_has_said_of_itself(desk: NodeContext, strategy: Last) -> None:
+def test_the_strategy_sees_what_a_node_has_said_of_itself(context: NodeContext, strategy: Last) -> None:
     states = {"a": (0.25, 1.5, 4096)}
-    balancing = Balancing(desk, strategy, lambda node: None, states.get, lambda node: 1.0)
+    balancing = Balancing(context, strategy, lambda node: None, states.get, lambda node: 1.0)
     balancing.choose(("a", "b"), None)
     known, unknown = strategy.shown
     assert (known.load, known.age, known.ram_free) == (0.25, 1.5, 4096)
     assert (unknown.load, unknown.age, unknown.ram_free) == (None, None, None)
 
 
-def test_the_strategy_sees_how_much_a_node_counts(desk: NodeContext, strategy: Last) -> None:
+def test_the_strategy_sees_how_much_a_node_counts(context: NodeContext, strategy: Last) -> None:
     weights = {"a": 2.5, "b": 1.0}
-    balancing = Balancing(desk, strategy, lambda node: None, lambda node: None, weights.__getitem__)
+    balancing = Balancing(context, strategy, lambda node: None, lambda node: None, weights.__getitem__)
     balancing.choose(("a", "b"), None)
     assert [candidate.weight for candidate in strategy.shown] == [2.5, 1.0]
 
 
 def test_own_choices_count_until_the_node_can_have_said_so(
-    balancing: Balancing, strategy: Last, desk: NodeContext
+    balancing: Balancing, strategy: Last, context: NodeContext
 ) -> None:
     for _ in range(10):
         balancing.choose(("a", "b"), None)
     assert [round(c.sent) for c in strategy.shown] == [0, 9]
-    desk.clock.now += 60.0
+    context.clock.now += 60.0
     balancing.choose(("a", "b"), None)
     assert [round(c.sent) for c in strategy.shown] == [0, 0]
 
@@ -109,9 +109,9 @@ class Peer:
         self.reads, self.rtt, self.suspect, self.alive = dict[int, object](), 0.25, False, alive
 
 
-def among(desk: NodeContext, strategy: Strategy, **peers: Peer) -> Balancing:
+def among(context: NodeContext, strategy: Strategy, **peers: Peer) -> Balancing:
     find: Any = peers.get
-    return Balancing(desk, strategy, find, lambda node: None, lambda node: 1.0)
+    return Balancing(context, strategy, find, lambda node: None, lambda node: 1.0)
 
 
 def unasked() -> Message:
@@ -119,29 +119,31 @@ def unasked() -> Message:
 
 
 def test_messages_to_an_address_are_dealt_out_to_those_who_serve_it(
-    desk: NodeContext, strategy: Last
+    context: NodeContext, strategy: Last
 ) -> None:
-    balancing = among(desk, strategy, a=Peer(rack="r1"))
+    balancing = among(context, strategy, a=Peer(rack="r1"))
     assert balancing.assign("x", {"bilbo": 2, "a": 3}, 4, unasked) == {"a": 4}
     here, there = strategy.shown
     assert (here.consumers, here.is_here, here.uuid) == (2, True, ME.uuid)
     assert (there.consumers, there.is_here, there.metadata) == (3, False, {"rack": "r1"})
-    assert desk.counters.tally.counters_of("a").chosen == 4
+    assert context.counters.tally.counters_of("a").chosen == 4
 
 
 def test_where_there_is_no_choice_no_strategy_is_asked_and_it_counts_all_the_same(
-    desk: NodeContext, strategy: Last
+    context: NodeContext, strategy: Last
 ) -> None:
-    balancing = among(desk, strategy, a=Peer())
+    balancing = among(context, strategy, a=Peer())
     assert balancing.assign("x", {"a": 3}, 4, unasked) == {"a": 4}
     assert balancing.assign("x", {"bilbo": 1}, 2, unasked) == {"bilbo": 2}
-    assert not strategy.shown and desk.counters.tally.counters_of("a").chosen == 4
+    assert not strategy.shown and context.counters.tally.counters_of("a").chosen == 4
     balancing.choose(("b", "a"), None)
     assert strategy.shown[1].sent == pytest.approx(4, abs=0.1)
 
 
-def test_suspects_get_none_while_there_are_others_and_what_is_for_all_all_the_same(desk: NodeContext) -> None:
-    balancing = among(desk, RoundRobin(lambda: 0.5), a=Peer(), b=(doubted := Peer()))
+def test_suspects_get_none_while_there_are_others_and_what_is_for_all_all_the_same(
+    context: NodeContext,
+) -> None:
+    balancing = among(context, RoundRobin(lambda: 0.5), a=Peer(), b=(doubted := Peer()))
     doubted.suspect = True
     assert balancing.assign("x", {"a": 1, "b": 1}, 4) == {"a": 4}
     assert balancing.assign("x", {"b": 1}, 4) == {"b": 4}
@@ -149,19 +151,19 @@ def test_suspects_get_none_while_there_are_others_and_what_is_for_all_all_the_sa
     assert balancing.several("x", {}) == []
 
 
-def test_only_a_strategy_that_reads_messages_sees_one(desk: NodeContext) -> None:
-    balancing = among(desk, reader := Reader(lambda: 0.5))
+def test_only_a_strategy_that_reads_messages_sees_one(context: NodeContext) -> None:
+    balancing = among(context, reader := Reader(lambda: 0.5))
     message = Sample(headers=Headers({"to": "b"}))
     assert balancing.reads_message("x")
     assert balancing.assign("x", {"a": 1, "b": 1}, 1, lambda: message) == {"b": 1}
     assert [candidate.node for candidate in reader.shown] == ["a", "b"]
-    assert not among(desk, Last(lambda: 0.5)).reads_message("x")
+    assert not among(context, Last(lambda: 0.5)).reads_message("x")
 
 
 def test_what_a_node_has_not_answered_and_how_soon_it_does_is_shown(
-    desk: NodeContext, strategy: Last
+    context: NodeContext, strategy: Last
 ) -> None:
-    balancing = among(desk, strategy, a=Peer(), b=Peer())
+    balancing = among(context, strategy, a=Peer(), b=Peer())
     balancing.sent_to("a", 5)
     balancing.count_answers("a", 2, 0.5)
     balancing.assign("x", {"a": 1, "b": 1}, 1)
@@ -171,15 +173,17 @@ def test_what_a_node_has_not_answered_and_how_soon_it_does_is_shown(
     assert (strategy.shown[0].outstanding, strategy.shown[0].latency) == (0, 0.25), "of a way it is another"
 
 
-def test_another_process_of_a_node_owes_nothing_and_one_that_is_gone_is_forgotten(desk: NodeContext) -> None:
-    balancing = among(desk, Last(lambda: 0.5), a=(peer := Peer()), b=Peer())
+def test_another_process_of_a_node_owes_nothing_and_one_that_is_gone_is_forgotten(
+    context: NodeContext,
+) -> None:
+    balancing = among(context, Last(lambda: 0.5), a=(peer := Peer()), b=Peer())
     balancing.sent_to("a", 5)
     peer.node = Introduction(b"a" * 16, "a", 2, "")
     assert balancing.outstanding("a") == 0
     balancing.sent_to("a", 1)
     balancing.sent_to("bilbo", 1)
     peer.alive = False
-    desk.clock.now += 61.0
+    context.clock.now += 61.0
     balancing.assign("x", {"b": 1}, 1)
     assert (balancing.outstanding("a"), balancing.outstanding("bilbo")) == (0, 1)
 

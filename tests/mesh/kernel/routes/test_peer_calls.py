@@ -26,11 +26,11 @@ def took(client: SimClient, key: str = "k", initial: bool = True) -> float:
 
 def replied(a: SimNode, peer: Peer, reply: c.Reply) -> None:
     assert peer.data is not None
-    a.core.parts.desk.face.from_peers[c.Reply](peer.data, peer, reply, [])
+    a.core.parts.context.face.from_peers[c.Reply](peer.data, peer, reply, [])
 
 
 def events(a: SimNode) -> list[str]:
-    return [e.text for e in a.core.parts.desk.events.after(0)[0] if e.kind == "link"]
+    return [e.text for e in a.core.parts.context.events.after(0)[0] if e.kind == "link"]
 
 
 def test_trial_A7_a_silent_member_is_waited_for_once() -> None:
@@ -80,7 +80,7 @@ def test_trial_A7_who_answers_in_time_again_is_waited_for_again() -> None:
     ann.settled()
     assert [m.content for m in client.get("k", fresh=True)] == [b"1"]
     assert any("b answers in time again" in text for text in events(a))
-    assert b.core.parts.desk.me.uuid not in a.core.parts.questions.slow
+    assert b.core.parts.context.me.uuid not in a.core.parts.questions.slow
 
 
 def test_trial_A7_a_confirmation_in_time_does_as_well_and_a_late_one_does_not() -> None:
@@ -88,7 +88,7 @@ def test_trial_A7_a_confirmation_in_time_does_as_well_and_a_late_one_does_not() 
     a, b = net.mesh("a", "b")
     client = client_of(a)
     took(client, "first", initial=False)
-    slow, uuid = a.core.parts.questions.slow, b.core.parts.desk.me.uuid
+    slow, uuid = a.core.parts.questions.slow, b.core.parts.context.me.uuid
     Mute(b)  # and so it does not answer when it is asked again
     slow.waited_for(uuid, CONFIRM)
     peer = a.core.parts.neighbours.peers[uuid]
@@ -109,7 +109,7 @@ def test_trial_A7_who_was_only_cut_off_is_waited_for_again_before_the_next_quest
     a, b = net.mesh("a", "b")
     client = client_of(a)
     took(client, "first", initial=False)
-    slow, uuid = a.core.parts.questions.slow, b.core.parts.desk.me.uuid
+    slow, uuid = a.core.parts.questions.slow, b.core.parts.context.me.uuid
     slow.waited_for(uuid, CONFIRM)
     if what == "an answer":
         slow.tries(uuid, 77, net.now)
@@ -130,7 +130,7 @@ def test_trial_A7_who_always_answers_late_is_asked_again_now_and_then_only() -> 
     net = SimNetwork(8)
     a, b = net.mesh("a", "b")
     took(client_of(a), "first", initial=False)
-    slow, uuid = a.core.parts.questions.slow, b.core.parts.desk.me.uuid
+    slow, uuid = a.core.parts.questions.slow, b.core.parts.context.me.uuid
     mute = Mute(b)
     slow.waited_for(uuid, CONFIRM)
     for request in range(1000, 1100):
@@ -179,13 +179,13 @@ def test_trial_D_who_does_not_answer_by_another_way_than_the_data_connection_is_
         [peer], AskState(), StateTold, lambda r, missing: done.append(missing), CONFIRM, lambda *_: None
     )
     net.run(CONFIRM + LITTLE)
-    assert (done, b.core.parts.desk.me.uuid in a.core.parts.questions.slow) == ([["b"]], False)
+    assert (done, b.core.parts.context.me.uuid in a.core.parts.questions.slow) == ([["b"]], False)
 
 
 def test_trial_D_that_it_is_well_again_is_found_out_though_nobody_asks_it() -> None:
     net = SimNetwork(9)
     a, b = net.mesh("a", "b")
-    client, uuid = client_of(a), b.core.parts.desk.me.uuid
+    client, uuid = client_of(a), b.core.parts.context.me.uuid
     mute = Mute(b)
     assert client.get("k", fresh=True) == [] and uuid in a.core.parts.questions.slow
     net.run(60)
@@ -199,6 +199,6 @@ def test_trial_A7_another_process_of_it_begins_anew() -> None:
     a, b = net.mesh("a", "b")
     Mute(b)
     took(client_of(a), "first")
-    assert b.core.parts.desk.me.uuid in a.core.parts.questions.slow
+    assert b.core.parts.context.me.uuid in a.core.parts.questions.slow
     b.restart()
-    net.until(lambda: b.core.parts.desk.me.uuid not in a.core.parts.questions.slow)
+    net.until(lambda: b.core.parts.context.me.uuid not in a.core.parts.questions.slow)

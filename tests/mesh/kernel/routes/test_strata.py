@@ -22,7 +22,7 @@ def says(sender: SimNode, receiver: SimNode, *commands: c.Command) -> str:
     before = len(receiver.notes)
     peer = sender.core.parts.neighbours.peers[receiver.uuid]
     for command in commands:
-        sender.core.parts.desk.out.send(peer.control, command)
+        sender.core.parts.context.out.send(peer.control, command)
     sender.core.tick(sender.net.now, sender.wall)
     sender._carry_out_all()
     sender.net.run(0.2)
@@ -251,7 +251,7 @@ def test_D_an_older_release_is_asked_nothing_and_counts_as_the_rules_have_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     right = Part.features
-    monkeypatch.setattr(Part, "features", lambda it: () if it._desk.me.name == "frodo" else right(it))
+    monkeypatch.setattr(Part, "features", lambda it: () if it._context.me.name == "frodo" else right(it))
     told = cluster("heron", "frodo", "bilbo")
     told.net.until(lambda: way(told["bilbo"], RUGBY) == ("bilbo", "frodo", UNTOLD))
     assert way(told["bilbo"], STOCK) == ("bilbo", "frodo", UNTOLD, UNTOLD)

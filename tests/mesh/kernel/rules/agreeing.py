@@ -72,4 +72,4 @@ def go_by(net: SimNetwork, nodes: list[SimNode], rules: tuple[Rule, ...], limit:
 
 
 def events(node: SimNode) -> list[str]:
-    return [e.text for e in node.core.parts.desk.events.after(0)[0] if e.kind == RULES]
+    return [e.text for e in node.core.parts.context.events.after(0)[0] if e.kind == RULES]

@@ -35,7 +35,7 @@ def changed(persistent: bool = False) -> tuple[SimNetwork, list[SimNode]]:
 
 
 def inheriting_of(node: SimNode) -> Inheriting:
-    return next(part for part in node.core.parts.desk.face if isinstance(part, Inheriting))
+    return next(part for part in node.core.parts.context.face if isinstance(part, Inheriting))
 
 
 def last(node: SimNode) -> bytes | None:
@@ -125,7 +125,7 @@ def test_a_liar_brings_nothing_that_is_not_asked_for_and_no_time_to_come() -> No
         inheriting._inherit_values(found)
         return last(avalon)
 
-    late = avalon.core.parts.desk.clock.believed + AHEAD + 1_000_000_000
+    late = avalon.core.parts.context.clock.believed + AHEAD + 1_000_000_000
     assert told(sent=late, stream=b"z" * 16, body=b"9") == b"1"
     assert told(sent=true.envelope.sent + 1, stream=b"z" * 16, domain="ELSE") == b"1"
     assert avalon.core.parts.router.log.retained.get("k", "ELSE") is None

@@ -43,7 +43,7 @@ def asked(a: SimNode, grant: str = "node") -> Any:
 
 
 def events(a: SimNode, kind: str) -> list[str]:
-    return [event.text for event in a.core.parts.desk.events.after(0)[0] if event.kind == kind]
+    return [event.text for event in a.core.parts.context.events.after(0)[0] if event.kind == kind]
 
 
 def test_it_says_what_counts_now_and_what_later_and_goes_by_it() -> None:
@@ -52,7 +52,7 @@ def test_it_says_what_counts_now_and_what_later_and_goes_by_it() -> None:
     [text] = events(a, "settings")
     assert text.startswith("/node/a/client/joe/")
     assert text.endswith(": applied: new rule: b. unchanged until a restart: limits.linger")
-    assert a.core.parts.desk.settings.max_sessions == 7
+    assert a.core.parts.context.settings.max_sessions == 7
     assert a.core.parts.mapping.is_plain
     a.net.run(SWITCH + 1)
     assert a.core.parts.mapping.rules == RULES
@@ -77,7 +77,7 @@ def test_where_a_message_has_several_masters_nothing_is_taken_on(is_pending: boo
     for _ in range(2):
         reply = asked(a)
         assert reply.code == "NOT_AVAILABLE" and "several masters" in reply.text
-    assert kept == [] and a.core.parts.desk.settings.max_sessions != 7
+    assert kept == [] and a.core.parts.context.settings.max_sessions != 7
     a.net.run(SWITCH + 1)
     assert a.core.parts.mapping.rules == (RULES if is_pending else ())
 

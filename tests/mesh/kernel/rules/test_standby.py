@@ -202,7 +202,7 @@ def test_values_that_cannot_be_told_at_once_are_asked_for_again(monkeypatch: pyt
     refused = list[str]()
 
     def came(self: Standby, peer: Peer, query: Query, replies: Replies[Values]) -> None:
-        if self._desk.me.name == "frodo" and not refused:
+        if self._context.me.name == "frodo" and not refused:
             refused.append(peer.node.name)
             replies = {peer.node.uuid: PeerReply(Values(), code="BUSY")}
         took(self, peer, query, replies)

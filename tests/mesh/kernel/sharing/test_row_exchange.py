@@ -27,7 +27,7 @@ class Stage:
     """A node with rows up to the timestamp 10; frodo announces others."""
 
     def __init__(self) -> None:
-        self.desk: Any = Mock(clock=Mock(now=100.0))
+        self.context: Any = Mock(clock=Mock(now=100.0))
         self.peer: Any = Mock(speaks=(SHARED,))
         self.peer.node.uuid, self.peer.node.name, self.peer.reach.question = UUID, "frodo", None
         self.table: Any = Mock(summary=Summary(KIND, 10, b"ours"))
@@ -36,7 +36,7 @@ class Stage:
         self.errors: dict[int, MeshError] = {}
         self.questions: Any = Mock()
         self.exchange = RowExchange(
-            self.desk, Mock(peers={UUID: self.peer}), self.questions, {KIND: self.table}, self._accept
+            self.context, Mock(peers={UUID: self.peer}), self.questions, {KIND: self.table}, self._accept
         )
 
     def _accept(self, row: SharedRow, kind: str, place: tuple[int, str], peer: Any) -> tuple[int, str]:
@@ -90,7 +90,7 @@ def test_a_node_is_asked_for_newer_rows_or_for_all_once_ours_are_settled(
     stamp: int, digest: bytes, since: float, asked: int | None
 ) -> None:
     stage = Stage()
-    stage.exchange.changed[KIND] = stage.desk.clock.now - since
+    stage.exchange.changed[KIND] = stage.context.clock.now - since
     assert stage.announces(stamp, digest) == asked
 
 
@@ -145,7 +145,7 @@ def test_an_invalid_row_ends_the_exchange_and_is_reported_once_for_each_node() -
     for stamp, expected in ((15, 1), (16, 1), (17, 2)):
         stage.announces(stamp)
         stage.replies(11, 12)
-        assert (stage.accepted, stage.desk.event.call_count) == ([], expected)
+        assert (stage.accepted, stage.context.event.call_count) == ([], expected)
         if stamp == 16:
             stage.exchange.on_peer_forgotten(PeerForgotten(stage.peer))
 

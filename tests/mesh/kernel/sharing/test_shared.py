@@ -80,7 +80,7 @@ def stored(node: SimNode) -> Beginning:
 
 
 def told(node: SimNode) -> list[str]:
-    return [e.text for e in node.core.parts.desk.events.after(0)[0] if e.kind == KIND]
+    return [e.text for e in node.core.parts.context.events.after(0)[0] if e.kind == KIND]
 
 
 def test_what_one_node_writes_all_have() -> None:
@@ -212,7 +212,7 @@ def boasts(liar: Colours, stamp: int, rows: Any) -> None:
 
 def written(author: SimNode, name: str = "sky", value: bytes = b"blue", stamp: int = 0) -> SharedRow:
     """A row as that node signs it."""
-    me, keyring = author.core.parts.desk.me, author.core.parts.desk.settings.keyring
+    me, keyring = author.core.parts.context.me, author.core.parts.context.settings.keyring
     assert keyring is not None
     row = SharedRow(KIND, name, stamp or author.net.wall, value, me.uuid, me.boot, me.key)
     return replace(row, signature=keyring.sign(row.text))
@@ -223,8 +223,8 @@ FORGED: dict[str, Any] = {
     "for another": lambda row, liar, other: (
         written(liar.node)
         and replace(
-            (r := replace(row, key=liar.node.core.parts.desk.me.key)),
-            signature=liar.node.core.parts.desk.settings.keyring.sign(r.text),
+            (r := replace(row, key=liar.node.core.parts.context.me.key)),
+            signature=liar.node.core.parts.context.settings.keyring.sign(r.text),
         )
     ),
     "what cannot be": lambda row, liar, other: written(liar.node, value=b"black"),
@@ -301,7 +301,7 @@ def test_who_answers_slowly_and_without_end_keeps_nobody_from_the_rows_of_others
         net.after(4.0, late)
 
     boasts(liar, 2**62, [])
-    liar.node.core.parts.desk.face.peer_verbs["rows"] = answer(AskRows, slowly)
+    liar.node.core.parts.context.face.peer_verbs["rows"] = answer(AskRows, slowly)
     net.run(10)
     b.put("sky", b"blue")
     net.until(lambda: a.known.get("sky") == b"blue", 10)
@@ -312,7 +312,7 @@ def test_who_answers_slowly_and_without_end_keeps_nobody_from_the_rows_of_others
 def test_a_lost_answer_is_asked_for_again() -> None:
     net = SimNetwork()
     a, b = meshed(net, "a", "b")
-    hears = a.node.core.parts.desk.face.from_peers
+    hears = a.node.core.parts.context.face.from_peers
     true, hears[c.Call] = hears[c.Call], lambda *_: None
     a.put("sky", b"blue")
     net.run(8)
@@ -405,7 +405,7 @@ def test_a_node_that_shares_none_is_not_asked() -> None:
     net = SimNetwork()
     a, b = (Colours(node) for node in net.mesh("a", "b", sample=lambda: SAMPLE, wire_version=1))
     asked: list[IncomingCall[AskRows]] = []
-    a.node.core.parts.desk.face.peer_verbs["rows"] = answer(AskRows, asked.append)
+    a.node.core.parts.context.face.peer_verbs["rows"] = answer(AskRows, asked.append)
     a.put("sky", b"blue")
     net.run(SETTLED * 3)
     assert b.known == {} and not asked

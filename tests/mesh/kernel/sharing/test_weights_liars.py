@@ -104,7 +104,7 @@ def test_who_never_answers_keeps_nobody_from_those_of_others_and_is_not_pestered
     a, b = node(net, "b", "a"), node(net, "c", "a")
     net.run(3)
     says_it_has(mute, 2**62)
-    mute.core.parts.desk.face.from_peers[c.Call] = lambda *_: None
+    mute.core.parts.context.face.from_peers[c.Call] = lambda *_: None
     net.run(5)
     applied(a)
     net.is_watched = True

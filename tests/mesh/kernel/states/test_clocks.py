@@ -18,11 +18,11 @@ SOON = 2 * LOOK + 3  # s in which a wrong clock is reported
 
 
 def clocks(node: SimNode) -> list[str]:
-    return [e.text for e in node.core.parts.desk.events.after(0)[0] if e.kind == "clock"]
+    return [e.text for e in node.core.parts.context.events.after(0)[0] if e.kind == "clock"]
 
 
 def apart_by(node: SimNode) -> float:
-    return float(node.core.parts.desk.figures()["clock_apart"])
+    return float(node.core.parts.context.figures()["clock_apart"])
 
 
 def three(rules: Sequence[Rule] = (), **leaps: float) -> tuple[SimNetwork, list[SimNode]]:

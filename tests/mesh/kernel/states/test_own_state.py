@@ -18,16 +18,16 @@ class Stage:
     """A node that began at 100 s, with a store that has reached log 7."""
 
     def __init__(self) -> None:
-        self.desk: Any = Mock(clock=Mock(now=100.0, wall=10**18))
-        self.desk.me.name, self.desk.me.uuid, self.desk.me.boot = "heron", b"h" * 16, 3
+        self.context: Any = Mock(clock=Mock(now=100.0, wall=10**18))
+        self.context.me.name, self.context.me.uuid, self.context.me.boot = "heron", b"h" * 16, 3
         self.figures: dict[str, float] = dict.fromkeys((*RATES, *COUNTS), 0)
-        self.desk.figures.side_effect = lambda: dict(self.figures)
+        self.context.figures.side_effect = lambda: dict(self.figures)
         self.shared: dict[str, Summary] = {}
-        self.own = OwnState(self.desk, "heronry 1", Mock(names=("bilbo",)), self.shared)
+        self.own = OwnState(self.context, "heronry 1", Mock(names=("bilbo",)), self.shared)
         self.own.start(Beginning(Mock(spec=Image), None, lambda: StoreReach(7, 8)))
 
     def state(self, after: float = 10.0) -> Any:
-        self.desk.clock.now += after
+        self.context.clock.now += after
         return self.own.measure(Sample((50.0,), 1, 2))
 
 

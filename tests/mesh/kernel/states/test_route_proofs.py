@@ -190,7 +190,7 @@ def test_trial_A4_what_a_node_that_nobody_names_brings_of_another_is_refused() -
     assert held.PATIENCE <= heron.net.now - start < held.PATIENCE + 1
     ann = client_of(heron, "ann")
     assert (ann.get(K), heron.metric("forged")) == ([], 1)
-    events = [e.text for e in heron.core.parts.desk.events.after(0)[0] if e.kind == "refused"]
+    events = [e.text for e in heron.core.parts.context.events.after(0)[0] if e.kind == "refused"]
     assert any("mallory forwards" in text and "FORGED_SENDER" in text for text in events)
     joe = client_of(bilbo, "joe")
     joe.publish(K, b"We win", domain=RUGBY)
@@ -225,7 +225,7 @@ def test_trial_A4_a_state_that_another_made_up_proves_nothing_for_a_node_that_is
     line = _line(b"T" * 16, name, ("mallory",))
     node = c.Introduction(b"T" * 16, name, 1, "", key=_key("twin"))
     say = c.Ways((), (node,), _message(mallory, line))
-    vouching.on_proofs = lambda peer, command: mallory.core.parts.desk.out.send(heron_s.data, say)  # type: ignore[method-assign,union-attr]
+    vouching.on_proofs = lambda peer, command: mallory.core.parts.context.out.send(heron_s.data, say)  # type: ignore[method-assign,union-attr]
     sender = f"/node/{name}/client/joe/session/1"
     forward(mallory, heron, said(name, "mallory", sender=sender))
     heron.net.run(5)
@@ -255,7 +255,7 @@ def test_trial_A4_what_follows_what_waits_of_one_publisher_stays_behind_it() -> 
     )
     heron.net.run(1.0)
     assert heard.contents == [b"other"]
-    bilbo.core.parts.desk.facts.publish(RouteLearned("mallory"))
+    bilbo.core.parts.context.facts.publish(RouteLearned("mallory"))
     heron.net.until(lambda: len(heard.contents) == 3)
     assert heard.contents == [b"other", b"1", b"2"]
 
@@ -328,28 +328,30 @@ NOTHING = Beginning(Image([], {}, 1), None, lambda: StoreReach(0, 0))
 
 
 def ways_of(*rules: Rule) -> tuple[OwnWays, NodeContext]:
-    desk = NodeContext(Settings(me=c.Introduction(b"m" * 16, "me", 1, ""), rules=rules), bytes, lambda: 0.5)
-    return OwnWays(desk), desk
+    context = NodeContext(
+        Settings(me=c.Introduction(b"m" * 16, "me", 1, ""), rules=rules), bytes, lambda: 0.5
+    )
+    return OwnWays(context), context
 
 
 def test_trial_A4_a_way_that_was_found_is_told_at_once_and_not_taken_back() -> None:
-    ways, desk = ways_of(Rule("heron", domains=("a",)))
+    ways, context = ways_of(Rule("heron", domains=("a",)))
     ((_, found),) = ways.fact_handlers()
     found(RouteLearned("frodo"))
     found(RouteLearned("frodo"))
-    assert (ways.names, list(desk.facts.queue)) == (("frodo", "heron"), [OurWaysChanged()])
+    assert (ways.names, list(context.facts.queue)) == (("frodo", "heron"), [OurWaysChanged()])
     for n in range(40):
         found(RouteLearned(f"n{n}"))
     assert len(ways.names) == 16 and ways.names[0] == "n39"
 
 
 def test_trial_A4_more_ways_than_can_be_named_are_told_to_people() -> None:
-    ways, desk = ways_of(*(Rule(f"n{i}", 1, ("a",)) for i in range(16)))
+    ways, context = ways_of(*(Rule(f"n{i}", 1, ("a",)) for i in range(16)))
     ways.start(NOTHING)
-    assert not desk.out.effects
-    ways, desk = ways_of(*(Rule(f"n{i}", 1, ("a",)) for i in range(18)))
+    assert not context.out.effects
+    ways, context = ways_of(*(Rule(f"n{i}", 1, ("a",)) for i in range(18)))
     ways.start(NOTHING)
-    (told,) = [effect.text for effect in desk.out.effects if isinstance(effect, LogLine)]
+    (told,) = [effect.text for effect in context.out.effects if isinstance(effect, LogLine)]
     assert len(ways.names) == 16 and "n16, n17" in told
 
 

@@ -21,13 +21,13 @@ class Stage:
     """The feeds of joe, who is slow after 10 s."""
 
     def __init__(self) -> None:
-        self.desk: Any = Mock(clock=Mock(now=100.0))
-        self.desk.settings.slow_consumer, self.desk.settings.credit = 10.0, Credit(100, 1000, 10)
-        self.desk.face.has_work.return_value = False
-        self.desk.out.outlets = {}
+        self.context: Any = Mock(clock=Mock(now=100.0))
+        self.context.settings.slow_consumer, self.context.settings.credit = 10.0, Credit(100, 1000, 10)
+        self.context.face.has_work.return_value = False
+        self.context.out.outlets = {}
         self.session: Any = Mock(stream=STREAM, text="joe")
         self.session.conn.speaks = (GAPS,)
-        self.feeds = ClientFeeds(self.desk, Mock(), Mock())
+        self.feeds = ClientFeeds(self.context, Mock(), Mock())
         self.ended: list[Feed] = []
 
     def _end(self, session: Any, feed: Feed) -> None:
@@ -53,7 +53,7 @@ def test_system_messages_are_shown_as_the_client_may_see_them(
     monkeypatch.setattr(client_feeds, "as_seen_by", lambda session, e: replace(e, body=b"hidden"))
     feed = stage.feed(text=text)
     feed._send(feed, EnvelopeSlice(StoredEnvelope(envelope("k")), None))
-    session_outlet, sent, portion = stage.desk.out.push.call_args.args
+    session_outlet, sent, portion = stage.context.out.push.call_args.args
     assert (session_outlet, sent) == (stage.session.outlet, feed)
     assert (portion.parcel.envelope.body == b"hidden") is is_shown
 
@@ -81,7 +81,7 @@ def test_who_reads_nothing_for_too_long_is_stopped_unless_it_has_work(
     since: float | None, has_work: bool, is_stopped: bool, is_watched: bool
 ) -> None:
     stage, feed = Stage(), Mock(stands_since=since)
-    stage.desk.face.has_work.return_value = has_work
+    stage.context.face.has_work.return_value = has_work
     stage.feeds.overran[feed] = stage.session
     assert stage.feeds.take_stopped() == [(stage.session, feed, 10.0)] * is_stopped
     assert (feed in stage.feeds.overran) is is_watched
@@ -96,4 +96,4 @@ def test_a_gap_at_the_end_is_told_to_clients_that_understand_it(
     feed = stage.feed()
     feed._ends_in_gap(feed)
     assert stage.session.outlet.tell_gap.called is is_told
-    assert (stage.session.outlet in stage.desk.out.outlets) is is_told
+    assert (stage.session.outlet in stage.context.out.outlets) is is_told

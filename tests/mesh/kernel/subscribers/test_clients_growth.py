@@ -39,7 +39,7 @@ def test_behind_many_that_wait_one_is_dropped_as_behind_few(policy: str) -> None
         for _ in range(waiting + 1):  # the first is under way
             publisher.publish(["room/temp"])
         taken = steps(lambda: publisher.publish(["room/temp"]))
-        assert host.core.parts.desk.figures()["dropped"] == 1
+        assert host.core.parts.context.figures()["dropped"] == 1
         return taken
 
     assert drop(MANY) < NEARLY * drop(FEW)

@@ -81,9 +81,9 @@ def test_only_what_is_held_and_comes_by_a_way_waits_for_nobody() -> None:
         if comes == "from its master":
             assert brought(parts, nodes["avalon"], master, place, whole) < place
         elif comes == "older":  # which nobody has brought yet
-            before = parts.desk.counters.values["relayed"]
+            before = parts.context.counters.values["relayed"]
             brought(parts, nodes["heron"], master, place - 1, replace(whole, stream=b"o" * 16))
-            assert parts.desk.counters.values["relayed"] == before + 2
+            assert parts.context.counters.values["relayed"] == before + 2
         else:
             settled = brought(parts, nodes["heron"], master, place, whole)
             assert (settled == place) == (comes == "whole"), comes

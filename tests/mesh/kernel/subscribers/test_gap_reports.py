@@ -20,14 +20,14 @@ class Stage:
     """Peers a to d, and one session with a subscription for each query in `queries`."""
 
     def __init__(self, *queries: str, peers: str = LON) -> None:
-        self.desk: Any = Mock()
-        self.desk.settings.ways = {"LON": "LON", "PAR": "LON", "NYC": "NYC"}
-        self.desk.settings.accepting = {"LON": site(LON), "NYC": site(NYC)}
+        self.context: Any = Mock()
+        self.context.settings.ways = {"LON": "LON", "PAR": "LON", "NYC": "NYC"}
+        self.context.settings.accepting = {"LON": site(LON), "NYC": site(NYC)}
         self.feeds = {query: Mock(queries=[query]) for query in queries}
         self.peers = {name: self.peer(name, peers) for name in "abcd"}
         neighbours: Any = Mock(peers={name.encode(): peer for name, peer in self.peers.items()})
         sessions: Any = Mock(by_stream={b"joe": Mock(feeds=self.feeds)})
-        self.reports = GapReports(self.desk, neighbours, sessions)
+        self.reports = GapReports(self.context, neighbours, sessions)
 
     @staticmethod
     def peer(name: str, query: str) -> Any:

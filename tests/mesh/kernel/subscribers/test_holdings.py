@@ -96,7 +96,7 @@ def test_a_cut_off_session_keeps_only_messages_on_the_disk_of_its_node(
     [feed] = session.feeds.values()
     assert 0 < feed.under_way_bytes < feed.waiting_bytes, "some are in flight, and some wait"
     a.core.parts.clients.cut_off_largest(session, feed.waiting_bytes)
-    assert SessionCutOff(session) in a.core.parts.desk.facts.queue and session.conn is None
+    assert SessionCutOff(session) in a.core.parts.context.facts.queue and session.conn is None
     assert (feed.items, feed.gap, feed.under_way_bytes) == (left, 12 - left, 0)
     assert feed.waiting_bytes == 0 or left
 

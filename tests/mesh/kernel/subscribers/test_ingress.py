@@ -177,9 +177,9 @@ def test_another_node_forwards_nothing_into_a_queue(to: str, domain: str) -> Non
     net.run(2)
     hop = c.Forward((1,))
     sender = "/node/b/client/mallory/session/1"
-    e = put(to=to, domain=domain, sender=sender, flags=PERSISTENT).passed(b.core.parts.desk.hop(1), 5)
+    e = put(to=to, domain=domain, sender=sender, flags=PERSISTENT).passed(b.core.parts.context.hop(1), 5)
     peer = b.core.parts.neighbours.peers[a.uuid]
-    b.core.parts.desk.out.send(peer.data, hop, [e])
+    b.core.parts.context.out.send(peer.data, hop, [e])
     b._carry_out_all()
     net.run(1)
     assert a.is_up and b.is_up

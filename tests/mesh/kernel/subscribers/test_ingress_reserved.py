@@ -49,7 +49,7 @@ def test_trial_A5_topics_of_the_mesh_are_written_by_nodes_only(monkeypatch: pyte
 def test_trial_A5_the_node_of_the_client_refuses_them_whoever_is_master(key: str) -> None:
     a = node()
     joe = SimClient(a.net, a.ipc, "joe").connected()
-    ingress = Ingress(a.core.parts.desk)
+    ingress = Ingress(a.core.parts.context)
     session = a.core.parts.clients.sessions[joe.stream]
     for n, (words, domain) in enumerate([(key, ""), (f"k {key}", ""), ("k", key)]):
         refused = ingress.refuses(session, envelope(words, first=10 * n + 1, domain=domain))

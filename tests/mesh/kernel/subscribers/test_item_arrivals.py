@@ -19,8 +19,8 @@ class Stage:
     """A node with the peers a and b, both of which may send the log of one master."""
 
     def __init__(self, merges: bool = False, relays_on: bool = False, is_owed: bool = True) -> None:
-        self.desk, self.router, self.settling = Mock(), Mock(), Mock(merges=merges, acking={})
-        self.desk.hop.side_effect = lambda stratum: Hop("me", stratum, 1)
+        self.context, self.router, self.settling = Mock(), Mock(), Mock(merges=merges, acking={})
+        self.context.hop.side_effect = lambda stratum: Hop("me", stratum, 1)
         self.router.relays.plan.return_value = [1] if relays_on else []
         self.peers: dict[str, Any] = {}
         for name in "ab":
@@ -32,8 +32,8 @@ class Stage:
         self.mapping: Any = Mock(has_dirty=False, has_several=False)
         self.merging, self.copies, self.dirty = Mock(), Mock(), Mock()
         self.arrivals = ItemArrivals(
-            self.desk, self.router, self.neighbours, self.mapping, self.settling, self.merging, self.copies,
-            self.dirty,
+            self.context, self.router, self.neighbours, self.mapping, self.settling, self.merging,
+            self.copies, self.dirty,
         )  # fmt: skip
         self.is_owed = is_owed
         self.router.relay.side_effect = self._relay
@@ -92,7 +92,7 @@ def test_an_item_of_the_master_itself_is_in_no_loop() -> None:
 def test_an_item_that_has_passed_too_many_nodes_is_dropped() -> None:
     stage = Stage()
     assert stage.comes("a", 7, route=(Hop("m", HOPS - 1, 1),)) == ""
-    stage.desk.counters.count.assert_called_once_with("too_many_hops")
+    stage.context.counters.count.assert_called_once_with("too_many_hops")
     assert not stage.arrivals.received()
 
 

@@ -56,7 +56,7 @@ def brings(node: SimNode, to: str, sender: str, within: float = 1, **fields: Any
 
 
 def events(node: SimNode, kind: str = "refused") -> list[str]:
-    return [e.text for e in node.core.parts.desk.events.after(0)[0] if e.kind == kind]
+    return [e.text for e in node.core.parts.context.events.after(0)[0] if e.kind == kind]
 
 
 def three(keys: bool = False) -> tuple[SimNode, SimNode, SimNode, Subscription]:

@@ -20,7 +20,7 @@ class Stage:
     """A node that frodo queries. It relays what begins with w."""
 
     def __init__(self) -> None:
-        self.desk, self.disk, self.router, self.demand = Mock(clock=Mock(now=5.0)), Mock(), Mock(), Mock()
+        self.context, self.disk, self.router, self.demand = Mock(clock=Mock(now=5.0)), Mock(), Mock(), Mock()
         self.router.shelf.next_position = 40
         self.relays = ["weather"]
         self.demand.is_relayed.side_effect = lambda query: query.text in self.relays
@@ -34,7 +34,7 @@ class Stage:
         self.peer.exchange.feed, self.peer.exchange.relayed = self.feed, set()
         neighbours: Any = Mock(peers={UUID: self.peer})
         self.queries = PeerQueries(
-            self.desk, self.disk, self.router, neighbours, self.demand, lambda: {MASTER: 9}
+            self.context, self.disk, self.router, neighbours, self.demand, lambda: {MASTER: 9}
         )
 
     def _later(self, table: str, key: bytes, op: Any) -> None:

@@ -55,7 +55,7 @@ def cut_off(it: Linked, after: int) -> None:
         parts[0] += 1
         if parts[0] == after:
             it.a.core.parts.wanted.interest = hear  # type: ignore[method-assign]
-            it.a.core.parts.desk.out.hang_up(peer.data)
+            it.a.core.parts.context.out.hang_up(peer.data)
             it.a.core._broke_protocol(peer.data, RemoteError("cut"))
 
     it.a.core.parts.wanted.interest = few  # type: ignore[method-assign]
@@ -223,7 +223,7 @@ def test_a_peer_that_has_been_away_for_long_is_not_forgotten_while_it_says_what_
     it = Linked()
     saying_on(it, Interest(5, True, exact(0, 2)))
     it.peer.exchange.feed.leave(
-        it.a.core.parts.desk.clock.now - 2 * it.a.core.parts.desk.settings.peer_linger
+        it.a.core.parts.context.clock.now - 2 * it.a.core.parts.context.settings.peer_linger
     )
     saying_on(it, Interest(6, True, exact(0, 1), more=True))
     it.a.core.parts.wanted.on_second()

@@ -123,7 +123,7 @@ def test_what_a_peer_asks_behind_that_is_answered_when_it_is_taken_up(
     """Else what is published between the value and the subscription would be lost."""
     it = Linked()
     answered: list[int] = []
-    verbs = it.a.core.parts.desk.face.peer_verbs
+    verbs = it.a.core.parts.context.face.peer_verbs
     right = verbs["get"].then
 
     def noted(asked: IncomingCall[AskGet]) -> None:

@@ -200,7 +200,7 @@ def test_a_message_that_was_at_too_many_nodes_is_dropped_and_counted() -> None:
     peer = Stranger(a)
     peer.as_node()
     for n, hops in ((1, 16), (2, 15)):
-        route = tuple(a.core.parts.desk.hop(stratum) for stratum in range(hops))
+        route = tuple(a.core.parts.context.hop(stratum) for stratum in range(hops))
         peer.say(
             c.Items(n, (c.ItemHead(1),)),
             replace(envelope("k", first=n), route=route, sender="/node/stranger/client/joe/session/1"),

@@ -140,7 +140,7 @@ def test_row_38_one_that_stands_still_while_messages_are_dropped_is_cut_off_by_n
 
 def test_one_that_stands_still_over_its_work_is_cut_off_only_when_that_is_done() -> None:
     node, publisher, reader, _ = story("drop_newest", max_queue=5)
-    face, works = node.core.parts.desk.face, [True]
+    face, works = node.core.parts.context.face, [True]
     face.has_work = lambda session: works[0]  # type: ignore[method-assign]
     publish(publisher, 20)
     node.net.run(30)

@@ -22,9 +22,9 @@ class Stage:
         monkeypatch.setattr(subscription_limits, "visits_together", lambda texts: sum(map(int, texts)))
         self.clients: Any = Mock()
         self.clients.visits_with.return_value = 0
-        desk: Any = Mock()
-        desk.settings.max_subscriptions, desk.settings.max_all_subscriptions = 3, 5
-        self.limits = SubscriptionLimits(desk, self.clients)
+        context: Any = Mock()
+        context.settings.max_subscriptions, context.settings.max_all_subscriptions = 3, 5
+        self.limits = SubscriptionLimits(context, self.clients)
 
     def refused(self, queries: tuple[str, ...], query: Query) -> str:
         """What is too much, if anything is."""

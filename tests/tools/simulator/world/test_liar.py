@@ -68,7 +68,7 @@ def test_trial_D_it_is_heard_and_what_it_says_is_refused_or_does_not_count() -> 
     liar = stage.nodes[facts.liar]
     assert liar.liar is None, "it is honest in the end"
     counted = [
-        node.core.parts.desk.counters.values for name, node in stage.nodes.items() if name != facts.liar
+        node.core.parts.context.counters.values for name, node in stage.nodes.items() if name != facts.liar
     ]
     assert sum(counters.get("malformed", 0) + counters.get("unasked", 0) for counters in counted) > 10
     assert {step.args for step in script.steps if step.kind == "lie"} == {(facts.liar,)}

@@ -46,8 +46,8 @@ class Declaring(Component):
     rows are written with the next commit.
     """
 
-    def __init__(self, desk: NodeContext, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
+        self._context = context
         self._disk = disk
         self._shared = shared
         self._says = changed
@@ -114,7 +114,7 @@ class Declaring(Component):
         known = self.get(name)
         if known is None:
             self._declare(name, terms)
-            self._desk.event(QUEUE, f"{name!r} was declared by {by}")
+            self._context.event(QUEUE, f"{name!r} was declared by {by}")
         elif known != terms:
             what = (
                 f"The queue {name!r} was declared with other options: {', '.join(differences(known, terms))}."
@@ -148,7 +148,7 @@ class Declaring(Component):
             self._write_row(name, b"")
         else:
             return False
-        self._desk.event(QUEUE, f"{name!r} was deleted by {by}")
+        self._context.event(QUEUE, f"{name!r} was deleted by {by}")
         return True
 
     def spread(self, name: str, then: Callable[[], None]) -> None:
@@ -199,11 +199,11 @@ class Declaring(Component):
         if name in self._own:
             if old is None:
                 text = f"{name!r} is a queue of this node only, but {who} has a mesh-wide queue of that name"
-                self._desk.event(QUEUE, text, by.node, level="warning")
-        elif old is not None and old[1] == self._desk.me.uuid and old[0] != new[0]:
+                self._context.event(QUEUE, text, by.node, level="warning")
+        elif old is not None and old[1] == self._context.me.uuid and old[0] != new[0]:
             what = ", ".join(differences(new[0], old[0]))
             text = f"{name!r} was declared later at {who} with other options: {what} as here"
-            self._desk.event(QUEUE, text, by.node, level="warning")
+            self._context.event(QUEUE, text, by.node, level="warning")
 
     def start(self, beginning: Beginning) -> None:
         """Load the local definitions, except damaged ones, and report the terms of all declared queues.
@@ -214,7 +214,7 @@ class Declaring(Component):
             try:
                 name, terms = check_queue(key.decode()), unpacked(value)
             except (MeshError, UnicodeDecodeError) as error:
-                self._desk.out.note("warning", f"the definition of a queue is damaged: {error}")
+                self._context.out.note("warning", f"the definition of a queue is damaged: {error}")
             else:
                 self._own[name] = terms
         self._has_begun = True

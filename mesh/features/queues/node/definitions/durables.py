@@ -29,8 +29,10 @@ TAKEN = 2 * MOST  # limit with those of peers, as each message is matched
 class Durables(Component):
     """Component with all durable subscriptions by name; each has the queue sub/NAME."""
 
-    def __init__(self, desk: NodeContext, shared: Shared, queues: Queues, bindings: DurableBindings) -> None:
-        self._desk = desk
+    def __init__(
+        self, context: NodeContext, shared: Shared, queues: Queues, bindings: DurableBindings
+    ) -> None:
+        self._context = context
         self._shared = shared
         self._queues = queues
         self._bindings = bindings
@@ -69,7 +71,7 @@ class Durables(Component):
                 hint = "Remove some with `mesh unsub NAME`. Subscribers that use the same name share one."
                 raise LocalError(what, hint=hint, code="TOO_MANY_QUEUES")
             self._write_row(name, packed(durable))
-            self._desk.event(DURABLES, f"{name!r} was declared by {by}: {said(durable)}")
+            self._context.event(DURABLES, f"{name!r} was declared by {by}: {said(durable)}")
         elif known != durable:
             what = f"The durable subscription {name!r} has the query {said(known)}, not {said(durable)}."
             raise QueueExists(
@@ -80,12 +82,12 @@ class Durables(Component):
         """Remove a durable subscription with its messages. Raises: NoQueue."""
         self.check_known(name)
         self._write_row(name, b"")
-        self._desk.event(DURABLES, f"{name!r} was removed by {by}")
+        self._context.event(DURABLES, f"{name!r} was removed by {by}")
 
     def check_known(self, name: str) -> None:
         """Check that the durable subscription exists. Raises: NoQueue."""
         if name not in self._all:
-            what = f"The durable subscription {name!r} does not exist at {self._desk.me.name}."
+            what = f"The durable subscription {name!r} does not exist at {self._context.me.name}."
             raise NoQueue(what, hint="See `mesh queue ls`: their queues begin with sub/.")
 
     def _write_row(self, name: str, value: bytes) -> None:
@@ -105,9 +107,11 @@ class Durables(Component):
         name, old = row.name, self._all.pop(row.name, None)
         if row.value:
             new = self._all[name] = unpacked(row.value), row.author
-            if by is not None and old is not None and old[1] == self._desk.me.uuid and old[0] != new[0]:
+            if by is not None and old is not None and old[1] == self._context.me.uuid and old[0] != new[0]:
                 what = f"{name!r} was declared later elsewhere with another query: {said(new[0])}"
-                self._desk.event(DURABLES, f"{what} (reported by {by.node.name})", by.node, level="warning")
+                self._context.event(
+                    DURABLES, f"{what} (reported by {by.node.name})", by.node, level="warning"
+                )
         if self._has_begun:
             self._counts(name)
 
@@ -125,8 +129,8 @@ class Durables(Component):
                 self._bindings.unbind(known)
             self._queues.declared(queue, None)
         else:
-            self._queues.declared(queue, replace(TERMS, max_bytes=self._desk.settings.durable_bytes))
+            self._queues.declared(queue, replace(TERMS, max_bytes=self._context.settings.durable_bytes))
             part = self._queues.get(queue)
             part.queries = durable.queries
-            part.drops_oldest = self._desk.settings.durable_full == DROP_OLDEST
+            part.drops_oldest = self._context.settings.durable_full == DROP_OLDEST
             self._bindings.bind(part, durable.queries)

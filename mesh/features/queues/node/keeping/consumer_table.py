@@ -42,8 +42,8 @@ OVER = "LEASE_OVER"
 class ConsumerTable(Component):
     """The consumers of queues, by session and number of the subscription."""
 
-    def __init__(self, desk: NodeContext, queues: Queues) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, queues: Queues) -> None:
+        self._context = context
         self._queues = queues
         self._of: dict[Session, dict[int, tuple[QueueSink, QueueConsumer]]] = {}
         self._sessions: dict[bytes, Session] = {}  # by the key of the consumer
@@ -67,7 +67,7 @@ class ConsumerTable(Component):
         return any(taker.busy for _, taker in self._of.get(session, {}).values())
 
     def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
-        self._desk.out.push(self._sessions[taker.key].outlet, taker, portion)
+        self._context.out.push(self._sessions[taker.key].outlet, taker, portion)
 
     # --- registration -----------------------------------------------------------------------------------
 
@@ -83,7 +83,7 @@ class ConsumerTable(Component):
         if not command.credit:
             if number in ours:
                 self._end_consumer(session, number, command.begun)
-            self._desk.out.send(conn, Reply(command.request, {}))
+            self._context.out.send(conn, Reply(command.request, {}))
             self._trace(session, command)
             return
         self._check(session, command)
@@ -109,8 +109,8 @@ class ConsumerTable(Component):
         )
 
     def _trace(self, session: Session, command: Consume) -> None:
-        if self._desk.facts.watched:
-            self._desk.facts.publish(Consumes(session, command))
+        if self._context.facts.watched:
+            self._context.facts.publish(Consumes(session, command))
 
     def _check(self, session: Session, command: Consume) -> None:
         if command.credit > QUEUE_CREDIT:
@@ -121,7 +121,7 @@ class ConsumerTable(Component):
                 "A queue consumer cannot be local-only.", hint="Use selector= to choose messages."
             )
         ours = self._of.get(session, {})
-        if command.subscription not in ours and len(ours) >= self._desk.settings.max_subscriptions:
+        if command.subscription not in ours and len(ours) >= self._context.settings.max_subscriptions:
             what = f"{session.name} has consumers of {len(ours):,} queues, which is the limit."
             raise LocalError(what, hint="Close some consumers.", code="TOO_MANY")
 
@@ -139,11 +139,11 @@ class ConsumerTable(Component):
             return
         if error is not None:
             self._end_consumer(session, command.subscription)
-            self._desk.out.send(conn, Reply(command.request, code=error.code, text=str(error)))
+            self._context.out.send(conn, Reply(command.request, code=error.code, text=str(error)))
             return
         taker.is_paused = False
         opened = Opened(epoch=taker.epoch, void=[n for run in void for n in run])
-        self._desk.out.send(conn, Reply(command.request, opened))
+        self._context.out.send(conn, Reply(command.request, opened))
         self._queues.schedule_queue(queue)
 
     def _end_consumer(self, session: Session, number: int, begun: int = ALL) -> None:
@@ -160,9 +160,9 @@ class ConsumerTable(Component):
     def _session_away(self, session: Session) -> None:
         for number, (queue, taker) in self._of.get(session, {}).items():
             session.outlet.withdraw(taker)
-            queue.away(taker, self._desk.clock.now)
-            self._away[session, number] = self._desk.clock.now + GRACE
-            self._desk.clock.wake(self._desk.clock.now + GRACE)
+            queue.away(taker, self._context.clock.now)
+            self._away[session, number] = self._context.clock.now + GRACE
+            self._context.clock.wake(self._context.clock.now + GRACE)
 
     def _session_closed(self, session: Session) -> None:
         for number in list(self._of.get(session, ())):
@@ -175,13 +175,15 @@ class ConsumerTable(Component):
             for number in [n for n, (each, _) in takers.items() if each is queue]:
                 self._end_consumer(session, number)
                 session.ended[number] = Ended(number, error.code, str(error))
-                self._desk.out.send(session.conn, session.ended[number])
+                self._context.out.send(session.conn, session.ended[number])
 
     def tick(self) -> None:
-        for session, number in [each for each, until in self._away.items() if until <= self._desk.clock.now]:
+        for session, number in [
+            each for each, until in self._away.items() if until <= self._context.clock.now
+        ]:
             self._end_consumer(session, number)
         for until in self._away.values():
-            self._desk.clock.wake(until)
+            self._context.clock.wake(until)
 
     # --- settlement -------------------------------------------------------------------------------------
 
@@ -194,7 +196,7 @@ class ConsumerTable(Component):
             raise RemoteError("a settlement of queue messages has replies", code="MALFORMED")
         queue, taker = self._of[session][command.subscription]
         if taker.epoch != command.epoch:
-            self._desk.counters.count("settled_late")
+            self._context.counters.count("settled_late")
             over = [*ranges_of(command.done)]
             over += [(first, last) for first, last, *_ in command.entries]
         else:
@@ -203,25 +205,25 @@ class ConsumerTable(Component):
         if command.request:
             late: Late = [(first, last, OVER) for first, last in over]
             self._answers.setdefault(queue.rows, []).append((conn, command.request, late))
-            self._desk.out.ending[self._answer_settlements] = None
+            self._context.out.ending[self._answer_settlements] = None
 
     def _settle(self, queue: QueueSink, taker: QueueConsumer, command: Settle) -> Runs:
-        desk, part, before = self._desk, queue.part, queue.part.deliveries.acked
+        context, part, before = self._context, queue.part, queue.part.deliveries.acked
         over: Runs = []
         for first, last in ranges_of(command.done):
             over += part.deliveries.ack(taker, first, last)
         for first, last, what, delay, reason in command.entries:
             if what == NACK:
                 over += part.deliveries.nack(
-                    taker, first, last, delay / 1000, desk.clock.now, desk.clock.believed
+                    taker, first, last, delay / 1000, context.clock.now, context.clock.believed
                 )
             elif what == REJECT:
                 over += part.deliveries.reject(taker, first, last, reason)
             else:
-                over += part.deliveries.extend(taker, first, last, desk.clock.now + delay / 1000)
+                over += part.deliveries.extend(taker, first, last, context.clock.now + delay / 1000)
         queue.settled(part.deliveries.acked - before)
         if over:
-            desk.counters.count("settled_late", count(over))
+            context.counters.count("settled_late", count(over))
         return over
 
     def _answer_settlements(self) -> None:
@@ -233,6 +235,6 @@ class ConsumerTable(Component):
     def _written(self, answers: list[tuple[Conn, int, Late]], error: MeshError | None) -> None:
         for conn, request, over in answers:
             if error is None:
-                self._desk.out.send(conn, Reply(request, over))
+                self._context.out.send(conn, Reply(request, over))
             else:
-                self._desk.out.send(conn, Reply(request, code=error.code, text=str(error)))
+                self._context.out.send(conn, Reply(request, code=error.code, text=str(error)))

@@ -29,13 +29,13 @@ class DeadLettering:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         dead: DeadLetters,
         publish: Callable[[Envelope], None],
         publishers: dict[bytes, Callable[[Answer], None]],
     ) -> None:
         self._stream = b""  # created when needed
-        self._desk = desk
+        self._context = context
         self._dead = dead
         self._publish = publish
         self._publishers = publishers
@@ -58,7 +58,7 @@ class DeadLettering:
         letter = self._dead.letter(e, i, Answer(e.domain, e.first, e.last, dead.code, 0, dead.text))
 
         def gone() -> None:
-            self._desk.counters.count("dead")
+            self._context.counters.count("dead")
             queue.part.failures.buried(dead)
             queue.rows.write(queue.name, dead.lot)
             queue.schedule()
@@ -95,12 +95,12 @@ class DeadLettering:
 
     def _send(self, letter: DeadLetterContents, key: str, gone: Callable[[], None]) -> None:
         if not self._stream:
-            self._stream = self._desk.ids(16)
+            self._stream = self._context.ids(16)
             self._publishers[self._stream] = self._on_answer
         self._number += 1
         self._sent[self._number] = letter, gone
         low = min(self._sent)
-        self._publish(letter.envelope(self._stream, self._number, key, "", self._desk.me.name, low))
+        self._publish(letter.envelope(self._stream, self._number, key, "", self._context.me.name, low))
 
     def _on_answer(self, answer: Answer) -> None:
         """Finish confirmed dead letters, and send refused ones to the dead letters of the mesh."""

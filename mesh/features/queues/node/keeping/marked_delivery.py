@@ -30,13 +30,13 @@ class MarkedDelivery:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         rows: Rows,
         name: str,
         part: LocalQueue,
         push: Callable[[QueueConsumer, EnvelopeSlice], None],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._rows = rows
         self._name = name
         self._part = part
@@ -47,7 +47,7 @@ class MarkedDelivery:
 
     def give_out(self) -> None:
         """Assign ready messages to consumers with credit, and send each now or after its mark is on disk."""
-        for taker, lot, runs in deliver(self._part, self._desk.clock.now, self._desk.clock.believed):
+        for taker, lot, runs in deliver(self._part, self._context.clock.now, self._context.clock.believed):
             self.goes_out(lot, runs)
             tries = lot.column(runs, self._part.terms.max_attempts)
             portion = EnvelopeSlice(lot.parcel, lot.indices(runs), tries=tries)
@@ -82,7 +82,7 @@ class MarkedDelivery:
     def lease(self, taker: QueueConsumer, counts: tuple[int, int], seconds: float) -> None:
         """Set the leases of the delivery tags in `counts` to end in `seconds`, if the consumer has leases."""
         if taker.lease < inf:
-            taker.holding.extend(*counts, self._desk.clock.now + seconds)
+            taker.holding.extend(*counts, self._context.clock.now + seconds)
 
     def is_marked(self, lot: QueuedEnvelope) -> bool:
         return not lot.parcel.position or self._rows.is_marked(self._name, lot.priority, lot.key[0])

@@ -52,8 +52,8 @@ class Overflow:
     `all_here()` returns the queues.
     """
 
-    def __init__(self, desk: NodeContext, all_here: Callable[[], Iterable[QueueSink]]) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, all_here: Callable[[], Iterable[QueueSink]]) -> None:
+        self._context = context
         self._all_here = all_here
         self._losses: dict[QueueSink, Loss] = {}
         self._most: float = inf  # bytes that durable subscriptions may hold on the node's own disk
@@ -88,17 +88,17 @@ class Overflow:
     def _dropped(self, queue: QueueSink, messages: int) -> None:
         queue.reading.unpage()
         queue.traffic.dropped += messages
-        self._desk.counters.count(DROPPED, messages)
+        self._context.counters.count(DROPPED, messages)
         self._losses.setdefault(queue, Loss()).messages += messages
-        self._desk.clock.wake(self._desk.clock.now + SOON)
+        self._context.clock.wake(self._context.clock.now + SOON)
 
     def tidy(self) -> None:
         """Check the disk space, and report lost messages whose event is due; called once a second."""
         self._shrink()
-        now = self._desk.clock.now
+        now = self._context.clock.now
         for queue, loss in list(self._losses.items()):
             if messages := loss.take_due(now):
-                self._desk.event("durable", self._text(queue, messages), level="warning")
+                self._context.event("durable", self._text(queue, messages), level="warning")
             elif now >= loss.next_event:
                 del self._losses[queue]
 
@@ -107,14 +107,14 @@ class Overflow:
         if is_tight != self._was_tight:
             self._was_tight = is_tight
             room = "has little space: they must not grow" if is_tight else "has space again"
-            self._desk.event("queue", f"the disk of this node's queues {room}", level="warning")
+            self._context.event("queue", f"the disk of this node's queues {room}", level="warning")
         if not is_tight:
             self._most = inf
             return
         held = sum(queue.part.backlog.bytes for queue in self._all_here() if queue.drops_oldest)
         self._most = shrunk(self._most, held)
         self._keep_most()
-        self._desk.clock.wake(self._desk.clock.now + SOON)
+        self._context.clock.wake(self._context.clock.now + SOON)
 
     def _text(self, queue: QueueSink, messages: int) -> str:
         terms = queue.part.terms

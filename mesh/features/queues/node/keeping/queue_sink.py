@@ -40,7 +40,7 @@ class QueueSink:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         rows: Rows,
         memory: Memory,
         name: str,
@@ -55,11 +55,11 @@ class QueueSink:
         self.paces = False  # the log does not pace producers
         self.part = LocalQueue(name, terms, memory)
         self.traffic = QueueTraffic()
-        self._desk = desk
+        self._context = context
         self.rows = rows
         self._tell = changed  # schedules the queue for the end of the event
-        self.giving = MarkedDelivery(desk, rows, name, self.part, push)
-        self.reading = PartReading(desk, rows, name, self.part, self._loaded, self.schedule)
+        self.giving = MarkedDelivery(context, rows, name, self.part, push)
+        self.reading = PartReading(context, rows, name, self.part, self._loaded, self.schedule)
         self.is_removed = False
         self.drops_oldest = False  # instead of rejecting messages when full
         self.queries: tuple[Query, ...] = ()  # of a durable subscription
@@ -78,10 +78,10 @@ class QueueSink:
     def oldest(self) -> float | None:
         """The age of the oldest ready message in seconds, or `None` if none is ready."""
         first = self.part.order.oldest
-        return max(0.0, (self._desk.clock.believed - first) / 1e9) if first else None
+        return max(0.0, (self._context.clock.believed - first) / 1e9) if first else None
 
     def waiting(self) -> Waiting:
-        part, now = self.part, self._desk.clock.now
+        part, now = self.part, self._context.clock.now
         return Waiting(
             PUTS + self.name,
             part.backlog.messages,
@@ -172,7 +172,7 @@ class QueueSink:
         if parcel.position and not is_old and part.backlog.may_page(lot):
             part.backlog.page(lot)
             return None
-        part.add(lot, now, self._desk.clock.believed, is_old)
+        part.add(lot, now, self._context.clock.believed, is_old)
         return lot
 
     def arrive(self, lot: QueuedEnvelope) -> None:
@@ -180,18 +180,18 @@ class QueueSink:
 
         If the queue was removed meanwhile, the envelope is deleted instead.
         """
-        part, desk = self.part, self._desk
+        part, context = self.part, self._context
         if part.backlog.watch is not None:
             part.backlog.watch.comes(lot)
-        lot.came = desk.clock.now
-        self.traffic.arrives.add(lot.left, desk.clock.now)
+        lot.came = context.clock.now
+        self.traffic.arrives.add(lot.left, context.clock.now)
         if self.is_removed:
             lot.mark_done(lot.open())
             self.rows.write(self.name, lot)
         elif part.backlog.may_page_moved(lot):
             part.backlog.page(lot)
         else:
-            part.add(lot, desk.clock.now, desk.clock.believed)
+            part.add(lot, context.clock.now, context.clock.believed)
         self.schedule()
 
     def store_redelivered(self, envelope: Envelope, then: Committed) -> None:
@@ -199,7 +199,7 @@ class QueueSink:
 
         `then` is called with `None` when the envelope is on disk, or with the error.
         """
-        lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
+        lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._context.me.uuid, own=True))
         lot.may_have_been_given(lot.open())
         self.expect(lot.parcel, +1)
 
@@ -230,7 +230,7 @@ class QueueSink:
 
         Nothing is written while an earlier mark covers the next half of `AHEAD`.
         """
-        soon, part = self._desk.clock.last_stamp + AHEAD, self.part
+        soon, part = self._context.clock.last_stamp + AHEAD, self.part
         if not part.takers or part.order.on_disk.has(priority):
             return
         if not self.rows.is_coming(self.name, priority, soon - AHEAD // 2):
@@ -265,7 +265,7 @@ class QueueSink:
         self.schedule()
 
     def settled(self, n: int) -> None:
-        self.traffic.settled(n, self._desk.clock.now)
+        self.traffic.settled(n, self._context.clock.now)
         self.schedule()
 
     # --- disk reads -------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ class Queues(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         rows: RowsOf,
         memory: Memory,
         dying: DeadLettering,
@@ -82,17 +82,17 @@ class Queues(Component):
         others: Mapping[bytes, object],
         publish: Callable[[Envelope], None],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._rows = rows
         self._dying = dying
-        self._overflow = Overflow(desk, self.__iter__)
+        self._overflow = Overflow(context, self.__iter__)
         self._around = around
         self._others = others
         self._memory = memory
         self.watch: Callable[[QueueSink], QueueObserver] | None = None  # makes the observer of each part
         self.is_leaving = False  # all messages move away if possible; see Draining
         self._all: dict[str, QueueSink] = {}
-        self._puts = QueuePuts(desk.settings, self._all, publish)
+        self._puts = QueuePuts(context.settings, self._all, publish)
         self._gone: dict[QueueSink, None] = {}  # removed, possibly still on disk
         self._timed: dict[QueueSink, None] = {}  # queues with a timer
         self._due: dict[QueueSink, None] = {}
@@ -156,9 +156,11 @@ class Queues(Component):
 
     def _restore(self, position: int, envelope: Envelope) -> None:
         queue = self._all.get(envelope.to.removeprefix(PUTS)) or self.taker(envelope.to)
-        self._desk.clock.stamped(envelope.sent)  # new messages get later timestamps
+        self._context.clock.stamped(envelope.sent)  # new messages get later timestamps
         queue.rows.restored()
-        queue.add_waiting(queue.rows.parcel(envelope, position, self._desk.me.uuid), self._desk.clock.now)
+        queue.add_waiting(
+            queue.rows.parcel(envelope, position, self._context.me.uuid), self._context.clock.now
+        )
 
     def on_restored(self) -> None:
         """Remove the queues that are known to be removed, and the rows without a queue.
@@ -166,8 +168,8 @@ class Queues(Component):
         After an accepted rollback of the store, also record that earlier deliveries are unknown.
         """
         for queue in self:
-            if self._desk.settings.accept_rollback:
-                queue.rows.forgets(queue.name, self._desk.clock.last_stamp)
+            if self._context.settings.accept_rollback:
+                queue.rows.forgets(queue.name, self._context.clock.last_stamp)
             if self._around.was_removed(queue.name):  # some messages are still on disk
                 self._remove(queue)
         for rows in self._rows:
@@ -199,35 +201,37 @@ class Queues(Component):
                 if near
                 else "Declare the queue first: `mesh queue create`, or declare()."
             )
-            raise NoQueue(f"The queue {name!r} does not exist at {self._desk.me.name}.", hint=hint)
+            raise NoQueue(f"The queue {name!r} does not exist at {self._context.me.name}.", hint=hint)
         return queue
 
     def shared(self, name: str) -> QueueSink:
         """Return the queue of that name. Raises: NoQueue if it is not here or has scope "node"."""
         queue = self.get(name)
         if queue.part.terms.scope == "node":
-            raise NoQueue(f"The queue {name!r} exists only at {self._desk.me.name}.")
+            raise NoQueue(f"The queue {name!r} exists only at {self._context.me.name}.")
         return queue
 
     def _make(self, name: str, terms: QueueTerms) -> QueueSink:
         rows = self._rows.rows_of(name)
-        queue = QueueSink(self._desk, rows, self._memory, name, terms, self._around.push, self.schedule_queue)
+        queue = QueueSink(
+            self._context, rows, self._memory, name, terms, self._around.push, self.schedule_queue
+        )
         if self.watch is not None:
             queue.part.backlog.watch = self.watch(queue)
         self._all[name] = queue
         expected = rows.consumers.get(name)
         if expected:
             credits = {key: credit for key, (_, credit) in expected.items()}
-            queue.part.consumers.recover(self._desk.clock.now + RECOVER, credits)
+            queue.part.consumers.recover(self._context.clock.now + RECOVER, credits)
             self._timed[queue] = None
-            self._desk.clock.wake(self._desk.clock.now + RECOVER)
+            self._context.clock.wake(self._context.clock.now + RECOVER)
         return queue
 
     def _remove(self, queue: QueueSink) -> None:
         del self._all[queue.name]
         if lost := queue.part.backlog.messages:
             what = f"{queue.name!r}: discarded {counted(lost, 'message')}, because the queue was deleted"
-            self._desk.event("queue", what, level="warning")
+            self._context.event("queue", what, level="warning")
         self._timed.pop(queue, None)
         self._awake.pop(queue, None)
         self._around.on_queue_removed(queue)
@@ -248,7 +252,7 @@ class Queues(Component):
             text = f"The queue {name!r} is full: {counted(has.messages, 'message')} with {has.bytes:,} bytes."
             raise QueueFull(text, hint="Start a consumer, or declare the queue with higher limits.")
         if self.has_no_room(queue, envelope):
-            raise no_room(envelope, name, self._desk.me.name)
+            raise no_room(envelope, name, self._context.me.name)
         queue.expects(envelope.put[0] if envelope.put else PRIORITY)
         return [(envelope, [(queue, None)])], 1
 
@@ -271,7 +275,7 @@ class Queues(Component):
     def schedule_queue(self, queue: QueueSink) -> None:
         """Schedule a queue for delivery, dead-lettering and writing at the end of the event."""
         self._due[queue] = self._awake[queue] = None
-        self._desk.out.ending[self._see_to_all] = None
+        self._context.out.ending[self._see_to_all] = None
 
     def _see_to_all(self) -> None:
         self._overflow.is_tight = self._overflow.look()
@@ -300,12 +304,12 @@ class Queues(Component):
                 self._around.seen_to(queue)
             if (due := part.due) < inf:
                 self._timed[queue] = None
-                self._desk.clock.wake(due)
+                self._context.clock.wake(due)
 
     def _tick_part(self, queue: QueueSink) -> None:
         part = queue.part
         was_recovering = part.consumers.is_recovering
-        part.tick(self._desk.clock.now, self._desk.clock.believed)
+        part.tick(self._context.clock.now, self._context.clock.believed)
         if was_recovering and not part.consumers.is_recovering:  # other consumers are not expected any more
             self.write(queue)  # store which messages they may have
             for key in queue.rows.consumers.get(queue.name, {}).keys() - part.takers.keys():
@@ -318,11 +322,11 @@ class Queues(Component):
             queue.rows.write(queue.name, lot)
 
     def tick(self) -> None:
-        for queue in [queue for queue in self._timed if queue.part.due <= self._desk.clock.now]:
+        for queue in [queue for queue in self._timed if queue.part.due <= self._context.clock.now]:
             del self._timed[queue]
             self._tick(queue)
         for queue in self._timed:
-            self._desk.clock.wake(queue.part.due)
+            self._context.clock.wake(queue.part.due)
 
     def on_second(self) -> None:
         self._dying.try_again()

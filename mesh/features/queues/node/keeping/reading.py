@@ -25,14 +25,14 @@ class PartReading:
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         rows: Rows,
         name: str,
         part: LocalQueue,
         loaded: Callable[[list[QueuedEnvelope]], None],
         changed: Callable[[], None],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._rows = rows
         self._name = name
         self._part = part
@@ -41,14 +41,14 @@ class PartReading:
 
     def load(self) -> None:
         """Read messages that are next in order or that selectors may match, if the queue has consumers."""
-        part, desk = self._part, self._desk
+        part, context = self._part, self._context
         if not part.takers:
             return
         self._read(part.order.to_load())
-        search = part.search.next_read(desk.clock.now) if part.search.seeks else None
+        search = part.search.next_read(context.clock.now) if part.search.seeks else None
         if search is not None:
             found = partial(part.search.finish_read, search)
-            self._fetch(search.positions, lambda lots: found(lots, desk.clock.now, desk.clock.believed))
+            self._fetch(search.positions, lambda lots: found(lots, context.clock.now, context.clock.believed))
 
     def load_more(self, then: Callable[[], None]) -> bool:
         """Read the next waiting messages without regard to consumers, and then call `then`.
@@ -63,16 +63,16 @@ class PartReading:
 
     def load_void(self) -> None:
         """Read expired messages in order to dead-letter them."""
-        self._read(self._part.order.on_disk.void_to_load(self._desk.clock.believed))
+        self._read(self._part.order.on_disk.void_to_load(self._context.clock.believed))
 
     def _read(self, wish: Wish | None, then: Callable[[], None] = lambda: None) -> None:
         if wish is None:
             return
         priority, positions = wish
-        part, desk = self._part, self._desk
+        part, context = self._part, self._context
 
         def loaded(lots: list[QueuedEnvelope]) -> None:
-            part.backlog.loaded(priority, lots, desk.clock.now, desk.clock.believed)
+            part.backlog.loaded(priority, lots, context.clock.now, context.clock.believed)
             self._loaded(lots)
             then()
 
@@ -82,7 +82,7 @@ class PartReading:
         def read(found: dict[int, Envelope] | MeshError) -> None:
             if isinstance(found, MeshError):
                 return  # the store has failed, and the node stops
-            me, parcel = self._desk.me.uuid, self._rows.parcel
+            me, parcel = self._context.me.uuid, self._rows.parcel
             then([QueuedEnvelope(parcel(envelope, place, me)) for place, envelope in found.items()])
             self._changed()
 

@@ -54,9 +54,9 @@ class LastKnown(Component):
     """The remembered parts of queues, by queue and node; `peers` has the other nodes by uuid."""
 
     def __init__(
-        self, desk: NodeContext, nodes: Nodes, peers: Mapping[bytes, Peer], acquaintances: PeerAddressBook
+        self, context: NodeContext, nodes: Nodes, peers: Mapping[bytes, Peer], acquaintances: PeerAddressBook
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._nodes = nodes
         self._peers = peers
         self._acquaintances = acquaintances
@@ -99,7 +99,7 @@ class LastKnown(Component):
         elif self._count >= MOST:
             most = max(self._of, key=lambda each: len(self._of[each]))
             self._drop(most, next(iter(self._of[most])))
-        self._parts.setdefault(row.name, {})[uuid] = part_of(row), self._desk.clock.now
+        self._parts.setdefault(row.name, {})[uuid] = part_of(row), self._context.clock.now
         self._of.setdefault(uuid, {})[row.name] = None
         self._count += 1
 
@@ -124,7 +124,7 @@ class LastKnown(Component):
         for uuid, (part, at) in self._parts.get(name, {}).items():
             peer = self._peers.get(uuid)
             if peer is not None and self._nodes.is_away(peer):
-                age = max(LEAST, self._desk.clock.now - at)
+                age = max(LEAST, self._context.clock.now - at)
                 found[peer.node.name] = replace(part, node=peer.node.name, as_of=age)
         return found
 

@@ -33,9 +33,13 @@ class Looking(Component):
     """
 
     def __init__(
-        self, desk: NodeContext, queues: Queues, queue_part_calls: QueuePartCalls, balancing: QueueBalancing
+        self,
+        context: NodeContext,
+        queues: Queues,
+        queue_part_calls: QueuePartCalls,
+        balancing: QueueBalancing,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._queues = queues
         self._everywhere = queue_part_calls
         self._balancing = balancing
@@ -83,7 +87,7 @@ class Looking(Component):
             raise self._everywhere.none_of(error) from error
 
     def _info_here(self, asked: IncomingCall[AskQueueInfo]) -> None:
-        row = row_of(self._queues.shared(asked.ask.name), self._desk)
+        row = row_of(self._queues.shared(asked.ask.name), self._context)
         asked.reply(QueueRows(queues=[row]))
 
     def _why_here(self, asked: IncomingCall[AskQueueWhy]) -> None:
@@ -92,13 +96,15 @@ class Looking(Component):
     def _info(self, asked: IncomingCall[AskQueueInfo]) -> None:
         queue, ask = self._get(asked.ask.name), asked.ask
         if ask.here or self._everywhere.is_alone(queue):
-            asked.reply(queue_part_calls.row(row_of(queue, self._desk), {}, ()))
+            asked.reply(queue_part_calls.row(row_of(queue, self._context), {}, ()))
             return
         self._everywhere.ask_all_nodes(
             ask,
             QueueRows,
             lambda told, missing: asked.reply(
-                queue_part_calls.row(row_of(queue, self._desk), told, missing, self._known.away(queue.name))
+                queue_part_calls.row(
+                    row_of(queue, self._context), told, missing, self._known.away(queue.name)
+                )
             ),
         )
 
@@ -106,7 +112,7 @@ class Looking(Component):
         """Return a page of the queues here; `is_shared` leaves out queues with scope "node"."""
         queues = {queue.name: queue for queue in self._queues}
         names = [name for name, each in queues.items() if not is_shared or each.part.terms.scope == "mesh"]
-        rows, more = page(names, lambda name: row_of(queues[name], self._desk), ask)
+        rows, more = page(names, lambda name: row_of(queues[name], self._context), ask)
         return QueueRows(queues=rows, more=more)
 
     def _list(self, asked: IncomingCall[AskQueues]) -> None:
@@ -189,7 +195,7 @@ class Looking(Component):
         )
 
     def _reasons(self, queue: QueueSink) -> QueueWhy:
-        me = self._desk.me.name
+        me = self._context.me.name
         rows = [
             WhyRow(node=me, messages=n, why=text, is_cause=is_cause)
             for n, text, is_cause in self._balancing.reasons(queue)
@@ -197,8 +203,8 @@ class Looking(Component):
         return QueueWhy(rows=rows)
 
 
-def row_of(queue: QueueSink, desk: NodeContext) -> QueueRow:
-    part, now = queue.part, desk.clock.now
+def row_of(queue: QueueSink, context: NodeContext) -> QueueRow:
+    part, now = queue.part, context.clock.now
     vain, looks_on = part.search.in_vain()
     return QueueRow(
         name=queue.name,
@@ -218,5 +224,5 @@ def row_of(queue: QueueSink, desk: NodeContext) -> QueueRow:
         redelivered=part.failures.redelivered,
         in_vain=vain,
         looks_on=looks_on,
-        node=desk.me.name,
+        node=context.me.name,
     )

@@ -60,22 +60,22 @@ class QueueBalancing(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         presence: Presence,
         nodes: Nodes,
         queues: Queues,
         stocks: Stocks,
         moving: Moves,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._presence = presence
         self._queues = queues
-        self._places = Places(desk, nodes, queues, stocks)
+        self._places = Places(context, nodes, queues, stocks)
         self._name_of = stocks.name_of
         self._moving = moving
         moving.on_move(self._on_moved)
         self._spreads: dict[QueueSink, QueueSpread] = {}
-        self._redistribution = Redistribution(desk, self._places)
+        self._redistribution = Redistribution(context, self._places)
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -104,9 +104,9 @@ class QueueBalancing(Component):
     def _spread(self, queue: QueueSink) -> QueueSpread:
         spread = self._spreads.get(queue)
         if spread is None:
-            spread = self._spreads[queue] = QueueSpread(self._desk.me.uuid)
+            spread = self._spreads[queue] = QueueSpread(self._context.me.uuid)
             self._presence.when_known((QUEUE, queue.name), lambda: self._known(queue, spread))
-        spread.used = self._desk.clock.now
+        spread.used = self._context.clock.now
         return spread
 
     def _known(self, queue: QueueSink, spread: QueueSpread) -> None:
@@ -124,10 +124,10 @@ class QueueBalancing(Component):
 
         `is_new` means that older messages may wait before them.
         """
-        closed = spread.refusals.closed_nodes(self._desk.clock.now)
+        closed = spread.refusals.closed_nodes(self._context.clock.now)
         takers = {n: each for n, each in takers_of(self._places.others(queue)).items() if n not in closed}
         if here := taken_here(queue):
-            takers[self._desk.me.uuid] = here
+            takers[self._context.me.uuid] = here
         homes, mode = self._places.homes(queue, closed), queue.part.terms.distribution
         is_guest, groups = self._places.is_guest(queue), queue.part.backlog.groups
         # Without this condition, older messages may never move, and new ones would wait behind them for ever.
@@ -148,7 +148,7 @@ class QueueBalancing(Component):
         if not self._places.concerns(queue):
             return ()
         spread = self._spreads.get(queue)
-        closed = spread.refusals.closed_nodes(self._desk.clock.now) if spread is not None else ()
+        closed = spread.refusals.closed_nodes(self._context.clock.now) if spread is not None else ()
         return self._places.homes(queue, closed) or ()
 
     def stays(self, queue: QueueSink) -> bool:
@@ -159,7 +159,7 @@ class QueueBalancing(Component):
 
     def schedule_scan(self, queue: QueueSink) -> None:
         """Schedule a scan if ready messages of the queue may have to move."""
-        now = self._desk.clock.now
+        now = self._context.clock.now
         if not queue.part.ready:
             if queue in self._spreads:
                 spread = self._spreads[queue]
@@ -191,17 +191,17 @@ class QueueBalancing(Component):
             return
         if delay is not None and spread.looked < spread.since + delay:
             at = min(at, spread.since + delay)
-        spread.due = min(spread.due, max(at, self._desk.clock.now))
-        if spread.due <= self._desk.clock.now:
-            self._desk.out.ending[self._look_at_due] = None
+        spread.due = min(spread.due, max(at, self._context.clock.now))
+        if spread.due <= self._context.clock.now:
+            self._context.out.ending[self._look_at_due] = None
         else:
-            self._desk.clock.wake(spread.due)
+            self._context.clock.wake(spread.due)
 
     def _served(self, fact: ServersChanged) -> None:
         """Handle a change of the consumers, or of their demand, at another node."""
         queue = self._queues.find(fact.name) if fact.kind == QUEUE else None
         spread = self._spreads.get(queue) if queue is not None else None
-        if queue is None or spread is None or fact.uuid == self._desk.me.uuid:
+        if queue is None or spread is None or fact.uuid == self._context.me.uuid:
             return
         stock = self._places.others(queue).get(fact.uuid)
         is_over = stock is None and fact.change < 0 and self._places.homes(queue, ()) is None
@@ -225,7 +225,7 @@ class QueueBalancing(Component):
         if spread is None:
             return
         if refused:
-            spread.refusals.close_node(node, self._desk.clock.now)
+            spread.refusals.close_node(node, self._context.clock.now)
             spread.give_up(node)
         elif taken:
             spread.refusals.open_node(node)
@@ -235,16 +235,16 @@ class QueueBalancing(Component):
             self._is_due(queue, spread, spread.looked + SOON)
 
     def _look_at_due(self) -> None:
-        now = self._desk.clock.now
+        now = self._context.clock.now
         due = [queue for queue, spread in self._spreads.items() if spread.due <= now]
         for queue in due[:TURN]:
             spread = self._spreads[queue] = self._spreads.pop(queue)  # behind the queues that are due
             self._scan(queue, spread)
         if len(due) > TURN:
-            self._desk.clock.wake(now + SOON)
+            self._context.clock.wake(now + SOON)
 
     def _scan(self, queue: QueueSink, spread: QueueSpread) -> None:
-        spread.looked, spread.due = self._desk.clock.now, inf
+        spread.looked, spread.due = self._context.clock.now, inf
         if not queue.part.ready:
             return
         is_guest = self._places.is_guest(queue)
@@ -265,7 +265,7 @@ class QueueBalancing(Component):
 
     def reasons(self, queue: QueueSink) -> Iterator[WaitReason]:
         """Yield the reasons why messages in the queue are not settled."""
-        now, spread = self._desk.clock.now, self._spreads.get(queue)
+        now, spread = self._context.clock.now, self._spreads.get(queue)
         name_of = self._name_of
         others = {
             name_of(n): stock for n, stock in self._places.others(queue).items() if not stock.is_leaving
@@ -281,14 +281,14 @@ class QueueBalancing(Component):
         self._look_at_due()
         for spread in self._spreads.values():
             if spread.due < inf:
-                self._desk.clock.wake(spread.due)
+                self._context.clock.wake(spread.due)
 
     def on_second(self) -> None:
         """Drop the state of unused queues, and keep watching the others."""
         for queue, spread in list(self._spreads.items()):
             if queue.part.ready or spread.count or (queue.part.takers and not self._places.stays(queue)):
                 self._places.others(queue)
-            elif spread.used < self._desk.clock.now - IDLE:
+            elif spread.used < self._context.clock.now - IDLE:
                 del self._spreads[queue]
 
     def on_queue_removed(self, queue: QueueSink) -> None:

@@ -38,7 +38,7 @@ class Draining(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         disk: Disk,
         nodes: Nodes,
         queues: Queues,
@@ -47,7 +47,7 @@ class Draining(Component):
         moving: Moving,
         when_written: Callable[[IncomingCall[Any], Callable[[], ReplyValue]], None],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._disk = disk
         self._nodes = nodes
         self._queues = queues
@@ -94,7 +94,7 @@ class Draining(Component):
     def _check(self) -> None:
         """Check that another node can be asked, if there are messages to move. Raises: LocalError."""
         if any(queue.part.backlog.messages for queue in self._shared()) and not self._nodes.askable():
-            what = f"{self._desk.me.name} knows no other node that can accept its queue messages."
+            what = f"{self._context.me.name} knows no other node that can accept its queue messages."
             raise LocalError(what, hint="See `mesh ls`.", code="NO_OTHER_NODE")
 
     def _turn(self, is_on: bool) -> None:
@@ -106,7 +106,7 @@ class Draining(Component):
         self._moving.part()
 
     def _report_event(self, what: str) -> None:
-        self._desk.event(QUEUE, f"queues of {self._desk.me.name}: {what}", level="warning")
+        self._context.event(QUEUE, f"queues of {self._context.me.name}: {what}", level="warning")
 
     # --- progress -----------------------------------------------------------------------------------------
 

@@ -55,9 +55,9 @@ class ManualMoves(Component):
     """Component for the client requests to move messages, until they are answered."""
 
     def __init__(
-        self, desk: NodeContext, nodes: Nodes, neighbours: Neighbours, queues: Queues, moving: Moving
+        self, context: NodeContext, nodes: Nodes, neighbours: Neighbours, queues: Queues, moving: Moving
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._nodes = nodes
         self._neighbours = neighbours
         self._queues = queues
@@ -80,18 +80,20 @@ class ManualMoves(Component):
         queue, ask = self._queues.get(asked.ask.name), asked.ask
         peer = self._target(queue, ask.to)
         if not queue.part.ready:
-            raise _nothing_ready(queue, self._desk.me.name)
-        self._jobs[ManualMove(asked, queue, peer, ask.count, self._desk.clock.now, self._later)] = None
+            raise _nothing_ready(queue, self._context.me.name)
+        self._jobs[ManualMove(asked, queue, peer, ask.count, self._context.clock.now, self._later)] = None
         self._neighbours.review_login(peer)
         self._later()
 
     def _target(self, queue: QueueSink, name: str) -> Peer:
         """Return the node of that name. Raises: LocalError if no messages can move there."""
-        if name == self._desk.me.name:
+        if name == self._context.me.name:
             raise BadArgument(f"The messages are already at {name}.", hint="Choose another node: `mesh ls`.")
         peer = self._nodes.named(name)
         if peer is None:
-            raise UnknownNode(f"{self._desk.me.name} does not know the node {name!r}.", hint="See `mesh ls`.")
+            raise UnknownNode(
+                f"{self._context.me.name} does not know the node {name!r}.", hint="See `mesh ls`."
+            )
         if not self._nodes.is_alive(name):
             raise LocalError(
                 f"{name} cannot be reached.",
@@ -106,7 +108,7 @@ class ManualMoves(Component):
 
     def _later(self) -> None:
         if self._jobs:
-            self._desk.out.ending[self._continue_moves] = None
+            self._context.out.ending[self._continue_moves] = None
 
     def _continue_moves(self) -> None:
         for job in list(self._jobs):
@@ -117,7 +119,7 @@ class ManualMoves(Component):
                 job.asked.fail(error)
 
     def _work(self, job: ManualMove) -> None:
-        now, data = self._desk.clock.now, job.peer.data
+        now, data = self._context.clock.now, job.peer.data
         if data is not None and data.is_open and not self._moving.can_take(job.peer.node.uuid):
             who = job.peer.node.name
             what = f"{who} runs an earlier release, which accepts no queue messages from other nodes."
@@ -127,10 +129,10 @@ class ManualMoves(Component):
         if is_over or now >= job.begun + WAITS:
             self._answer_move(job)
         else:
-            self._desk.clock.wake(now + LOOKS)
+            self._context.clock.wake(now + LOOKS)
 
     def _may_begin(self, job: ManualMove) -> bool:
-        is_in_time = self._desk.clock.now < job.begun + BEGINS
+        is_in_time = self._context.clock.now < job.begun + BEGINS
         return is_in_time and job.left > 0 and not job.refused and not job.queue.is_removed
 
     def _begin(self, job: ManualMove) -> bool:
@@ -165,11 +167,11 @@ class ManualMoves(Component):
 
         A node that keeps messages in memory answers only when they are settled, but it responds to pings.
         """
-        data, settings = job.peer.data, self._desk.settings
+        data, settings = job.peer.data, self._context.settings
         if data is None:
             return bool(job.going or not job.taken)
         ping = settings.pings.get(job.peer.node.name, settings.ping)
-        return job.going > 0 and self._desk.clock.now - data.heard > PINGS * ping
+        return job.going > 0 and self._context.clock.now - data.heard > PINGS * ping
 
     def _on_peer_lost(self, peer: Peer) -> None:
         """Answer the requests with messages in transit to a disconnected node.

@@ -16,8 +16,8 @@ from mesh.kernel.routes.nodes import Nodes
 class Places:
     """The nodes where messages of each queue may be, by its terms and the reachable nodes."""
 
-    def __init__(self, desk: NodeContext, nodes: Nodes, queues: Queues, stocks: Stocks) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, nodes: Nodes, queues: Queues, stocks: Stocks) -> None:
+        self._context = context
         self._nodes = nodes
         self._queues = queues
         self._stocks = stocks
@@ -58,7 +58,7 @@ class Places:
         terms, is_leaving = queue.part.terms, self._queues.is_leaving
         if not terms.nodes and terms.distribution != "strict" and not is_leaving:
             return None
-        homes = [] if self.is_guest(queue) else [self._desk.me.uuid]
+        homes = [] if self.is_guest(queue) else [self._context.me.uuid]
         not_there = {*closed, *(node for node, each in self.others(queue).items() if each.is_leaving)}
         for peer in self._nodes.usable():
             uuid = peer.node.uuid
@@ -70,7 +70,7 @@ class Places:
     def is_guest(self, queue: QueueSink) -> bool:
         """Return whether messages of the queue may not stay here."""
         nodes = queue.part.terms.nodes
-        return self._queues.is_leaving or (bool(nodes) and self._desk.me.name not in nodes)
+        return self._queues.is_leaving or (bool(nodes) and self._context.me.name not in nodes)
 
 
 def taken_here(queue: QueueSink) -> Matching:

@@ -26,10 +26,10 @@ EVERY = 0.25  # s between two scans while other nodes want messages
 class Redistribution:
     """The choice of waiting messages that move, by the policy of their queue."""
 
-    def __init__(self, desk: NodeContext, places: Places) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, places: Places) -> None:
+        self._context = context
         self._places = places
-        self._policies = Policies(lambda text: desk.event(QUEUE, text, level="warning"))
+        self._policies = Policies(lambda text: context.event(QUEUE, text, level="warning"))
 
     def next_moves(
         self, queue: QueueSink, spread: QueueSpread, moving: Collection[NodeUuid]
@@ -39,7 +39,7 @@ class Redistribution:
         `moving` are the nodes with a transfer in progress. More messages of the queue are read from disk if
         the policy wants to move any.
         """
-        others, now = self._places.meant(queue), self._desk.clock.now
+        others, now = self._places.meant(queue), self._context.clock.now
         busy = _busy(spread, others, moving, now)
         wants = {n: each.wants for n, each in others.items() if n not in busy and not each.is_leaving}
         most = sum(wants.values())

@@ -43,14 +43,14 @@ class Stocks(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         presence: Presence,
         queues: Queues,
         peers: Mapping[bytes, Peer],
         can_move: Callable[[bytes], bool],
     ) -> None:
         self.can_move = can_move
-        self._desk = desk
+        self._context = context
         self._presence = presence
         self._queues = queues
         self._peers = peers
@@ -72,17 +72,17 @@ class Stocks(Component):
         old, at = self._told.get(queue, (None, -inf))
         new = self._stock(queue)
         if is_news(old, new):
-            self._tell_at(queue, at + REST if is_only_wish(old, new) else self._desk.clock.now)
+            self._tell_at(queue, at + REST if is_only_wish(old, new) else self._context.clock.now)
         elif old is not None and new is not None and is_worth_telling(old, new):
-            self._tell_at(queue, at + (REST if is_wanted_more(old, new) else self._desk.settings.state))
+            self._tell_at(queue, at + (REST if is_wanted_more(old, new) else self._context.settings.state))
 
     def _tell_at(self, queue: QueueSink, at: float) -> None:
         """Report the queue at the time `at`, or at an earlier time that is already scheduled."""
-        if at <= self._desk.clock.now:
+        if at <= self._context.clock.now:
             self._announce_stock(queue, self._stock(queue))
             return
         self._due[queue] = min(at, self._due.get(queue, inf))
-        self._desk.clock.wake(self._due[queue])
+        self._context.clock.wake(self._due[queue])
 
     def _stock(self, queue: QueueSink) -> QueueReport | None:
         """Return the state of a queue to report, or `None` if there is nothing to report."""
@@ -94,7 +94,7 @@ class Stocks(Component):
             takers,
             part.ready,
             queue.coming,
-            queue.traffic.pace.value(self._desk.clock.now),
+            queue.traffic.pace.value(self._context.clock.now),
             is_volatile=queue.rows.is_volatile,
             is_leaving=is_leaving,
         )
@@ -109,9 +109,9 @@ class Stocks(Component):
         try:
             self._presence.check(name)
         except LocalError:
-            self._desk.counters.count("queues_untold")
+            self._context.counters.count("queues_untold")
             return
-        self._told[queue] = stock, self._desk.clock.now
+        self._told[queue] = stock, self._context.clock.now
         self._presence.serve(name, len(queue.part.consumers.eligible()) or 1, stock.pack())
 
     def on_queue_removed(self, queue: QueueSink) -> None:
@@ -123,14 +123,14 @@ class Stocks(Component):
                 self.report_change(queue)
 
     def tick(self) -> None:
-        for queue in [queue for queue, at in self._due.items() if at <= self._desk.clock.now]:
+        for queue in [queue for queue, at in self._due.items() if at <= self._context.clock.now]:
             old, new = self._told.get(queue), self._stock(queue)
             if new is None or (old is not None and is_worth_telling(old[0], new)):
                 self._announce_stock(queue, new)
             else:
                 del self._due[queue]
         for at in self._due.values():
-            self._desk.clock.wake(at)
+            self._context.clock.wake(at)
 
     # --- reports of other nodes ---------------------------------------------------------------------------
 

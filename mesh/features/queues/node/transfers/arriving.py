@@ -75,10 +75,10 @@ class _Together(dict[Conn, PieceFates]):
 class Arriving(Component):
     """Component for the moves that end on this node, by queue and source."""
 
-    def __init__(self, desk: NodeContext, queues: Queues) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, queues: Queues) -> None:
+        self._context = context
         self._queues = queues
-        self._sources = TransferSources(desk, queues.stores)
+        self._sources = TransferSources(context, queues.stores)
         self._messages = 0
         self._is_early = False  # pieces arrived before the node serves
 
@@ -100,7 +100,7 @@ class Arriving(Component):
                 self._sources.drop(name, uuid)
 
     def tick(self) -> None:
-        if self._is_early and self._desk.serves:
+        if self._is_early and self._context.serves:
             self._is_early = False
             for name, uuid, source in self._sources:
                 if source.waiting:
@@ -115,14 +115,14 @@ class Arriving(Component):
         source = self._sources.source_of(name, uuid) if self._queues.find(name) is not None else None
         if source is not None and source.has_room():
             source.waiting.append((conn, command, envelopes))
-            self._is_early = self._is_early or not self._desk.serves
+            self._is_early = self._is_early or not self._context.serves
             self._process_waiting(name, uuid, source)
         else:
             self._refuse([(conn, command, envelopes)])
 
     def _process_waiting(self, name: str, uuid: bytes, source: TransferSource) -> None:
         """Process the waiting pieces, unless a commit is in progress or the node does not serve yet."""
-        while source.waiting and not source.is_busy and self._desk.serves:
+        while source.waiting and not source.is_busy and self._context.serves:
             messages = [*source.waiting]
             source.waiting.clear()
             self._accept_pieces(name, uuid, source, messages)
@@ -187,7 +187,7 @@ class Arriving(Component):
             return False
         nodes = queue.part.terms.nodes
         to, is_bound = PUTS + queue.name, queue.name.startswith(SUBS)  # the domain of a bound queue is free
-        if (nodes and self._desk.me.name not in nodes) or e.to != to or not (e.domain == to or is_bound):
+        if (nodes and self._context.me.name not in nodes) or e.to != to or not (e.domain == to or is_bound):
             return False
         return not e.flags & ~PERSISTENT and _is_readable(e)
 
@@ -197,9 +197,9 @@ class Arriving(Component):
         `shift` is how many ns the sender's clock is ahead; expiry counts from the corrected timestamp. The
         timestamp is at most AHEAD in the future, in case a clock elsewhere is years ahead.
         """
-        sent = max(1, min(e.sent - shift, self._desk.clock.believed + AHEAD))
+        sent = max(1, min(e.sent - shift, self._context.clock.believed + AHEAD))
         envelope = e if sent == e.sent else replace(e, sent=sent)
-        lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
+        lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._context.me.uuid, own=True))
         lot.moves = max(1, moves)
         if tries:
             numbers = envelope.number_list(range(envelope.count))
@@ -289,7 +289,7 @@ class Arriving(Component):
         for it in fates:
             if it.taken or it.refused or it.unsure:
                 said = [_ranges(numbers) for numbers in (it.taken, it.refused, it.unsure)]
-                self._desk.out.send(it.conn, Transferred(name, *said))
+                self._context.out.send(it.conn, Transferred(name, *said))
 
     def _refuse(self, messages: list[TransferMessage]) -> None:
         for conn, command, _ in messages:

@@ -39,8 +39,8 @@ TransferTold = Callable[[int, int], None]  # counts of accepted and refused mess
 class Moving(Component):
     """Component for the moves that began on this node, by target and queue."""
 
-    def __init__(self, desk: NodeContext, peers: Mapping[bytes, Peer], queues: Queues) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, peers: Mapping[bytes, Peer], queues: Queues) -> None:
+        self._context = context
         self._peers = peers
         self._queues = queues
         self._ways: dict[bytes, dict[str, QueueTransfer]] = {}
@@ -65,7 +65,7 @@ class Moving(Component):
         )
 
     def requires_login(self, peer: Peer) -> bool:
-        return peer.node.uuid in self._ways and self._desk.serves
+        return peer.node.uuid in self._ways and self._context.serves
 
     def figures(self) -> dict[str, int | float]:
         return {
@@ -80,7 +80,7 @@ class Moving(Component):
                 yield queue
 
     def start(self, beginning: Beginning) -> None:
-        self._first = first_of_boot(self._desk.me.boot)
+        self._first = first_of_boot(self._context.me.boot)
 
     def on_restored(self) -> None:
         for queue in self._queues:
@@ -179,7 +179,7 @@ class Moving(Component):
                 envelopes = [envelope for envelope, _ in batch]
                 frames = tuple(map(body_frames, envelopes))
                 command = Transfer(way.queue.name, way.out.low, frames, entries, is_parting)
-                self._desk.out.send(peer.data, command, envelopes)
+                self._context.out.send(peer.data, command, envelopes)
 
     def _is_parting(self, way: QueueTransfer, number: int) -> bool:
         """Return whether the target becomes the only holder of a piece, because this node drains.
@@ -279,7 +279,7 @@ class Moving(Component):
             numbers = way.answerable()
             n = sum(count(way.out.going[number].runs) for number in numbers)
             text = f"{way.queue.name!r}: ready again, marked as redelivered: {counted(n, 'message')}"
-            self._desk.event("queue", f"{text} in transit to a removed node")
+            self._context.event("queue", f"{text} in transit to a removed node")
             self._record_outcomes(way, dict.fromkeys(numbers, TransferOutcome.UNSURE))
 
 

@@ -46,8 +46,8 @@ class TransferSource:
 class TransferSources:
     """The sources of all queues of this node, least recently used first in each queue."""
 
-    def __init__(self, desk: NodeContext, stores: RowsOf) -> None:
-        self._desk = desk
+    def __init__(self, context: NodeContext, stores: RowsOf) -> None:
+        self._context = context
         self._stores = stores
         self._all: dict[str, dict[bytes, TransferSource]] = {}
 
@@ -60,13 +60,13 @@ class TransferSources:
         After an accepted rollback of the store the rows may lack numbers, so a repeated piece counts as a
         possible duplicate.
         """
-        is_sure = not self._desk.settings.accept_rollback
+        is_sure = not self._context.settings.accept_rollback
         for rows in self._stores:
             for name, uuid, row in rows.moved_rows(beginning):
                 try:
                     source = TransferSource(IncomingPieces.unpack(row, is_sure))
                 except MeshError as error:
-                    self._desk.out.note(
+                    self._context.out.note(
                         "warning", f"the record of messages that moved into {name!r} is damaged: {error}"
                     )
                     rows.source(name, uuid, b"")

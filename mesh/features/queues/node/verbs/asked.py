@@ -37,9 +37,14 @@ class ChangingVerbs(Component):
     """Component for the calls that change queues, which are answered after the change is on disk."""
 
     def __init__(
-        self, desk: NodeContext, disk: Disk, queues: Queues, declaring: Declaring, everywhere: QueuePartCalls
+        self,
+        context: NodeContext,
+        disk: Disk,
+        queues: Queues,
+        declaring: Declaring,
+        everywhere: QueuePartCalls,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._disk = disk
         self._queues = queues
         self._declaring = declaring
@@ -61,7 +66,7 @@ class ChangingVerbs(Component):
         self._declaring.declare(name, terms_of(asked.ask.terms), asked.who.text)
 
         def told() -> None:
-            self.when_written(asked, lambda: row(row_of(self._queues.get(name), self._desk), {}, ()))
+            self.when_written(asked, lambda: row(row_of(self._queues.get(name), self._context), {}, ()))
 
         if is_new:
             self._declaring.spread(name, told)
@@ -77,7 +82,7 @@ class ChangingVerbs(Component):
         if not asked.ask.if_unused:
             self._remove_now(asked, queue)
         elif queue.part.terms.scope == "node":
-            check_unused(row(row_of(queue, self._desk), {}, ()), ())
+            check_unused(row(row_of(queue, self._context), {}, ()), ())
             self._remove_now(asked, queue)
         else:
             self._remove_if_unused(asked)
@@ -90,7 +95,7 @@ class ChangingVerbs(Component):
             try:
                 queue = self._queues.get(name)  # may have been removed meanwhile
                 unknown = [*missing, *self._everywhere.last_known.unknown()]
-                check_unused(row(row_of(queue, self._desk), told, missing), unknown)
+                check_unused(row(row_of(queue, self._context), told, missing), unknown)
                 self._remove_now(asked, queue)
             except LocalError as error:
                 asked.fail(error)
@@ -127,7 +132,7 @@ class ChangingVerbs(Component):
         count, who = queue.part.backlog.purge(), asked.who
         by = who.node.name if isinstance(who, Peer) else asked.doer
         if count or not isinstance(who, Peer):  # clients also get an event for 0 messages
-            self._desk.event("queue", f"{queue.name!r}: {by} purged {counted(count, 'message')}")
+            self._context.event("queue", f"{queue.name!r}: {by} purged {counted(count, 'message')}")
         self._queues.write(queue)
         self._queues.schedule_queue(queue)
         self._stored(asked, lambda: (then or asked.reply)(Purged(purged=count)), queue.rows)

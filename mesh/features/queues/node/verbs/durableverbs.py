@@ -42,7 +42,7 @@ class DurableVerbs(Component):
 
     def __init__(
         self,
-        desk: NodeContext,
+        context: NodeContext,
         shared: Shared,
         nodes: Nodes,
         accepting: FindAcceptors,
@@ -51,7 +51,7 @@ class DurableVerbs(Component):
         asked: ChangingVerbs,
         last_known: LastKnown,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._shared = shared
         self._nodes = nodes
         self._accepting = accepting
@@ -77,7 +77,7 @@ class DurableVerbs(Component):
         name, durable = asked.ask.name, durable_of(Query(*query) for query in asked.ask.queries)
         self._check_linked(name, durable)
         self._durables.declare(name, durable, asked.who.text)
-        self._everywhere(asked, lambda: row(row_of(self._queues.get(SUBS + name), self._desk), {}, ()))
+        self._everywhere(asked, lambda: row(row_of(self._queues.get(SUBS + name), self._context), {}, ()))
 
     def _check_linked(self, name: str, durable: DurableTerms) -> None:
         """Check that messages can move here from all nodes that accept them.
@@ -91,7 +91,7 @@ class DurableVerbs(Component):
         if lost:
             raise LocalError(
                 f"{name!r} would lack messages that are accepted at {', '.join(lost[:SHOWN])}, "
-                f'to which {self._desk.me.name} is not linked (links = "configured").',
+                f'to which {self._context.me.name} is not linked (links = "configured").',
                 hint="Subscribe at a node that is linked to all their masters, or add the node to [nodes].",
                 code="NOT_LINKED",
             )

@@ -105,7 +105,7 @@ def test_what_a_node_refuses_goes_to_another_one_until_it_has_been_refused_too_o
     m, sent = client_of(a, "publisher"), list[tuple[bytes, Envelope]]()
     m.publish("other", b"")
     net.run(1)
-    groups = next(part for part in a.core.parts.desk.face if isinstance(part, Groups))
+    groups = next(part for part in a.core.parts.context.face if isinstance(part, Groups))
     with patch.object(groups._departing, "add", lambda uuid, e, ttl: sent.append((uuid, e))):
         m.publish("jobs/1 jobs/1 jobs/1 jobs/1", b"0", b"1", b"2", b"3")
         net.run(1)

@@ -176,7 +176,7 @@ def test_a_send_that_comes_again_is_not_given_twice() -> None:
     n = asker.send("x", b"1")
     net.until(lambda: asker.state(n) == "OK")
     asker.vanish()
-    asker.connect(boot_seen=b.core.parts.desk.me.boot)
+    asker.connect(boot_seen=b.core.parts.context.me.boot)
     asker.answers.clear()
     asker.publish("x", n, (b"1",))
     net.until(lambda: asker.state(n) == "OK")
@@ -217,7 +217,7 @@ def test_replies_wait_for_an_asker_that_is_away_for_a_moment() -> None:
     asker.vanish()
     server.reply((1, b"one"))
     net.run(2)
-    asker.connect(boot_seen=b.core.parts.desk.me.boot)
+    asker.connect(boot_seen=b.core.parts.context.me.boot)
     net.until(lambda: asker.replies)
     assert asker.replies == [(n, b"one", "", server.session)]
 

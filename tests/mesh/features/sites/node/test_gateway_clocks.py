@@ -72,9 +72,9 @@ def test_gateways_report_the_clock_of_another_site_before_anything_is_lost(
     assert f"the clock of heron of the site LON is 3,600 s {at_gull} ours" in there
     [here] = events(it.heron, "clock")
     assert f"the clock of gull of the site NYC is 3,600 s {at_heron} ours" in here
-    assert it.gull.core.parts.desk.figures()["clock_apart"] == pytest.approx(HOUR, abs=1)
+    assert it.gull.core.parts.context.figures()["clock_apart"] == pytest.approx(HOUR, abs=1)
     assert events(it.tern, "clock") == events(it.wren, "clock") == []
     it.gull.kill()
     it.net.until(lambda: not links(it.heron))
     it.net.run(LOOK)
-    assert it.heron.core.parts.desk.figures()["clock_apart"] < 1
+    assert it.heron.core.parts.context.figures()["clock_apart"] < 1

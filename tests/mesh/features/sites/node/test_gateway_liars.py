@@ -38,7 +38,7 @@ class Pair:
         self.heard: Subscription = self.ann.subscribed(pattern="#", domain=STOCK)
 
     def envelope(self, **fields: Any) -> Envelope:
-        wall = self.gull.core.parts.desk.clock.wall
+        wall = self.gull.core.parts.context.clock.wall
         plain = {"first": 1, "domain": STOCK, "persistent": True}
         it = envelope("quote", **{**plain, **{k: fields.pop(k) for k in list(fields) if k in plain}})
         return replace(it, **{"sender": MALLORY, "route": ROUTE, "sent": wall, "low": 1, **fields})
@@ -86,7 +86,7 @@ def test_what_it_may_not_say_is_refused_and_the_connection_stays(fields: dict[st
 
 def test_what_follows_something_that_was_put_off_waits_until_that_has_come_again() -> None:
     pair = Pair()
-    pair.says(pair.envelope(sent=pair.gull.core.parts.desk.clock.wall + 700 * 10**9))
+    pair.says(pair.envelope(sent=pair.gull.core.parts.context.clock.wall + 700 * 10**9))
     pair.says(pair.envelope(first=2))
     assert not pair.heard.got and pair.gull.metric("refused") == 2
     pair.says(pair.envelope())
@@ -140,7 +140,7 @@ def test_answers_that_nobody_asked_for_free_nothing() -> None:
 @pytest.mark.parametrize("seconds", [59, 61, 570])
 def test_a_value_from_ahead_never_keeps_a_local_one_from_being_the_last(seconds: int) -> None:
     pair = Pair()
-    pair.says(pair.envelope(sent=pair.gull.core.parts.desk.clock.wall + seconds * S))
+    pair.says(pair.envelope(sent=pair.gull.core.parts.context.clock.wall + seconds * S))
     pair.ann.publish("quote", b"local", domain=STOCK)
     pair.ann.settled()
     assert [e.content for e in pair.ann.get("quote", domain=STOCK)] == [b"local"]

@@ -20,10 +20,10 @@ class Site:
     def __init__(self, **losses: int) -> None:
         self.facts: list[Fact] = []
         self.losses = {GULL: losses.get("gull"), GREBE: losses.get("grebe")}
-        desk = SimpleNamespace(
+        context = SimpleNamespace(
             facts=SimpleNamespace(publish=self.facts.append), settings=SimpleNamespace(relays=8)
         )
-        self.notes = GatewayNotes(cast(Any, desk), cast(Any, self))
+        self.notes = GatewayNotes(cast(Any, context), cast(Any, self))
         self.notes.read("NYC")
 
     def announced(self, site: str) -> dict[bytes, bytes]:

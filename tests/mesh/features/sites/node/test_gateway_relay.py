@@ -37,7 +37,9 @@ class Sites:
         self.heard = Reader(net, self.tern.ipc, "ann").connected().subscribed("quote", domain=STOCK)
         net.run(1)
         self.transit: gateway_relay.GatewayRelay = next(
-            part for part in self.heron.core.parts.desk.face if isinstance(part, gateway_relay.GatewayRelay)
+            part
+            for part in self.heron.core.parts.context.face
+            if isinstance(part, gateway_relay.GatewayRelay)
         )
 
     def publish(self, *texts: bytes) -> None:

@@ -36,7 +36,7 @@ def reloaded(node: SimNode, tables: dict[str, RemoteSite], **more: Any) -> None:
 
 def keys(node: SimNode, here: str, *sites: str) -> Keyring:
     """Its keys, and those of these sites."""
-    ring = node.core.parts.desk.settings.keyring
+    ring = node.core.parts.context.settings.keyring
     assert ring is not None
     given = {
         there: SiteKeys(f"mesh of {there}", secret(there, f"relay {here}"), f"server of {there}")

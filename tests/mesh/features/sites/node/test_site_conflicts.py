@@ -111,7 +111,7 @@ def test_of_two_that_are_as_new_that_of_the_later_name_stays_at_both() -> None:
     two = Two()
     two.hold()
     for node in (two.gull, two.heron):
-        node.core.parts.desk.clock._stamp = two.net.wall + 10**9
+        node.core.parts.context.clock._stamp = two.net.wall + 10**9
     two.says(two.joe, b"of LON")
     two.says(two.eve, b"of NYC")
     two.net.run(0.5)
@@ -203,7 +203,7 @@ def test_of_what_is_older_than_its_process_a_master_says_no_more_than_it_knows()
 
 def test_what_found_no_room_on_its_way_and_is_gone_past_by_the_other_site_is_kept() -> None:
     gull, heron, _ = full()
-    pausing = next(part for part in heron.core.parts.desk.face if isinstance(part, Pausing))
+    pausing = next(part for part in heron.core.parts.context.face if isinstance(part, Pausing))
     pausing._rows["NYC"] = True
     gull.start()
     eve = SimClient(gull.net, gull.ipc, "eve").connected()

@@ -145,7 +145,7 @@ def test_what_is_of_one_site_or_is_transferred_or_passes_by_is_no_conflict() -> 
     joe = SimClient(four.net, heron.ipc, "joe").connected()
     joe.publish("quote", b"ours", domain=STOCK)
     joe.settled()
-    conflicting, later = heron.core.parts[SiteParts].conflicting, heron.core.parts.desk.clock.wall + 10**9
+    conflicting, later = heron.core.parts[SiteParts].conflicting, heron.core.parts.context.clock.wall + 10**9
 
     def made(sender: str, sent: int, flags: int = 0) -> Envelope:
         stream = sender.encode()[-16:]

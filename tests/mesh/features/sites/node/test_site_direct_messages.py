@@ -282,7 +282,7 @@ def test_a_letter_that_waited_is_no_repeat_though_what_was_published_later_has_c
     net = SimNetwork()
     a, _, c, _ = two_sites(net, there={"LON": RemoteSite("LON", accepts=Accepts(("STOCK",)), letters=("#",))})
     inbox = client(c, "ann").inbox()
-    wall = c.core.parts.desk.clock.wall
+    wall = c.core.parts.context.clock.wall
     plain = envelope("quote", first=10, low=10, domain="STOCK", persistent=True)
     published = replace(
         plain, sender="/site/LON/node/a/client/joe/session/1", route=(Hop("site:LON/a", 0, 1),), sent=wall

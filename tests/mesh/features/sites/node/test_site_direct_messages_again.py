@@ -85,7 +85,7 @@ def test_when_the_letter_that_is_tried_is_void_the_next_one_goes_in_the_end() ->
     _, b, c, d = two_sites(net)
     inbox, joe = client(d, "ann").inbox(), client(b, "joe")
     with full(c):
-        expires = b.core.parts.desk.clock.wall + 5 * 10**9
+        expires = b.core.parts.context.clock.wall + 5 * 10**9
         joe.send(name_at("NYC", d, "ann"), b"1", persistent=True, expires=expires)
         joe.send(name_at("NYC", d, "ann"), b"2", persistent=True)
         net.run(20)
@@ -110,8 +110,8 @@ def middle(room: int) -> tuple[Middle, str]:
     """Its gateways have room for so many bytes of each neighbour."""
     sites = Middle(**LETTERS)
     for node in sites.middle:
-        desk = node.core.parts.desk
-        desk.settings = dataclasses.replace(desk.settings, tailback_bytes=2 * room)
+        context = node.core.parts.context
+        context.settings = dataclasses.replace(context.settings, tailback_bytes=2 * room)
     return sites, name_at(NET2, sites.net2, "ann")
 
 

@@ -215,7 +215,7 @@ def test_letters_that_come_again_in_another_order_than_that_of_their_numbers_are
     net = SimNetwork()
     a, b, _, d = two_sites(net)
     joe, inbox = client(b, "joe"), client(d, "ann").inbox()
-    transit = next(part for part in a.core.parts.desk.face if isinstance(part, GatewayRelay))
+    transit = next(part for part in a.core.parts.context.face if isinstance(part, GatewayRelay))
     transit._lost["NYC", (joe.stream, ""), (b.uuid, True)] = 1
     taken = transit.forward
 
@@ -251,8 +251,8 @@ def test_two_sites_that_are_full_of_letters_for_each_other_do_not_wait_for_each_
     pairs = [(client(a, "ann"), "NYC", c, "bob"), (client(c, "bob"), "LON", a, "ann")]
     inboxes = [each.inbox() for each, *_ in pairs]
     for node in (a, c):
-        desk = node.core.parts.desk
-        desk.settings = dataclasses.replace(desk.settings, tailback_count=40)
+        context = node.core.parts.context
+        context.settings = dataclasses.replace(context.settings, tailback_count=40)
     net.cut("a", "c")
     for sender, site, node, name in pairs:
         for n in range(30):

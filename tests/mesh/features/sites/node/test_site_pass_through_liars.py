@@ -27,7 +27,7 @@ ROUTE = (Hop("site:HF/hf0", 0, 1),)
 def from_hf(sites: Middle, first: int = 1, content: bytes = b"x", **fields: Any) -> Envelope:
     it = envelope("quote", [content], first=first, domain=STOCK)
     return replace(
-        it, **{"sender": MALLORY, "route": ROUTE, "sent": sites.hf.core.parts.desk.clock.wall, **fields}
+        it, **{"sender": MALLORY, "route": ROUTE, "sent": sites.hf.core.parts.context.clock.wall, **fields}
     )
 
 
@@ -80,7 +80,7 @@ def test_answers_for_a_stream_of_another_site_free_nothing_that_is_kept_here() -
 def test_what_one_site_has_under_way_is_bounded_when_the_next_answers_nothing() -> None:
     sites = Middle()
     silence(sites.net2.core.parts)
-    most = sites.first.core.parts.desk.settings.tailback_bytes // 2
+    most = sites.first.core.parts.context.settings.tailback_bytes // 2
     through = sites.first.core.parts[SiteParts].through
     says(sites, *(from_hf(sites, n, b"x" * 500_000, stream=b"%016d" % n) for n in range(1, 101)))
     assert most - 600_000 < through.figures()["site_passing_bytes"] <= most
@@ -111,7 +111,7 @@ def test_a_site_of_an_older_release_is_given_nothing_that_it_does_not_know(
     old: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def speaks(it: Gateways) -> tuple[str, ...]:
-        return (SITES,) if it._desk.me.name in old.split() else (SITES, CHAINS)
+        return (SITES,) if it._context.me.name in old.split() else (SITES, CHAINS)
 
     monkeypatch.setattr(Gateways, "features", speaks)
     sites = Middle()

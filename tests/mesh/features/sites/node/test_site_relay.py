@@ -211,7 +211,7 @@ def test_what_waits_for_a_site_is_told_by_any_node_until_it_is_answered() -> Non
     it.net.run(8)
     told = waiting(asker)
     assert (told["messages"], told["age"] > 7, told["bytes"] > 3) == (3, True, True)
-    [queue] = [each for each in it.wren.core.parts.desk.face.waiting(()) if each.name == "site/NYC"]
+    [queue] = [each for each in it.wren.core.parts.context.face.waiting(()) if each.name == "site/NYC"]
     assert (queue.messages, queue.bytes) == (3, told["bytes"])
     it.net.heal()
     it.settled()

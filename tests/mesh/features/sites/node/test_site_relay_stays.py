@@ -59,7 +59,7 @@ def test_a_master_is_told_so_if_it_knows_what_that_is(
         right(it, peer, envelopes)
 
     monkeypatch.setattr(Incoming, "forwarded", forwarded)
-    monkeypatch.setattr(SiteRelay, "features", lambda it: words if it._desk.me.name == "b" else (STAYS,))
+    monkeypatch.setattr(SiteRelay, "features", lambda it: words if it._context.me.name == "b" else (STAYS,))
     net = SimNetwork()
     rules = (Rule("b", domains=(STOCK,)),)
     net.node("b", rules=rules)

@@ -315,6 +315,6 @@ def test_a_last_value_of_the_year_2100_stays_at_home_and_holds_up_no_other_one(y
     assert values(gull, 3) == {"k0": b"0", "k2": b"2"}
     assert "1 stay here" in events(heron, "site")[-1]
     for node in (gull, heron):
-        assert node.core.parts.desk.clock.last_stamp < node.wall + 10**9
+        assert node.core.parts.context.clock.last_stamp < node.wall + 10**9
     puts(heron, "eve", {"k0": b"live"}, persistent=True)
     gull.net.until(lambda: values(gull, 3)["k0"] == b"live")

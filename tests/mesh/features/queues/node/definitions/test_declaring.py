@@ -33,14 +33,14 @@ USUAL, FEW, HERE = QueueTerms(), QueueTerms(max_attempts=3), QueueTerms(scope="n
 class Heard(Declaring):
     """It remembers what it said."""
 
-    def __init__(self, desk: NodeContext, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
+    def __init__(self, context: NodeContext, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
         self.said: list[tuple[str, QueueTerms | None]] = []
 
         def says(name: str, terms: QueueTerms | None) -> None:
             self.said.append((name, terms))
             changed(name, terms)
 
-        super().__init__(desk, disk, shared, says)
+        super().__init__(context, disk, shared, says)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def done(node: SimNode, what: Callable[[], T]) -> T:
 
 
 def events(node: SimNode, word: str = "") -> list[str]:
-    found = node.core.parts.desk.events.after(0)[0]
+    found = node.core.parts.context.events.after(0)[0]
     return [event.text for event in found if event.kind == QUEUE and word in event.text]
 
 
@@ -274,7 +274,7 @@ def test_a_row_on_disk_that_cannot_be_read_stops_nobody(net: SimNetwork) -> None
 
 def written(author: SimNode, name: str, value: bytes) -> SharedRow:
     """A row as that node signs it."""
-    me, keyring = author.core.parts.desk.me, author.core.parts.desk.settings.keyring
+    me, keyring = author.core.parts.context.me, author.core.parts.context.settings.keyring
     assert keyring is not None
     row = SharedRow(QUEUE, name, author.net.wall, value, me.uuid, me.boot, me.key)
     return replace(row, signature=keyring.sign(row.text))

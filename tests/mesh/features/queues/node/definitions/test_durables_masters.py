@@ -59,7 +59,7 @@ def rules(node: SimNode, *masters: str) -> None:
 
 
 def events(node: SimNode) -> list[str]:
-    found = node.core.parts.desk.events.after(0)[0]
+    found = node.core.parts.context.events.after(0)[0]
     return [event.text for event in found if event.kind == "durable" and "may lack" in event.text]
 
 

@@ -20,7 +20,7 @@ def test_what_is_given_back_comes_again_and_after_eight_times_it_is_a_dead_lette
     net.until(lambda: boss.info("jobs")["bytes"] == 0)
     info = boss.info("jobs")
     assert (info["dead"], info["ready"], info["out"]) == (1, 0, 0)
-    assert a.core.parts.desk.counters.values["dead"] == 1
+    assert a.core.parts.context.counters.values["dead"] == 1
     net.until(lambda: a.core.parts.router.shelf.live == 0)
     assert dead_letters(a) == 1
 

@@ -78,7 +78,7 @@ def test_who_puts_far_more_than_he_may_is_refused_and_others_wait_on() -> None:
     boss.put("jobs", b"1")
     net.until(lambda: joe.contents())
     boss.put("jobs", b"2")
-    for n in range(2 * a.core.parts.desk.settings.window_count + 1):
+    for n in range(2 * a.core.parts.context.settings.window_count + 1):
         eve.put("jobs", b"%d" % n)
     net.until(lambda: eve.state_of("jobs", 1) == "QUEUE_FULL")
     assert boss.state_of("jobs", 2) == ""

@@ -26,9 +26,9 @@ def moves(
         reading=SimpleNamespace(load_more=loads.append),
     )
     spread.since = spread.ready_since = 0.0
-    desk = SimpleNamespace(clock=SimpleNamespace(now=NOW), event=None)
+    context = SimpleNamespace(clock=SimpleNamespace(now=NOW), event=None)
     places = SimpleNamespace(meant=lambda queue: {b"n": report})
-    found = Redistribution(cast(Any, desk), cast(Any, places)).next_moves(cast(Any, here), spread, moving)
+    found = Redistribution(cast(Any, context), cast(Any, places)).next_moves(cast(Any, here), spread, moving)
     dealt = [(node, [runs for _, runs in pieces]) for node, pieces in found]
     assert len(loads) == bool(dealt), "more is read for what moves, and for nothing else"
     return dealt

@@ -147,7 +147,7 @@ def test_what_an_old_copy_of_a_store_brings_back_says_that_it_may_have_been_give
     p.a.disk.store = old
     p.a._settings["accept_rollback"] = True
     p.a.start()
-    p.net.until(lambda: p.a.core.parts.desk.serves and p.a.alive)
+    p.net.until(lambda: p.a.core.parts.context.serves and p.a.alive)
     p.net.run(2)
     p.a._settings["accept_rollback"] = False
     p.a.restart()
@@ -241,10 +241,10 @@ def test_what_found_no_room_on_the_disk_is_not_known_as_taken_whatever_follows()
 
 def test_what_comes_before_a_node_knows_how_old_its_store_is_waits_for_that() -> None:
     a, boss, liar = with_liar()
-    a.core.parts.desk.serves = False
+    a.core.parts.context.serves = False
     liar.transfer(1)
     assert liar.answers == []
-    a.core.parts.desk.serves = True
+    a.core.parts.context.serves = True
     boss.net.until(lambda: liar.answers == [((1, 1), (), ())])
 
 
@@ -252,7 +252,7 @@ def test_who_sends_more_than_may_be_under_way_has_the_rest_back(monkeypatch: pyt
     most = 200
     monkeypatch.setattr(sources, "TRANSFERS_OPEN", most // 2)
     a, _, liar = with_liar()
-    a.core.parts.desk.serves = False
+    a.core.parts.context.serves = False
     for first in range(1, most + 41, 40):
         liar.transfer(*range(first, first + 40), is_again=first > most)
     assert liar.answers == [((), (), (most + 1, most + 40))]

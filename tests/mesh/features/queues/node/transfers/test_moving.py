@@ -304,7 +304,10 @@ def test_a_node_of_an_earlier_release_is_sent_nothing_of_it(monkeypatch: pytest.
     net.until(lambda: boss.state_of("jobs", 1) == "OK")
     assert boss.ask("queue_move", name="jobs", to="b").code == "NOT_AVAILABLE"
     assert "Transfer" not in {command for _, _, command in net.seen}
-    assert TRANSFERS in a.core.parts.desk.face.features and TRANSFERS not in b.core.parts.desk.face.features
+    assert (
+        TRANSFERS in a.core.parts.context.face.features
+        and TRANSFERS not in b.core.parts.context.face.features
+    )
 
 
 # --- stores -----------------------------------------------------------------------------------------------

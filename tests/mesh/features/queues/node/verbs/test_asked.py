@@ -35,7 +35,7 @@ def waits_at(it: Several, i: int) -> int:
 
 
 def told(node: SimNode) -> str:
-    return "\n".join(event.text for event in node.core.parts.desk.events.after(0)[0])
+    return "\n".join(event.text for event in node.core.parts.context.events.after(0)[0])
 
 
 def test_a_queue_with_messages_at_another_node_is_not_removed() -> None:
@@ -87,7 +87,7 @@ def test_a_node_that_left_says_before_whether_something_waits_there() -> None:
     it.net.until(lambda: not it.nodes[1].alive)
     assert refusal(it).count("not known to be empty: a cannot be reached.") == 1
     it.nodes[0].start()
-    it.net.until(lambda: it.nodes[0].core.parts.desk.serves and "a" in it.nodes[1].alive)
+    it.net.until(lambda: it.nodes[0].core.parts.context.serves and "a" in it.nodes[1].alive)
     assert it.bosses[1].ok(it.bosses[1].ask("queue_purge", name="jobs"))["purged"] == 1
     it.nodes[0].close()
     it.net.until(lambda: not it.nodes[1].alive)

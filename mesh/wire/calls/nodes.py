@@ -1,0 +1,169 @@
+"""Questions about nodes, their configuration and what they share."""
+
+from __future__ import annotations
+
+import msgspec
+
+from mesh.wire.calls.ask import Ask, AskPage, Name, QueueName
+
+
+class AskNodes(AskPage, frozen=True, kw_only=True):
+    """List the nodes."""
+
+    verb = "ls"
+
+
+class AskPeers(AskPage, frozen=True, kw_only=True):
+    """List the addresses that this node dials."""
+
+    verb = "peers"
+
+
+class AskEvents(Ask, frozen=True, kw_only=True):
+    """List events of this node.
+
+    Attributes:
+        after: Number of the last event already seen.
+    """
+
+    verb = "events"
+    after: int = 0
+
+
+class AskInfo(Ask, frozen=True, kw_only=True):
+    """Return the identity and the metrics of this node."""
+
+    verb = "info"
+
+
+class AskPeer(Ask, frozen=True, kw_only=True):
+    """Add or remove an address that this node dials.
+
+    Attributes:
+        add: Address to add.
+        remove: Address, or name of a node, to remove.
+    """
+
+    verb = "peer"
+    add: str | None = None
+    remove: str = msgspec.field(default="", name="rm")
+
+
+class AskInbox(Ask, frozen=True, kw_only=True):
+    """Release the inboxes of a client, so that another key can own them.
+
+    Attributes:
+        release: Name of the client.
+    """
+
+    verb = "inbox"
+    release: str
+
+
+class AskWeights(Ask, frozen=True, kw_only=True):
+    """Return or set the weights of nodes.
+
+    Attributes:
+        set: New weights: a map of `made`, `expires` (ns since 1970), `weights` (`[WEIGHT, REASON]` by node)
+            and optionally `cluster`.
+        clear: Whether to remove the weights.
+    """
+
+    verb = "weights"
+    set: object = None
+    clear: bool = False
+
+
+class AskTakers(Ask, frozen=True, kw_only=True):
+    """Count the consumers of a queue at a node.
+
+    Attributes:
+        queue: Name of the queue.
+    """
+
+    verb = "takers"
+    queue: QueueName
+
+
+class AskRow(Ask, frozen=True, kw_only=True):
+    """Store a shared row. The reply comes when it is on disk.
+
+    Attributes:
+        row: The row.
+    """
+
+    verb = "row"
+    row: object
+
+
+class AskRows(Ask, frozen=True, kw_only=True):
+    """Return the next shared rows of one kind, in the order of stamp and name.
+
+    Attributes:
+        kind: Kind of the rows.
+        stamp: Stamp of the last row already seen.
+        name: Its name.
+    """
+
+    verb = "rows"
+    kind: str
+    stamp: int = -1
+    name: str = ""
+
+
+class AskState(Ask, frozen=True, kw_only=True):
+    """Return the newest state that the receiver has of the sender."""
+
+    verb = "state"
+
+
+class AskLog(Ask, frozen=True, kw_only=True):
+    """Set the level of a logger.
+
+    Attributes:
+        logger: Name of the logger. Empty: all.
+        level: `"debug"`, `"info"`, `"warning"` or `"error"`.
+    """
+
+    verb = "log"
+    logger: Name = ""
+    level: Name
+
+
+class AskBackup(Ask, frozen=True, kw_only=True):
+    """Copy the data of the node into its directory. Only over the local socket."""
+
+    verb = "backup"
+
+
+class AskReload(Ask, frozen=True, kw_only=True):
+    """Reload the configuration of the node."""
+
+    verb = "reload"
+
+
+class AskRules(Ask, frozen=True, kw_only=True):
+    """Return the rules that all nodes share."""
+
+    verb = "rules"
+
+
+class AskRulesPut(Ask, frozen=True, kw_only=True):
+    """Replace the rules that all nodes share.
+
+    Attributes:
+        row: Row with the rules, signed by the admin.
+        was: Stamp of the rules that they replace.
+        force: Whether to replace them although nodes are disconnected.
+    """
+
+    verb = "rules_put"
+    row: object
+    was: int
+    force: bool = False
+
+
+class AskDown(Ask, frozen=True, kw_only=True):
+    """Stop the node."""
+
+    verb = "down"

@@ -1,0 +1,108 @@
+"""Questions about topics and routes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from mesh.wire.calls.ask import Carried
+
+
+class AskGet(Carried, frozen=True, kw_only=True):
+    """Return retained values.
+
+    Attributes:
+        kind: `"exact"`, `"pattern"` or `"xpath"`.
+        text: A key, pattern or XPath.
+        domain: Only topics of this domain. Empty: of any domain, and of none.
+        fresh: From a client: ask the master instead of the cache of this node.
+        after: From a node: reply after the messages that already wait for it.
+    """
+
+    verb = "get"
+    kind: str
+    text: str
+    domain: str = ""
+    fresh: bool = False
+    after: bool = False
+
+
+class AskErase(Carried, frozen=True, kw_only=True):
+    """Erase a topic and its retained value at its master.
+
+    Attributes:
+        key: Key of the topic.
+        domain: Domain of the topic. Empty: every domain in which the node knows it.
+        stream: From a node: stream of the erasure.
+        number: From a node: its sequence number.
+        sender: From a node: its session.
+        route: From a node: names of the nodes it has passed.
+        copy: From a node: whether it also goes to every other master.
+    """
+
+    verb = "erase"
+    key: str
+    domain: str = ""
+    stream: Annotated[bytes, Meta(max_length=16)] = b""
+    number: int = 1
+    sender: str = ""
+    route: list[str] = []
+    copy: bool = False
+
+
+class AskWhere(Carried, frozen=True, kw_only=True):
+    """Return how to reach a node: to a client its address, to a node the number of hops.
+
+    Attributes:
+        node: Name of the node.
+    """
+
+    verb = "where"
+    node: str
+
+
+class AskRoute(Carried, frozen=True, kw_only=True):
+    """Return the route that a message would take.
+
+    Attributes:
+        key: Key of the message.
+        domain: Domain of the message.
+        to: Destination of the message.
+        start: Name of the node at which it would be published. Empty: this one.
+        copy: From a node: whether it goes to several masters, of which this is one.
+    """
+
+    verb = "route"
+    key: str = ""
+    domain: str = ""
+    to: str = ""
+    start: str = msgspec.field(default="", name="from")
+    copy: bool = False
+
+
+class AskWhy(Carried, frozen=True, kw_only=True):
+    """Return the reasons for the state of something.
+
+    Attributes:
+        kind: `"node"`, `"topic"`, `"message"`, `"address"`, `"queue"`, `"client"` or `"site"`.
+        text: Name, key or id.
+        domain: Domain of a topic.
+    """
+
+    verb = "why"
+    kind: str
+    text: str
+    domain: str = ""
+
+
+class AskTree(Carried, frozen=True, kw_only=True):
+    """Return the distance of each node from the master of a domain.
+
+    Attributes:
+        domain: Name of the domain. Empty: return the domains that rules name.
+    """
+
+    verb = "tree"
+    domain: str = ""

@@ -1,0 +1,31 @@
+"""The base of all values of replies."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from mesh.errors import RemoteError
+from mesh.wire.calls import Name
+
+Source = tuple[Name, float | None, bytes]  # node, age (None: current), uuid of the master
+
+
+Figures = dict[str, int | float]
+
+
+class ReplyValue(Struct, frozen=True, kw_only=True):
+    """The value of a reply. Without fields: the verb has no value."""
+
+
+R = TypeVar("R", bound=ReplyValue)
+
+
+def read_result(shape: type[R], said: object) -> R:
+    """Return the value of a reply. Raises: RemoteError MALFORMED for anything else."""
+    try:
+        return msgspec.convert(said, shape, builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        raise RemoteError(f"a reply that cannot be read: {error}", code="MALFORMED") from error
