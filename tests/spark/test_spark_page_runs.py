@@ -12,6 +12,7 @@ import click
 import pytest
 from pyspark.sql import SparkSession
 
+from mesh.cli.verbs import module_of
 from mesh.history import cli
 from mesh.history.reading import history
 from mesh.history.views.capacity import idle
@@ -83,7 +84,7 @@ def test_options_of_commands_that_are_not_run_are_known() -> None:
     of_spark: set[str] = set()
     for program, *words in unrun():
         if program == "mesh":
-            assert options(words) <= known(import_module(f"mesh.cli.{words[0]}").command)
+            assert options(words) <= known(import_module(module_of(words[0])).command)
         elif program == "spark-submit":
             of_spark |= options(words[: words.index("$JOB")])
             of_a_job(words[words.index("$JOB") + 1 :])

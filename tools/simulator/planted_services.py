@@ -13,7 +13,7 @@ from mesh.features.services.node.request_outcomes import RequestOutcomes
 from mesh.features.services.node.serving import ServedAddresses
 from mesh.flow.followed import Followed
 from mesh.flow.outstanding_deliveries import OutstandingDeliveries
-from mesh.kernel.delivery import router
+from mesh.kernel.delivery import receivers
 from mesh.kernel.presence.presence import Presence
 from mesh.wire.commands import Answer
 
@@ -117,7 +117,7 @@ def local_for_all() -> list[Patch]:
 
 
 def each_master_gives_it() -> list[Patch]:
-    return [(router, "SECOND", 0)]
+    return [(receivers, "SECOND", 0)]
 
 
 def only_who_is_here() -> list[Patch]:
