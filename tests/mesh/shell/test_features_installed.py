@@ -25,7 +25,7 @@ from mesh.wire.calls import Ask
 from mesh.wire.command import Command, command
 from mesh.wire.replies import ReplyValue
 
-TABLE, ROW = "weights", b"waves"
+TABLE, ROW = "kept", b"waving/waves"
 
 
 @command
@@ -141,6 +141,6 @@ def test_a_feature_of_another_distribution_works_and_its_rows_survive_a_restart(
         assert heron.mesh("pub", "news", "x").returncode == 0
         assert waved(heron, 4) == "7 waves, 1 published\n"
         assert "waves" in heron.mesh("info").stdout
-        heron.kill()
+        heron.stop()
         heron.start()
         assert waved(heron, 1) == "8 waves, 0 published\n"
