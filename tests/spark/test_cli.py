@@ -85,7 +85,7 @@ def test_killed_at_any_moment_it_ends_with_the_table_of_an_undisturbed_run(
 
 
 def test_executors_need_nothing_of_ours(session: SparkSession, tmp_path: Path) -> None:
-    """That no view of a report needs Python there, tests/spark/report/test_collecting.py shows."""
+    """Views of a report need no Python there: see tests/spark/report/test_collecting.py."""
     truth = generated(tmp_path / "in", "--nodes", "3", "--lines", "1000", "--seed", "5")
     to, out = tmp_path / "to", tmp_path / "weights.json"
     submit(

@@ -1,4 +1,4 @@
-"""Is mesh/sync what the async client makes it, and where are its calls defined?"""
+"""The files of mesh/sync are current, and their calls are defined there."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""Decides what becomes of an envelope that arrives from a client, a peer or another site."""
+"""Accepts, forwards, defers or refuses an envelope that arrives from a client, a peer or another site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are the calls of a client composed in one flat list?"""
+"""The calls of a client are composed in one flat list."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""Do the types of options agree with the methods that take them apart, and is a misspelled one named?"""
+"""The types of options agree with their methods, and a misspelled option is named."""
 
 import asyncio
 import inspect

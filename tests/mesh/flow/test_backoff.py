@@ -1,4 +1,4 @@
-"""Is one of what was refused tried, ever more rarely, and does the rest follow it?"""
+"""After a refusal one message is retried at growing intervals, and the others follow it."""
 
 from mesh.flow.backoff import LONGEST, SHORTEST, Backoff
 

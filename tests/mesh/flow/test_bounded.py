@@ -1,4 +1,4 @@
-"""Does a bounded dictionary have what was kept last, and say what it drops?"""
+"""A bounded dictionary keeps its last entries, and returns those that it drops."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Does each waiter get its part of an answer, once, and is what is lost returned once?"""
+"""Each waiter gets its part of an answer once, and lost messages are returned once."""
 
 from collections import defaultdict
 
@@ -79,7 +79,7 @@ class Model:
         self.bytes = defaultdict[tuple[str, str], int](int)
 
     def taken(self, stream: str | None = None, waiter: str | None = None) -> dict[tuple[str, str], set[int]]:
-        """Remove and return what is in flight of that stream, or for that waiter."""
+        """Remove and return the messages in flight of a stream, or for a waiter."""
         found = defaultdict[tuple[str, str], set[int]](set)
         for each in sorted(self.open):
             if stream in (None, each[0]) and waiter in (None, each[1]):
@@ -133,7 +133,7 @@ def answered(it: Flight, model: Model, stream: str, route: str, numbers: range, 
 
 
 def ended(model: Model, lost: list[LostNumbers[str, str]]) -> dict[tuple[str, str], set[int]]:
-    """What was lost, by stream and waiter, with the bytes that were still in transit."""
+    """Return the lost messages by stream and waiter, with the bytes in transit."""
     found: dict[tuple[str, str], set[int]] = {}
     for stream, waiter, numbers, size in lost:
         assert model.bytes.pop((stream, waiter), 0) == size

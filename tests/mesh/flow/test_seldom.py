@@ -1,4 +1,4 @@
-"""How often is a notice given?"""
+"""A limited notice is given once an interval."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Which stage of a pending forward may follow which?"""
+"""The legal transitions between stages of a pending forward."""
 
 from itertools import product
 

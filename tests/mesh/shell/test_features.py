@@ -1,4 +1,4 @@
-"""Features of other distributions: what is installed works, or the node names it and does not start."""
+"""A feature of another distribution works, or the node names it and does not start."""
 
 from __future__ import annotations
 

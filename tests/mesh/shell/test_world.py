@@ -25,7 +25,7 @@ from mesh.shell.world import World
 
 
 class Parts:
-    """What a world stands on: everything notes how it was called."""
+    """The surroundings of a world, which record each call."""
 
     def __init__(self) -> None:
         self.all = MagicMock()

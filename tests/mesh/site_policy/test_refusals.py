@@ -1,4 +1,4 @@
-"""Which refusals of another site are not final?"""
+"""The refusals of another site that are not final."""
 
 import pytest
 

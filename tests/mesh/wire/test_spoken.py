@@ -1,4 +1,4 @@
-"""Which kinds of queries does the other end understand?"""
+"""The kinds of queries that the other end understands."""
 
 from mesh.wire.limits import XPATH
 from mesh.wire.spoken import KINDS, is_spoken

@@ -1,4 +1,4 @@
-"""Does a generated history come through ingest and all views as it was written?"""
+"""A generated history passes ingest and all views unchanged."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ LINES, BEGIN = 3_000, 1_795_000_000_000_000  # µs since 1970
 def test_a_few_lines_come_through_as_they_were_written(
     session: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """By the job of the benchmark, which compares the result with what was written.
+    """Run the job of the benchmark, which compares the result with the written lines.
 
     Neither ingest nor a view needs Python on an executor: there is none.
     """

@@ -1,4 +1,4 @@
-"""Which packages a message passes, by the files whose code was executed."""
+"""The packages that a message passes, by the files whose code was executed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is left of a script that ends early?"""
+"""The remaining steps of a script that ends early."""
 
 from math import inf
 

@@ -1,4 +1,4 @@
-"""What a client says of itself, what it proves, and which node it believes."""
+"""The handshake of a client: its HELLO, its proofs, and the nodes that it accepts."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""A proof holds for one connection and one side, and for nobody else."""
+"""A proof holds for one connection and one side only."""
 
 import pytest
 from msgspec.structs import replace

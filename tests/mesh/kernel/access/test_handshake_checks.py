@@ -1,4 +1,4 @@
-"""Which refusal does a HELLO or a WELCOME get? One that fits gets none."""
+"""The refusals of an invalid HELLO or WELCOME; a valid one gets none."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""Which nodes are asked for a query?"""
+"""The nodes that are asked for a query."""
 
 from typing import Any
 from unittest.mock import Mock

@@ -1,4 +1,4 @@
-"""What all parts of a core share: denied names, refused requests and connections that end."""
+"""The shared context of all components: denied names, protocol errors and connections that end."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a node counts, and how that is reported."""
+"""The counters of a node, and their report."""
 
 from mesh.kernel.context.node_clock import NodeClock
 from mesh.kernel.context.node_counters import COUNTERS, NodeCounters

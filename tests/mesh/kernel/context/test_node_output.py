@@ -1,4 +1,4 @@
-"""What a node sends during one event, and to whom nothing is sent."""
+"""The effects of one event, and the connections on which nothing is sent."""
 
 import pytest
 

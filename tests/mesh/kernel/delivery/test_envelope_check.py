@@ -1,4 +1,4 @@
-"""Which envelopes does a master accept by their names and properties?"""
+"""A master refuses envelopes with invalid names or properties."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""To whom does a node relay items of other masters, and which values does it cache?"""
+"""The receivers of relayed items of other masters, and the values that a node caches."""
 
 from typing import Any
 from unittest.mock import Mock

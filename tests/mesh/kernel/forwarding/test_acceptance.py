@@ -1,4 +1,4 @@
-"""What becomes of an envelope that arrives: accepted here, forwarded, deferred, or refused?"""
+"""An envelope that arrives is accepted here, forwarded, deferred, or refused."""
 
 from typing import Any
 from unittest.mock import Mock
@@ -51,7 +51,7 @@ class Stage:
 
     @property
     def done(self) -> list[str]:
-        """What was done with the envelope."""
+        """Return the outcome of the envelope."""
         here = [f"here {c.args[0].first}-{c.args[0].last}" for c in self.routing.here.accept.call_args_list]
         added = [f"entry {c.args[0].first}-{c.args[0].last}" for c in self.routing.onward.add.call_args_list]
         sent = ["sent"] * self.routing.send_on.call_count

@@ -45,7 +45,7 @@ class Stage:
         return entry
 
     def after(self, seconds: float) -> list[tuple[int, int, str]]:
-        """What expires in so many seconds from the start."""
+        """Return the messages that expire within `seconds` of the start."""
         self.context.clock.believed, self.refused = NOW + int(seconds * S), []
         self.expiry.tick()
         return self.refused

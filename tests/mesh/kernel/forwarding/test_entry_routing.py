@@ -1,4 +1,4 @@
-"""Where does an entry go by a later decision?"""
+"""The route of an entry after a later decision."""
 
 from typing import Any
 from unittest.mock import Mock
@@ -47,7 +47,7 @@ class Stage:
         marking.here.side_effect = lambda entry: entry.envelope if not entry.is_done else None
 
     def decided(self, decision: Decision) -> str:
-        """What becomes of the entry."""
+        """Return the outcome of the entry."""
         before = self.entry.hops
         self.routing.apply_decision(self.entry, decision)
         if self.put_off.put_behind.called:

@@ -1,4 +1,4 @@
-"""What does the answer of a next hop mean for an entry?"""
+"""The effects of a next hop's answer on an entry."""
 
 from typing import Any
 from unittest.mock import Mock
@@ -26,7 +26,7 @@ class Stage:
         self.answers = ForwardAnswers(self.context, self.routing)
 
     def answered(self, hop: str, state: str) -> str:
-        """What happens then: its name, with the hop whose answer counts."""
+        """Return the name of the effect, and the hop whose answer counts."""
         peer: Any = Mock()
         peer.node.name = hop
         self.answers.on_outcomes(peer, Outcomes((Outcome(STREAM, Answer("", 1, 9, state, text="so")),)))

@@ -1,4 +1,4 @@
-"""How does a node accept what it is the master of, alone, as one of several, or as a backup?"""
+"""A node accepts messages as the only master, as one of several, or as a backup."""
 
 from typing import Any
 from unittest.mock import Mock
@@ -30,7 +30,7 @@ class Stage:
         return self.router.publish.call_args.args
 
     def answers(self, answer: Answer) -> Answer:
-        """What the origin is told when the router gives that answer."""
+        """Return the answer that the origin gets after that answer of the router."""
         self.given[2](answer)
         told: Answer = self.refused.answer_origin.call_args.args[2]
         return told

@@ -1,4 +1,4 @@
-"""How much waits in the outbound buffer, for whom and for how long?"""
+"""The size and age of the outbound buffer, by next hop."""
 
 from typing import Any
 from unittest.mock import Mock

@@ -1,4 +1,4 @@
-"""What does a node do when another one refuses its HELLO, by the code of the refusal?"""
+"""The effects of a refused HELLO, by the code of the refusal."""
 
 from itertools import product
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which nodes does a node remember over restarts, and with which key?"""
+"""The nodes that a node remembers over restarts, with their first keys."""
 
 from typing import Any
 from unittest.mock import Mock

@@ -1,4 +1,4 @@
-"""What does a node say of itself?"""
+"""The states that a node sends about itself."""
 
 from typing import Any
 from unittest.mock import Mock

@@ -1,4 +1,4 @@
-"""How do the feeds of clients deliver, and which of them do not keep up?"""
+"""Deliveries of the feeds of clients, and the feeds that do not keep up."""
 
 from typing import Any
 from unittest.mock import Mock
@@ -18,7 +18,7 @@ from tests.mesh.envelopes import STREAM, envelope
 
 
 class Stage:
-    """The feeds of joe, who is slow after 10 s."""
+    """The feeds of the client joe, which counts as slow after 10 s."""
 
     def __init__(self) -> None:
         self.context: Any = Mock(clock=Mock(now=100.0))

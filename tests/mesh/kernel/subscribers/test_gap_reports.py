@@ -1,4 +1,4 @@
-"""To whom does a node pass on the gaps that other nodes and sites report?"""
+"""The receivers of gaps that other nodes and sites report."""
 
 from typing import Any
 from unittest.mock import Mock

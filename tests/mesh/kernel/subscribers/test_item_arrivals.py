@@ -1,4 +1,4 @@
-"""Which items of other masters are relayed, and which are only settled?"""
+"""Items of other masters are relayed, or only settled."""
 
 from typing import Any
 from unittest.mock import Mock
@@ -44,7 +44,7 @@ class Stage:
         self.relayed.append(parcel)
 
     def comes(self, name: str, position: int, after: int = 0, master: bytes = MASTER, route: Any = ()) -> str:
-        """What becomes of an item of that peer: relayed, settled, or nothing."""
+        """Return the outcome of an item of that peer: relayed, settled, or nothing."""
         before, settled = len(self.relayed), self.settling.settle.call_count
         e = replace(envelope("a b"), route=route)
         self.arrivals.receive(self.peers[name], master, position, after, e)

@@ -1,4 +1,4 @@
-"""What do the queries of other nodes leave at this one: in its router, in its demand, and on its disk?"""
+"""The traces of other nodes' queries: in the router, in the demand, and on disk."""
 
 from typing import Any
 from unittest.mock import Mock

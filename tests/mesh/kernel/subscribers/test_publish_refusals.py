@@ -1,4 +1,4 @@
-"""Which row of the table refuses which message of a client?"""
+"""Each row of the table refuses its messages of clients, and no others."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""How many subscriptions, and how expensive ones, may a client have?"""
+"""The limits of a client's subscriptions, by number and by cost."""
 
 from typing import Any
 from unittest.mock import Mock
@@ -27,7 +27,7 @@ class Stage:
         self.limits = SubscriptionLimits(context, self.clients)
 
     def refused(self, queries: tuple[str, ...], query: Query) -> str:
-        """What is too much, if anything is."""
+        """Return the limit that is exceeded, if any."""
         feeds = {n: Mock(queries={Query(XPATH, text): 0}) for n, text in enumerate(queries)}
         session: Any = Mock(feeds=feeds)
         session.name = "joe"

@@ -1,4 +1,4 @@
-"""Does what a client publishes wait for space, in its order, and does each turn leave nothing undone?"""
+"""Published messages wait for space in their order, and each turn leaves nothing undone."""
 
 from collections.abc import Callable
 from functools import partial

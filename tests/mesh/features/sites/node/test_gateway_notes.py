@@ -1,4 +1,4 @@
-"""Is each change of the gateways to a site reported once, with those that lost messages?"""
+"""Each change of the gateways to a site is reported once, with the gateways that lost messages."""
 
 from types import SimpleNamespace
 from typing import Any, cast

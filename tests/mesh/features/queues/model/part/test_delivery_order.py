@@ -1,4 +1,4 @@
-"""Which ready message is next, in memory and on disk."""
+"""The order of ready messages, in memory and on disk."""
 
 from random import Random
 
@@ -35,7 +35,7 @@ def test_of_higher_priority_comes_first() -> None:
 def test_the_next_envelopes_are_those_of_memory_before_the_first_on_disk(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Laws 1 to 3, against a sorted list of what was added, evicted and read."""
+    """Laws 1 to 3, against a sorted list of the added, evicted and read messages."""
     monkeypatch.setattr(delivery_order, "AHEAD", 2)
     monkeypatch.setattr(disk_index, "LOTS", 3)
     dice, order, here, disk = Random(seed), DeliveryOrder(), list[QueuedEnvelope](), list[QueuedEnvelope]()

@@ -1,4 +1,4 @@
-"""What is given to whom, and what becomes of it?"""
+"""Deliveries of a local queue, and their outcomes."""
 
 from tests.mesh.features.queues.model.making import WALL, given, lot, numbers, queue, taker
 

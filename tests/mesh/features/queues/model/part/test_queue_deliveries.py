@@ -1,4 +1,4 @@
-"""What becomes of outstanding messages: acks, nacks, rejections and leases."""
+"""Outcomes of outstanding messages: acks, nacks, rejections and leases."""
 
 from math import inf
 

@@ -93,7 +93,7 @@ class Full:
 
 
 def puts() -> tuple[QueuePuts, Full, list[tuple[bytes, int]]]:
-    """Puts into a full queue of two messages a stream at most, and what is published."""
+    """Puts into a full queue, which holds back two messages of a stream at most, and the published ones."""
     queue, published = Full(), list[tuple[bytes, int]]()
     settings = SimpleNamespace(window_bytes=10**6, window_count=1)
     made = QueuePuts(

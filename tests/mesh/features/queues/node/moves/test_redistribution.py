@@ -1,4 +1,4 @@
-"""Which waiting messages move, and to which nodes not now?"""
+"""The waiting messages that move, and the nodes that get none now."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,7 +18,7 @@ NOW = 100.0
 def moves(
     report: QueueReport, spread: QueueSpread, moving: tuple[bytes, ...] = (), n: int = 4
 ) -> list[tuple[bytes, list[Runs]]]:
-    """What moves to the node `b"n"`, which reports that of itself; here is no consumer."""
+    """Return the moves to the node `b"n"`, which sends `report`. This node has no consumer."""
     loads: list[object] = []
     here = SimpleNamespace(
         part=queue(lot(1, n), redistribution=0.0),

@@ -1,4 +1,4 @@
-"""Which of the pieces that wait for transfers are sent, and which wait on?"""
+"""Pieces that wait for transfers are sent as far as their nodes accept them."""
 
 from random import Random
 

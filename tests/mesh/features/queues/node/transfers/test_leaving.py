@@ -1,4 +1,4 @@
-"""The open pieces of a queue for one target: what is sent of them, and which answers count."""
+"""The open pieces of a queue for one target, and the answers that count."""
 
 from types import SimpleNamespace
 from typing import Any, cast
