@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mesh.entry_points import entries
 from mesh.errors import BadFilter
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    pass
 
 GROUP, MAPPERS = "mesh.filters", "mesh.mappers"  # the entry-point groups
 LONGEST = 1024  # characters of a filter's argument
@@ -76,7 +77,7 @@ def plugged(group: str, what: str, name: str, version: str, ours: tuple[str, ...
     Exceptions of its tests count as false. Raises: BadFilter if there is none. The factory raises BadFilter
     if it fails.
     """
-    found = {entry.name: entry for entry in _foreign(group)}
+    found = {entry.name: entry for entry in entries(group)}
     entry = found.get(f"{name}:{version}") or (found.get(name) if version == VERSION else None)
     if entry is None:
         known = sorted({*ours, *found})
@@ -106,12 +107,6 @@ def _guarded(test: Callable[[FilteredMessage], object]) -> Test:
             return False
 
     return guarded
-
-
-def _foreign(group: str) -> list[EntryPoint]:
-    from importlib.metadata import entry_points  # slow to load
-
-    return list(entry_points(group=group))
 
 
 # --- built-in filters ---------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]
     (tmp_path / "heronry_painting.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(tmp_path)
     found: list[EntryPoint] = []
-    monkeypatch.setattr(plugged, "_others", lambda: found)
+    monkeypatch.setattr(plugged, "entries", lambda group: found)
     return found
 
 
@@ -61,7 +61,7 @@ def test_it_does_not_replace_a_verb_of_ours(
     ("values", "text"),
     [
         ([], "No such command 'paint'"),
-        (["heronry_painting:text"], "is a str, not a click.Command"),
+        (["heronry_painting:text"], "is a str, not a Command"),
         (["heronry_painting:nothing"], "cannot be loaded: AttributeError"),
         (["heronry_missing:paint"], "cannot be loaded: ModuleNotFoundError"),
         (

@@ -86,7 +86,7 @@ def plugged(monkeypatch: pytest.MonkeyPatch) -> None:
             entry.name = name
         return list(brought.values())
 
-    monkeypatch.setattr(filters, "_foreign", entries)
+    monkeypatch.setattr(filters, "entries", entries)
 
 
 @pytest.mark.usefixtures("plugged")

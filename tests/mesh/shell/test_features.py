@@ -52,7 +52,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     (tmp_path / "heronry_raising.py").write_text("raise RuntimeError('no brushes')")
     monkeypatch.syspath_prepend(tmp_path)
     found = [EntryPoint("paint", request.param, features.GROUP)]
-    monkeypatch.setattr(features, "_others", lambda: found)
+    monkeypatch.setattr(features, "entries", lambda group: found)
     yield
 
 
@@ -72,7 +72,7 @@ REFUSED = {
     "heronry_paint:missing": "'paint' needs the feature 'brushes', which is not installed",
     "heronry_paint:circle": "circle: paint -> paint",
     "heronry_paint:broken": "feature 'paint' cannot be built: AttributeError: .*no_such_component",
-    "heronry_paint:text": "feature 'paint' .* is a str, not a `Feature`",
+    "heronry_paint:text": "feature 'paint' .* is a str, not a Feature",
     "heronry_paint:nothing": "feature 'paint' .* cannot be loaded: AttributeError",
     "heronry_missing:fine": "feature 'paint' .* cannot be loaded: ModuleNotFoundError: .*heronry_missing",
     "heronry_raising:fine": "feature 'paint' .* cannot be loaded: RuntimeError: no brushes",

@@ -8,6 +8,7 @@ import difflib
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from mesh.entry_points import distribution, entries
 from mesh.errors import LocalError
 from mesh.features.queues.model.declared.definition import QueueTerms
 from mesh.features.queues.model.moves.distribution import NodeUuid
@@ -84,21 +85,21 @@ def policy(name: str = "") -> Policy:
     """
     if not name:
         return moves
-    found = [entry for entry in _foreign() if entry.name == name]
+    found = [entry for entry in entries(GROUP) if entry.name == name]
     if not found:
-        known = sorted({entry.name for entry in _foreign()})
+        known = sorted({entry.name for entry in entries(GROUP)})
         near = difflib.get_close_matches(name[:80], known, n=1)
         meant = f"Did you mean {near[0]}? " if near else ""
         hint = f"{meant}Installed: {', '.join(known) or 'none'}. Without a name, the usual rules apply."
         raise _bad(f"The redistribution {name[:80]!r} is not installed.", hint)
     if len({entry.value for entry in found}) > 1:
-        several = " and ".join(sorted(f"{entry.value} of {_origin(entry)}" for entry in found))
+        several = " and ".join(sorted(f"{entry.value} of {distribution(entry)}" for entry in found))
         raise _bad(f"The redistribution {name} is provided by {several}.", "Uninstall all but one.")
     return GuardedPolicy(name, _made(found[0]))
 
 
 def _made(entry: EntryPoint) -> Policy:
-    what = f"redistribution {entry.name} ({entry.value} of {_origin(entry)})"
+    what = f"redistribution {entry.name} ({entry.value} of {distribution(entry)})"
     try:
         made: Policy = entry.load()
     except Exception as error:  # foreign code may raise anything; name its origin
@@ -150,14 +151,3 @@ class Policies:
 
 def _bad(what: str, hint: str) -> LocalError:
     return LocalError(what, hint=hint, code="BAD_REDISTRIBUTION")
-
-
-def _foreign() -> list[EntryPoint]:
-    # The import is slow, and the default rules do not need it.
-    from importlib.metadata import entry_points
-
-    return list(entry_points(group=GROUP))
-
-
-def _origin(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist else "an unknown distribution"

@@ -1,0 +1,40 @@
+"""Entry points of other distributions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from mesh.errors import FeatureFailed
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+T = TypeVar("T")
+
+
+def entries(group: str) -> list[EntryPoint]:
+    from importlib.metadata import entry_points  # slow to load
+
+    return list(entry_points(group=group))
+
+
+def distribution(entry: EntryPoint) -> str:
+    """Return the name of the distribution that has the entry point."""
+    return entry.dist.name if entry.dist else "an unknown distribution"
+
+
+def load(entry: EntryPoint, what: str, kind: type[T]) -> T:
+    """Return the object of an entry point. `what` names its purpose in errors, such as "feature".
+
+    Raises: FeatureFailed if it cannot be loaded, or is no `kind`.
+    """
+    place = f"The {what} {entry.name!r} ({entry.value} of {distribution(entry)})"
+    hint = "Uninstall or update that package."
+    try:
+        found = entry.load()
+    except Exception as error:  # foreign code may raise anything
+        problem = f"{place} cannot be loaded: {type(error).__name__}: {error}."
+        raise FeatureFailed(problem, hint=hint) from error
+    if not isinstance(found, kind):
+        raise FeatureFailed(f"{place} is a {type(found).__name__}, not a {kind.__name__}.", hint=hint)
+    return found
