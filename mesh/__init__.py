@@ -10,16 +10,10 @@ if TYPE_CHECKING:
     from mesh import errors, sync, testing
     from mesh.client.client import Client, Event, connect
     from mesh.client.codecs import Codec
-    from mesh.client.consumer import Consumer
-    from mesh.client.delivery import Deliveries, Delivery, QueuedMessage
-    from mesh.client.gathering import GatheredMessage, Gathering
     from mesh.client.message import Batch, Message
-    from mesh.client.queue import Queue
     from mesh.client.receipt import Receipt
     from mesh.client.registrations import Registration, Registrations
-    from mesh.client.request import Request
     from mesh.client.sending import Sent
-    from mesh.client.service import Service
     from mesh.client.subscription import Subscription
     from mesh.client.views import Views
     from mesh.embedded.client import node
@@ -73,6 +67,12 @@ if TYPE_CHECKING:
         WouldBlock,
         WrongLoop,
     )
+    from mesh.features.queues.client.consumer import Consumer
+    from mesh.features.queues.client.delivery import Deliveries, Delivery, QueuedMessage
+    from mesh.features.queues.client.queue import Queue
+    from mesh.features.services.client.gathering import GatheredMessage, Gathering
+    from mesh.features.services.client.request import Request
+    from mesh.features.services.client.service import Service
     from mesh.values import Headers, Published
     from mesh.wire.replies import Info, NodeRow, QueueRow, Reason, SiteRow
 
@@ -82,27 +82,27 @@ _HOMES = {
     "Batch": "mesh.client.message",
     "Client": "mesh.client.client",
     "Codec": "mesh.client.codecs",
-    "Consumer": "mesh.client.consumer",
-    "Deliveries": "mesh.client.delivery",
-    "Delivery": "mesh.client.delivery",
+    "Consumer": "mesh.features.queues.client.consumer",
+    "Deliveries": "mesh.features.queues.client.delivery",
+    "Delivery": "mesh.features.queues.client.delivery",
     "Event": "mesh.client.client",
-    "GatheredMessage": "mesh.client.gathering",
-    "Gathering": "mesh.client.gathering",
+    "GatheredMessage": "mesh.features.services.client.gathering",
+    "Gathering": "mesh.features.services.client.gathering",
     "Headers": "mesh.values",
     "Info": "mesh.wire.replies",
     "Message": "mesh.client.message",
     "NodeRow": "mesh.wire.replies",
     "Published": "mesh.values",
-    "Queue": "mesh.client.queue",
+    "Queue": "mesh.features.queues.client.queue",
     "QueueRow": "mesh.wire.replies",
-    "QueuedMessage": "mesh.client.delivery",
+    "QueuedMessage": "mesh.features.queues.client.delivery",
     "Reason": "mesh.wire.replies",
     "Receipt": "mesh.client.receipt",
     "Registration": "mesh.client.registrations",
     "Registrations": "mesh.client.registrations",
-    "Request": "mesh.client.request",
+    "Request": "mesh.features.services.client.request",
     "Sent": "mesh.client.sending",
-    "Service": "mesh.client.service",
+    "Service": "mesh.features.services.client.service",
     "SiteRow": "mesh.wire.replies",
     "Subscription": "mesh.client.subscription",
     "Views": "mesh.client.views",

@@ -24,7 +24,12 @@ STORES = ROOT / "docs" / "stores.md"  # tests/mesh/store/test_store_page.py does
 TESTING = ROOT / "docs" / "testing.md"  # tests/mesh/testing/test_plugin.py does
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # What a verb that stays says when it is ready.
-READY = {"up": "Ctrl-C stops it", "sub": "subscribed to", "reply": "serving", "bench sub": "subscribed to"}
+READY = {
+    "up": "Ctrl-C stops it",
+    "sub": "subscribed to",
+    "reply": "serving",
+    "tools/bench mesh sub": "subscribed to",
+}
 
 
 class Block(NamedTuple):
@@ -125,9 +130,9 @@ class Terminal:
 
     def type(self, command: str) -> None:
         """Run it to its end, or until it is ready if it stays."""
-        verb = re.match(r"mesh (bench sub|\w+)", command)
-        if verb and verb[1] in READY:
-            self._stay(command, READY[verb[1]])
+        verb = re.match(r"mesh (\w+)|(tools/bench mesh sub)", command)
+        if verb and verb[verb.lastindex or 0] in READY:
+            self._stay(command, READY[verb[verb.lastindex or 0]])
             return
         result = subprocess.run(
             ["bash", "-c", self.here(command)],

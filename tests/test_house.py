@@ -54,6 +54,12 @@ PLANTED = {
     "rooms-of-the-client-core":
         ({"mesh.client.core.effects": "mesh.client.core.node_connection"},
          "mesh.client.core.effects is not allowed to import mesh.client.core.node_connection: - mesh.client"),
+    "client-of-queues":
+        ({"mesh.features.queues.client.delivery": "mesh.features.queues.client.deadletters"},
+         "queues.client.delivery is not allowed to import mesh.features.queues.client.deadletters: - mesh"),
+    "client-of-services":
+        ({"mesh.features.services.client.gathering": "mesh.features.services.client.offering"},
+         "services.client.gathering is not allowed to import mesh.features.services.client.offering: - "),
     "sans-io-client":
         ({"mesh.client.core.refusals": "multiprocessing"},
          "mesh.client.core is not allowed to import multiprocessing: - mesh.client.core.refusals"),

@@ -8,8 +8,8 @@ from typing import Any
 
 from mesh import sync
 from mesh.cli import show
-from mesh.client.delivery import QueuedMessage
 from mesh.errors import MeshTimeout
+from mesh.features.queues.client.delivery import QueuedMessage
 from mesh.printable import harmless
 
 AHEAD = 1000  # messages to prefetch

@@ -23,7 +23,7 @@ from mesh.cli.examples import shown
 from mesh.cli.plugged import command_of
 from mesh.cli.process_one import leave_to_child
 from mesh.cli.streams import mend_streams
-from mesh.cli.verbs import AT_HOME, OPERATES, SECTIONS, VERBS, module_of
+from mesh.cli.verbs import AT_HOME, OPERATES, REMOVED, SECTIONS, VERBS, module_of
 from mesh.client import operating
 from mesh.errors import (
     BadArgument,
@@ -50,6 +50,8 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in REMOVED and self.get_command(ctx, args[0]) is None:
+            ctx.fail(f"The verb {args[0]!r} was removed. {REMOVED[args[0]]}")
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and name is not None:
             if name in VERBS:
@@ -96,8 +98,8 @@ def mesh(ctx: click.Context) -> None:
     operating.mark(ctx.invoked_subcommand in OPERATES)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return the exit code."""
+def main(arguments: Sequence[str] | None = None, command: click.Command = mesh, program: str = "mesh") -> int:
+    """Run a command line and return the exit code. `program` is the name of `command` in its help."""
     if arguments is None:
         leave_to_child()
         mend_streams()
@@ -108,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None and VARIABLE in os.environ:
         _complete()
     try:
-        code = mesh.main(arguments, prog_name="mesh", standalone_mode=False)
+        code = command.main(arguments, prog_name=program, standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.Abort:  # Ctrl-C
         return INTERRUPTED

@@ -38,7 +38,6 @@ SECTIONS = {
         "route": "Show the route of a message.",
         "why": "Explain why messages do not arrive.",
         "dlq": "List, replay and purge dead letters.",
-        "bench": "Measure throughput and latency.",
         "config": "Check, show and reload settings.",
     },
     "Keys": {
@@ -60,7 +59,9 @@ SECTIONS = {
     },
 }
 # Verbs of the operator, for which a node on this machine reserves sessions.
-OPERATES = {*SECTIONS["Nodes"], "unsub", "erase", "queue", *SECTIONS["Routing and diagnosis"]} - {"bench"}
+OPERATES = {*SECTIONS["Nodes"], "unsub", "erase", "queue", *SECTIONS["Routing and diagnosis"]}
+# Verbs of earlier releases, with what replaces them.
+REMOVED = {"bench": "`tools/bench mesh` of the source repository measures a running mesh."}
 VERBS = {verb: line for verbs in SECTIONS.values() for verb, line in verbs.items()}
 # Verbs for this machine and its user: they ignore contexts.
 AT_HOME = (

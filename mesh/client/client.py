@@ -12,15 +12,15 @@ from mesh.client.handler import Handlers
 from mesh.client.handling import Handling
 from mesh.client.later import Later
 from mesh.client.like import shows_options
-from mesh.client.offering import Offering
 from mesh.client.options import ConnectOptions
 from mesh.client.publishing import Publishing
-from mesh.client.queue import Queueing
-from mesh.client.requesting import Requesting
 from mesh.client.retained_values import RetainedValues
 from mesh.client.sending import SendingVerbs
 from mesh.client.subscribing import Subscribing
 from mesh.errors import MeshError, NodeNotFound
+from mesh.features.queues.client.queue import Queueing
+from mesh.features.services.client.offering import Offering
+from mesh.features.services.client.requesting import Requesting
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 

@@ -10,9 +10,9 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import Any, Protocol
 
 from mesh.client.message import Message
-from mesh.client.request import Request
 from mesh.client.subscription import Subscription
 from mesh.errors import BadContent, BadQuery, BadType, shown
+from mesh.features.services.client.request import Request
 from mesh.printable import harmless
 
 log = logging.getLogger("mesh.client")

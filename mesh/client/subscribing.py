@@ -7,12 +7,10 @@ from typing import Any, Unpack, overload
 
 from mesh.client.arguments import not_subscribed, whole, yes_or_no
 from mesh.client.connected import Connected
-from mesh.client.consumer import Consumer
 from mesh.client.core.intake import Intake, Terms
 from mesh.client.core.member import GroupMember
 from mesh.client.core.several import Several
 from mesh.client.core.subscriptions import queries
-from mesh.client.durable import durable_of_client
 from mesh.client.later import not_yet
 from mesh.client.message import T
 from mesh.client.options import DurableOptions, SubscribeOptions
@@ -20,6 +18,8 @@ from mesh.client.posting import Posting
 from mesh.client.reading import reader_of
 from mesh.client.subscription import Subscription, TypedSubscription
 from mesh.errors import BadArgument, shown
+from mesh.features.queues.client.consumer import Consumer
+from mesh.features.queues.client.durable import durable_of_client
 from mesh.names import check_durable
 from mesh.routing.overflow import Overflow
 from mesh.routing.overflow import overflow as overflow_policy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mesh.entry_points import entries, load
-from mesh.features import FEATURES
+from mesh.features.all import FEATURES
 from mesh.kernel.context.settings import Settings
 from mesh.kernel.feature import Feature
 from mesh.kernel.parts import Parts

@@ -1,6 +1,7 @@
 """The consumer of a queue: `with q.consume() as jobs: for job in jobs`.
 
-Generated from mesh/client/consumer.py: change that, and type `tools/generate_sync`.
+Generated from mesh/features/queues/client/consumer.py: change that, and type
+`tools/generate_sync`.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from functools import partial
 from types import TracebackType
 from typing import Self, overload
 
-from mesh.client import delivery
 from mesh.client.message import T
+from mesh.features.queues.client import delivery
 from mesh.sync.delivery import Delivery
 from mesh.sync.thread import LoopThread
 

@@ -1,6 +1,7 @@
 """Deliveries of a queue, settled without an event loop.
 
-Generated from mesh/client/delivery.py: change that, and type `tools/generate_sync`.
+Generated from mesh/features/queues/client/delivery.py: change that, and type
+`tools/generate_sync`.
 """
 
 from __future__ import annotations

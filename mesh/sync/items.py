@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Self
 
-from mesh.client import delivery, request
 from mesh.client.message import T
+from mesh.features.queues.client import delivery
+from mesh.features.services.client import request
 from mesh.sync.thread import LoopThread
 
 

@@ -13,12 +13,14 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from mesh.client import consumer, gathering, registrations, service
+from mesh.client import registrations
 from mesh.client.arguments import seconds
-from mesh.client.gathering import GatheredMessage
 from mesh.client.message import T
 from mesh.client.registrations import Registration
 from mesh.errors import MeshTimeout
+from mesh.features.queues.client import consumer
+from mesh.features.services.client import gathering, service
+from mesh.features.services.client.gathering import GatheredMessage
 from mesh.sync.deliveries import Deliveries
 from mesh.sync.delivery import Delivery
 from mesh.sync.request import Request

@@ -1,6 +1,7 @@
 """The calls of a client that serve addresses and list the nodes that serve them.
 
-Generated from mesh/client/offering.py: change that, and type `tools/generate_sync`.
+Generated from mesh/features/services/client/offering.py: change that, and type
+`tools/generate_sync`.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mesh.client.message import T
-from mesh.client.offering import F
+from mesh.features.services.client.offering import F
 from mesh.sync.connected import Connected
 from mesh.sync.services import Registrations, Service
 

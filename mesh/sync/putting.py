@@ -1,6 +1,7 @@
 """The half of a queue that puts messages into it.
 
-Generated from mesh/client/putting.py: change that, and type `tools/generate_sync`.
+Generated from mesh/features/queues/client/putting.py: change that, and type
+`tools/generate_sync`.
 """
 
 from __future__ import annotations
@@ -8,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Unpack
 
-from mesh.client import putting
 from mesh.client.content import Content
 from mesh.client.like import shows_options
 from mesh.client.options import PutOptions
+from mesh.features.queues.client import putting
 from mesh.sync.posts import Receipt
 from mesh.sync.queueing import ThreadQueue
 from mesh.values import Published

@@ -1,6 +1,7 @@
 """Queues without an event loop.
 
-Generated from mesh/client/queue.py: change that, and type `tools/generate_sync`.
+Generated from mesh/features/queues/client/queue.py: change that, and type
+`tools/generate_sync`.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from mesh.client.delivery import QueuedMessage
 from mesh.client.message import T
+from mesh.features.queues.client.delivery import QueuedMessage
 from mesh.sync.connected import Connected
 from mesh.sync.consumer import Consumer
 from mesh.sync.delivery import Delivery

@@ -7,12 +7,13 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Unpack
 
-from mesh.client import queue, receipt
+from mesh.client import receipt
 from mesh.client.arguments import several
 from mesh.client.content import Content
 from mesh.client.options import PutOptions
-from mesh.client.putting import PutNumbers, add, count, in_parts
 from mesh.errors import MeshError, WouldBlock
+from mesh.features.queues.client import queue
+from mesh.features.queues.client.putting import PutNumbers, add, count, in_parts
 from mesh.sync.delivery import Delivery
 from mesh.sync.posts import Receipt
 from mesh.sync.session import ThreadClient

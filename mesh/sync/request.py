@@ -1,6 +1,7 @@
 """Requests as a service without an event loop gets them.
 
-Generated from mesh/client/request.py: change that, and type `tools/generate_sync`.
+Generated from mesh/features/services/client/request.py: change that, and type
+`tools/generate_sync`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The calls of a client that request replies from services.
 
-Generated from mesh/client/requesting.py: change that, and type `tools/generate_sync`.
+Generated from mesh/features/services/client/requesting.py: change that, and type
+`tools/generate_sync`.
 """
 
 from __future__ import annotations

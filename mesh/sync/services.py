@@ -1,7 +1,7 @@
 """Services, gathered replies and registrations without an event loop.
 
-Generated from mesh/client/gathering.py and mesh/client/registrations.py and
-mesh/client/service.py: change that, and type `tools/generate_sync`.
+Generated from mesh/client/registrations.py and mesh/features/services/client/gathering.py and
+mesh/features/services/client/service.py: change that, and type `tools/generate_sync`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ from typing import Any, Self, TypeVar, Unpack
 from weakref import finalize, ref
 
 from mesh.client import client as aio
-from mesh.client import consumer
 from mesh.client.arguments import not_subscribed, several
 from mesh.client.content import Content
 from mesh.client.events import Event
@@ -27,6 +26,7 @@ from mesh.client.options import PublishOptions, check_options
 from mesh.client.registrations import Registrations as AsyncRegistrations
 from mesh.client.threads import check_plain, threaded
 from mesh.errors import MeshTimeout, WouldBlock
+from mesh.features.queues.client import consumer
 from mesh.sync.consumer import Consumer
 from mesh.sync.posts import Post, Posts, Receipt
 from mesh.sync.request import Request

@@ -10,7 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from mesh.config import Config
-from mesh.features import FEATURES
+from mesh.features.all import FEATURES
 from mesh.kernel.context.effects import (
     Commit,
     Dial,

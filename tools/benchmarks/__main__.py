@@ -38,6 +38,7 @@ from tools.benchmarks.measures import (
     unfinished,
     waiting,
 )
+from tools.benchmarks.mesh.__main__ import main as measure_mesh
 from tools.benchmarks.pages import goal_table
 from tools.benchmarks.pages.compare import compared, earlier
 from tools.benchmarks.pages.peers_plot import draw as draw_peers
@@ -267,7 +268,9 @@ NUMBERS = {
 
 def arguments() -> Options:
     parser = argparse.ArgumentParser(
-        prog="tools/bench", description="Measure the speed of Heronry on this machine."
+        prog="tools/bench",
+        description="Measure the speed of Heronry on this machine.",
+        epilog="tools/bench mesh --help describes the benchmark of a mesh that is running.",
     )
     parts = [*(part for part in PARTS if not part.startswith("kills-")), "all", "goals"]
     parser.add_argument("part", choices=parts)
@@ -310,6 +313,8 @@ def measured(part: str, options: Options) -> Report:
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["mesh"]:
+        return measure_mesh(sys.argv[2:])
     options = arguments()
     if options.seed is None:
         options.seed = secrets.randbelow(1_000_000)

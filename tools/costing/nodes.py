@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import cycle, islice
 
-from mesh.client.core.requests import One
-from mesh.client.core.serving import ClientServing
+from mesh.features.services.client.core.requests import One
+from mesh.features.services.client.core.serving import ClientServing
 from mesh.mapping.rules import Rule
 from mesh.wire.envelope import REQUEST
 from tools.costing.meter import Bill, Meter

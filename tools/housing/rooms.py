@@ -8,15 +8,14 @@ from functools import cache
 
 import grimp
 
-CLIENTS = re.compile(
-    r"^mesh\.features\.\w+\.cli\b"
-)  # commands are clients of a node, with all of mesh below them
+# Commands and calls of clients, which import the command line and the client that are made of them.
+CLIENTS = re.compile(r"^mesh\.features\.\w+\.(cli|client)\b")
 
 
 def plan(package: str) -> Mapping[str, set[str]]:
     """Return for each child of a package the siblings that it imports, types included.
 
-    The commands of features do not count.
+    The commands and client calls of features do not count.
     """
     graph = grimp.build_graph("mesh", "tools")
     children = graph.find_children(package)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mesh.client.core.serving import ClientServing
+from mesh.features.services.client.core.serving import ClientServing
 from mesh.features.services.model.sent_requests import SentRequests
 from mesh.features.services.model.work import GivenRun
 from mesh.features.services.node.groups import Groups

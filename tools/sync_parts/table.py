@@ -71,27 +71,27 @@ def modules() -> Mapping[str, GeneratedModule]:
     queueing = by_name.pop("Queueing")
     found = {_module_name(name): _feature(twin) for name, twin in by_name.items()}
     bases = ", ".join([*features(), LATER])
-    putting = _feature("mesh.client.putting:Putting")._replace(
+    putting = _feature("mesh.features.queues.client.putting:Putting")._replace(
         by_hand="mesh.sync.queueing:ThreadQueue", bases="ThreadQueue"
     )
-    queue = Generated("mesh.client.queue:Queue", "mesh.sync.queueing:ThreadQueue", "Putting")
+    queue = Generated("mesh.features.queues.client.queue:Queue", "mesh.sync.queueing:ThreadQueue", "Putting")
     connected = _feature("mesh.client.connected:Connected")._replace(
         bases="ThreadClient", doc="A session at a node."
     )
     embedded = "A blocking client with a node of its own in this process, created by `mesh.sync.node`."
     return {
         "delivery": GeneratedModule("Deliveries of a queue, settled without an event loop.", [
-            _by_hand("mesh.client.delivery:Delivery", "items:ThreadDelivery", is_item=True),
+            _by_hand("mesh.features.queues.client.delivery:Delivery", "items:ThreadDelivery", is_item=True),
         ]),
         "request": GeneratedModule("Requests as a service without an event loop gets them.", [
-            _by_hand("mesh.client.request:Request", "items:ThreadRequest", is_item=True),
+            _by_hand("mesh.features.services.client.request:Request", "items:ThreadRequest", is_item=True),
         ]),
         "consumer": GeneratedModule("The consumer of a queue: `with q.consume() as jobs: for job in jobs`.", [
-            _by_hand("mesh.client.consumer:Consumer", "iterators:ThreadConsumer"),
+            _by_hand("mesh.features.queues.client.consumer:Consumer", "iterators:ThreadConsumer"),
         ]),
         "services": GeneratedModule("Services, gathered replies and registrations without an event loop.", [
-            _by_hand("mesh.client.service:Service", "iterators:ThreadService"),
-            _by_hand("mesh.client.gathering:Gathering", "iterators:ThreadGathering"),
+            _by_hand("mesh.features.services.client.service:Service", "iterators:ThreadService"),
+            _by_hand("mesh.features.services.client.gathering:Gathering", "iterators:ThreadGathering"),
             _by_hand("mesh.client.registrations:Registrations", "iterators:ThreadRegistrations", False),
         ]),
         "connected": GeneratedModule("The calls that each blocking client has.", [connected]),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-import mesh.features  # noqa: F401 - registers the commands of features
+import mesh.features.all  # noqa: F401 - registers the commands of features
 from mesh.discovery import lines, state
 from mesh.features.queues.model.moves.queue_report import QueueReport
 from mesh.features.sites.wire import Behind, Relay, Relayed, Site

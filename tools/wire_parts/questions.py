@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
-from mesh.features import FEATURES
+from mesh.features.all import FEATURES
 from mesh.kernel.context.dispatch_tables import DispatchTables
 from mesh.kernel.context.incoming_call import Right, Verb
 from mesh.kernel.context.settings import Settings

@@ -14,12 +14,12 @@ from mesh.client.core.effects import ClientEffect, Report
 from mesh.client.core.member import GroupMember
 from mesh.client.core.node_connection import OURS, NodeConnection
 from mesh.client.core.publisher import Publisher
-from mesh.client.core.requests import REPLIES, Requests
-from mesh.client.core.services import ClientServices
 from mesh.client.core.subscriptions import Subscriptions
-from mesh.client.core.takings import Takings
 from mesh.client.core.watches import Watches
 from mesh.errors import Closed, MeshError, NotAvailable, PublishRefused, Refused, RemoteError
+from mesh.features.queues.client.core.takings import Takings
+from mesh.features.services.client.core.requests import REPLIES, Requests
+from mesh.features.services.client.core.services import ClientServices
 from mesh.names import OTHERS, PUTS, SENDS, group_name
 from mesh.security.streamkey import StreamKey
 from mesh.streams.outbox import Outbox

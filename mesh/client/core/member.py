@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from mesh.client.core.serving import ClientServing
 from mesh.client.message import Batch, Message
 from mesh.errors import MeshError
+from mesh.features.services.client.core.serving import ClientServing
 
 Used = Callable[[], None]
 

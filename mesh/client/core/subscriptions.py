@@ -12,9 +12,9 @@ from mesh.client.core.client_context import NEVER, Alarm, ClientContext
 from mesh.client.core.effects import Report
 from mesh.client.core.intake import INBOX, Intake, Terms
 from mesh.client.core.node_connection import NodeConnection
-from mesh.client.core.requests import REPLIES
 from mesh.client.core.several import Several, Strand
 from mesh.errors import BadQuery, BadType, BadXPath, Closed, LocalError, MeshError, SlowConsumer, shown
+from mesh.features.services.client.core.requests import REPLIES
 from mesh.mapping.xpath import LONGEST
 from mesh.patterns import check_meant, check_pattern
 from mesh.routing.overflow import overflow

@@ -1,4 +1,4 @@
-"""Commands as processes beside real nodes: bytes in and out, signals, and `mesh bench`."""
+"""Commands as processes beside real nodes: bytes in and out, and signals."""
 
 import json
 import signal
@@ -117,72 +117,3 @@ def test_a_topic_is_erased_and_a_subscriber_is_told(a: RunningNode, b: RunningNo
     assert a.mesh("get", "gone/x", "--url", "a").returncode == 1
     result = a.mesh("erase", "gone/x", "--url", "a")
     assert (result.returncode, result.stdout) == (1, "")
-
-
-def test_bench_finds_nothing_lost(a: RunningNode, b: RunningNode) -> None:
-    result = a.mesh("bench", "--url", "a", "--to", "b", "--count", "2000", "--topics", "7", "--json")
-    assert result.returncode == 0, result.stderr
-    told = json.loads(result.stdout)
-    assert told["throughput"]["published"] == 2000
-    assert (told["latency"]["lost"], told["latency"]["doubled"], told["latency"]["disordered"]) == (0, 0, 0)
-    assert 0 < told["latency"]["p50"] <= told["latency"]["worst"]
-
-
-BENCH_SUB = ("bench", "sub")
-
-
-def test_bench_counts_what_is_published_elsewhere_until_that_is_over(a: RunningNode, b: RunningNode) -> None:
-    with subscriber(b, "--url", "b", "--json", verb=BENCH_SUB) as process:
-        result = a.mesh("bench", "pub", "--url", "a", "--count", "3000", "--topics", "7", "--json")
-        code, out, err = ended(process)
-    assert (result.returncode, code, err) == (0, 0, "")
-    published = json.loads(result.stdout)
-    assert (published["published"], published["receivers"], published["waiting"]) == (3000, 1, 0)
-    [run] = json.loads(out)["runs"]
-    assert run.pop("receive_rate") > 0
-    assert run == {"published": 3000, "arrived": 3000, "missed": 0, "lost": 0, "doubled": 0, "disordered": 0}
-
-
-def test_bench_tells_of_its_parts_in_words(a: RunningNode, b: RunningNode) -> None:
-    with subscriber(a, "--url", "a", "--domain", "D", verb=BENCH_SUB) as process:
-        result = a.mesh(
-            "bench", "pub", "--url", "a", "--count", "50", "--rate", "100", "--domain", "D", "--persistent"
-        )
-        code, out, _ = ended(process)
-    assert result.stdout.startswith("pub: 50 messages of 100 B over 1 topic, 100 a second, one at a time\n")
-    assert (code, out[:26]) == (0, b"sub: 50 messages of 50\n  r")
-
-
-def test_bench_that_is_interrupted_tells_what_it_has(a: RunningNode, b: RunningNode) -> None:
-    with subscriber(a, "--url", "a", "--json", verb=BENCH_SUB) as process:
-        process.send_signal(signal.SIGINT)
-        code, out, err = ended(process)
-    assert (code, json.loads(out)) == (0, {"runs": []})
-    assert err.startswith("interrupted")
-    result = a.mesh("bench", "sub", "--url", "a", "--wait", "0.3")
-    assert (result.returncode, "no message arrived.  To publish:  mesh bench pub" in result.stderr) == (
-        124,
-        True,
-    )
-
-
-def test_bench_pub_says_when_nobody_counts(a: RunningNode, b: RunningNode) -> None:
-    result = a.mesh("bench", "pub", "--url", "a", "--count", "10", "--domain", "NOBODY")
-    assert (result.returncode, "to 0 subscribers" in result.stdout) == (0, True)
-    assert "mesh bench sub --domain NOBODY" in result.stderr
-
-
-def test_bench_gets_a_value_that_it_published_or_one_that_is_there(a: RunningNode, b: RunningNode) -> None:
-    result = a.mesh("bench", "get", "--url", "b", "--count", "20", "--parallel", "3", "--json")
-    told = json.loads(result.stdout)
-    assert (result.returncode, told["gets"], told["empty"], told["sources"]) == (0, 20, 0, {"b": 20})
-    assert 0 < told["p50"] <= told["p99"] <= told["worst"]
-    a.mesh("pub", "found/x", "value", "--url", "a")
-    result = a.mesh("bench", "get", "found/#", "--url", "b", "--count", "5")
-    assert (result.returncode, result.stdout[:12]) == (0, "get: 5 gets,")
-    assert result.stdout.endswith("  values    a 5\n")
-
-
-def test_bench_gets_nothing_and_says_so(a: RunningNode, b: RunningNode) -> None:
-    result = a.mesh("bench", "get", "no/such/topic", "--url", "a", "--count", "3")
-    assert (result.returncode, "3 of 3 gets found nothing" in result.stderr) == (1, True)

@@ -116,22 +116,6 @@ def test_a_message_that_wants_no_reply_is_given_to_the_command(a: RunningNode, b
         until(lambda: (a.state / "log.txt").exists() and (a.state / "log.txt").read_text() == "one")
 
 
-def test_bench_asks_its_own_service_or_that_of_others(a: RunningNode, b: RunningNode) -> None:
-    result = a.mesh("bench", "req", "--url", "a", "--to", "b", "--count", "200", "--parallel", "8", "--json")
-    assert result.returncode == 0, result.stderr
-    told = json.loads(result.stdout)
-    assert (told["replies"], told["parallel"], told["failed"]) == (200, 8, {})
-    assert 0 < told["p50"] <= told["p99"] <= told["worst"]
-    with serving(b, "cat", "cat"):
-        result = a.mesh("bench", "req", "cat", "--url", "a", "--count", "3", "--size", "0")
-    assert (result.returncode, result.stdout.startswith("req: 3 replies to 0 B, 16 at a time, ")) == (0, True)
-
-
-def test_bench_counts_requests_without_a_reply(a: RunningNode, b: RunningNode) -> None:
-    result = a.mesh("bench", "req", "nobody", "--url", "a", "--count", "3")
-    assert (result.returncode, "3 requests had no reply [NO_HANDLERS]" in result.stderr) == (1, True)
-
-
 def test_a_group_shares_what_is_published(a: RunningNode, b: RunningNode, tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     with member(a, one), member(b, two):

@@ -77,7 +77,7 @@ def test_an_example_that_the_command_line_refuses_is_found() -> None:
     for line in (
         "mesh pub",
         "mesh queue take jobs --cuont 1",
-        "mesh bench pub --count many",
+        "mesh queue take jobs --count many",
         "mesh completion csh",
     ):
         with pytest.raises(click.UsageError):

@@ -67,7 +67,7 @@ def options_of(verb: str) -> dict[str, click.Option]:
 
 
 def test_every_verb_that_reads_has_json() -> None:
-    verbs = ("ls", "top", "events", "info", "get", "sub", "inbox", "req", "route", "bench")
+    verbs = ("ls", "top", "events", "info", "get", "sub", "inbox", "req", "route")
     assert [verb for verb in verbs if "--json" not in options_of(verb)] == []
 
 
@@ -172,6 +172,6 @@ def test_trial_C_an_error_has_its_code_once(capsys: pytest.CaptureFixture[str], 
 def test_commands_that_look_at_a_node_or_change_it_are_the_operators(monkeypatch: pytest.MonkeyPatch) -> None:
     marked: list[bool] = []
     monkeypatch.setattr(operating, "mark", marked.append)
-    for verb in ("ls", "why", "queue", "down", "pub", "sub", "bench"):
+    for verb in ("ls", "why", "queue", "down", "pub", "sub"):
         main([verb, "--help"])
-    assert marked == [True, False] * 4 + [False, False] * 3, "and nothing else in this process is"
+    assert marked == [True, False] * 4 + [False, False] * 2, "and nothing else in this process is"

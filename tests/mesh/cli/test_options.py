@@ -72,9 +72,6 @@ NO_NUMBERS = ("nan", "-nan", "inf", "1e999", "", "x", "\udcff", "-1")
         ["req", "a", "b", "--timeout"],
         ["queue", "put", "q", "x", "--delay"],
         ["queue", "take", "q", "--timeout"],
-        ["bench", "pub", "--seconds"],
-        ["bench", "pub", "--rate"],
-        ["bench", "get", "--seconds"],
     ],
 )
 def test_what_is_no_number_is_refused(line: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from mesh.cli.main import main
-from mesh.client.delivery import QueuedMessage
 from mesh.client.reading import WHATEVER
 from mesh.errors import MeshTimeout, QueueInUse
+from mesh.features.queues.client.delivery import QueuedMessage
 from tests.mesh.cli.fake import Given
 from tests.mesh.envelopes import envelope
 from tests.mesh.running import running

@@ -10,7 +10,7 @@ from typing import Any
 
 import mesh
 from mesh.client.client import Client
-from mesh.client.queue import Queue
+from mesh.features.queues.client.queue import Queue
 from tests.mesh.meshes import in_memory
 from tests.mesh.running import LIMIT
 

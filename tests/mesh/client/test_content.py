@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mesh.client.deadletters import PATTERN
 from mesh.client.message import Batch
 from mesh.errors import BadArgument, BadType, MeshError
+from mesh.features.queues.client.deadletters import PATTERN
 from tests.mesh.client.contents import Model, Reading, Reversed, sent
 from tests.mesh.client.wired import Wired, story, turns
 from tests.mesh.meshes import in_memory, take

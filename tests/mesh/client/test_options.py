@@ -12,9 +12,9 @@ from mesh import sync
 from mesh.client import options as o
 from mesh.client.connected import Connected
 from mesh.client.posting import Posting
-from mesh.client.putting import Putting
 from mesh.client.sending import SendingVerbs
 from mesh.embedded.client import NodeClient
+from mesh.features.queues.client.putting import Putting
 
 TAKEN_APART: list[tuple[Any, Callable[..., Any]]] = [
     (o.PublishOptions, Posting._prepared),

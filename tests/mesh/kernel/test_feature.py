@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.errors import FeatureFailed
-from mesh.features import FEATURES
+from mesh.features.all import FEATURES
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.settings import Settings
 from mesh.kernel.feature import Feature, FeatureParts, in_order

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mesh.features import FEATURES
+from mesh.features.all import FEATURES
 from mesh.kernel.context.settings import Settings
 from mesh.kernel.node import NodeCore
 from mesh.kernel.parts import Parts

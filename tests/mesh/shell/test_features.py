@@ -10,7 +10,7 @@ import pytest
 
 from mesh.cli.main import main
 from mesh.errors import FeatureFailed
-from mesh.features import FEATURES
+from mesh.features.all import FEATURES
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.dispatch_tables import room_of
 from mesh.shell import features

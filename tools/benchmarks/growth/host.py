@@ -8,7 +8,7 @@ from time import process_time
 from typing import Any, TypeVar
 
 from mesh.discovery.state import Sample
-from mesh.features import FEATURES
+from mesh.features.all import FEATURES
 from mesh.kernel.context.effects import Commit, Effect, Fetch, Send
 from mesh.kernel.context.settings import Settings
 from mesh.kernel.node import NodeCore

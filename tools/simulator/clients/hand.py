@@ -9,8 +9,8 @@ from random import Random
 from typing import Any
 
 from mesh.client.core.delivered_envelope import ACK, HERE, DeliveredEnvelope
-from mesh.client.core.queue_consumption import QueueConsumption
 from mesh.errors import MeshError
+from mesh.features.queues.client.core.queue_consumption import QueueConsumption
 from mesh.names import PUTS, SUBS
 from mesh.wire import commands as c
 from tools.simulator.clients.diary import sum_of

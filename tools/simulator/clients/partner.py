@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from mesh.client.core.gathered import Gathered
-from mesh.client.core.requests import One
-from mesh.client.core.serving import ClientServing, TakenRequest
 from mesh.client.core.watches import AddressWatch, Registration
 from mesh.client.message import Message
 from mesh.errors import MeshError
+from mesh.features.services.client.core.gathered import Gathered
+from mesh.features.services.client.core.requests import One
+from mesh.features.services.client.core.serving import ClientServing, TakenRequest
 from mesh.names import SENDS
 from mesh.wire import commands as c
 from mesh.wire.envelope import EVERY, LOCAL_ONLY, REQUEST, Envelope

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any
 
 from mesh.discovery.state import Sample
-from mesh.features import FEATURES
+from mesh.features.all import FEATURES
 from mesh.features.services.node.parts import ServiceParts
 from mesh.kernel.context.effects import (
     Commit,

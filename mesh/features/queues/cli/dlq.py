@@ -12,8 +12,8 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.options import count, print_message, size, tell_json
 from mesh.cli.table import tell_table
-from mesh.client.deadletters import PATTERN, DeadLetter
 from mesh.errors import BadName, PublishRefused
+from mesh.features.queues.client.deadletters import PATTERN, DeadLetter
 from mesh.names import PUTS, check_taken
 from mesh.values import Published, parse_message_id
 

@@ -17,9 +17,9 @@ from mesh.cli.options import count, print_message
 from mesh.cli.running import CommandEnd, run
 from mesh.client.arguments import seconds
 from mesh.client.client import Client
-from mesh.client.request import Request
-from mesh.client.service import Service
 from mesh.errors import LocalError
+from mesh.features.services.client.request import Request
+from mesh.features.services.client.service import Service
 
 
 @click.command("reply")

@@ -10,9 +10,9 @@ import click
 from mesh import sync
 from mesh.cli import options, show
 from mesh.cli.options import print_message, tell_json
-from mesh.client.gathering import GatheredMessage
 from mesh.client.message import Message
 from mesh.errors import RequestFailed
+from mesh.features.services.client.gathering import GatheredMessage
 from mesh.printable import harmless
 
 STDIN = "-"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mesh.client.core.gathered import Gathered
-from mesh.client.core.requests import REPLIES, One
 from mesh.errors import MeshError
+from mesh.features.services.client.core.gathered import Gathered
+from mesh.features.services.client.core.requests import REPLIES, One
 from mesh.names import SENDS
 from mesh.wire import commands as c
 from mesh.wire.envelope import EVERY, REPLY, REQUEST, Envelope, as_ranges

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mesh.client.core.client_context import Promise
 from mesh.client.core.delivered_envelope import DeliveredEnvelope
-from mesh.client.core.queue_consumption import QueueConsumption
+from mesh.features.queues.client.core.queue_consumption import QueueConsumption
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read, write

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from mesh.client.core.effects import CloseConnection, DialNode, Find, SendCommand
 from mesh.client.core.framing import Framing
-from mesh.client.core.gathered import Gathered
 from mesh.client.core.intake import Intake, Terms
-from mesh.client.core.requests import REPLIES, One
-from mesh.client.core.serving import ClientServing, TakenRequest
 from mesh.client.core.watches import AddressWatch
 from mesh.errors import MeshError, RemoteError
+from mesh.features.services.client.core.gathered import Gathered
+from mesh.features.services.client.core.requests import REPLIES, One
+from mesh.features.services.client.core.serving import ClientServing, TakenRequest
 from mesh.names import SENDS
 from mesh.wire import commands as c
 from mesh.wire.envelope import EVERY, PERSISTENT, REQUEST

@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.client.core.intake import Terms
-from mesh.client.core.requests import REPLIES
 from mesh.client.core.subscriptions import ACK_AFTER, ACK_AT, ACK_LATER, AMPLE, SHORT
+from mesh.features.services.client.core.requests import REPLIES
 from mesh.wire import commands as c
 from mesh.wire.frames import body_frames
 from tests.mesh.client.core.benches import CoreBench

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.errors import MeshError, RemoteError, StoreError
-from mesh.features import FEATURES
+from mesh.features.all import FEATURES
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.effects import Commit, Effect, Fetch

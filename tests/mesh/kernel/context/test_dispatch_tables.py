@@ -15,7 +15,7 @@ from msgspec.structs import fields
 
 from mesh.discovery.member import Joined
 from mesh.errors import FeatureFailed
-from mesh.features import FEATURES
+from mesh.features.all import FEATURES
 from mesh.kernel.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.kernel.context.dispatch_tables import DispatchTables
 from mesh.kernel.context.effects import Commit

@@ -10,10 +10,10 @@ import pytest
 
 from mesh import sync
 from mesh.cli.main import main
-from mesh.client.deadletters import DeadLetter
 from mesh.client.message import Batch, Message
 from mesh.errors import BadName
 from mesh.features.queues.cli.dlq import chosen
+from mesh.features.queues.client.deadletters import DeadLetter
 from mesh.values import Headers
 from mesh.wire.envelope import Envelope
 from mesh.wire.properties import Properties, encode_properties

@@ -7,10 +7,10 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from mesh.cli.main import main
-from mesh.client.gathering import GatheredMessage
 from mesh.client.reading import WHATEVER
 from mesh.errors import MeshError
 from mesh.features.services.cli.reply import words
+from mesh.features.services.client.gathering import GatheredMessage
 from tests.mesh.envelopes import envelope
 
 SERVER = "/node/heron/client/ann/session/1"

@@ -10,9 +10,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from mesh.cli.main import main
-from mesh.client.gathering import GatheredMessage
 from mesh.client.reading import WHATEVER
 from mesh.errors import HandlerLost, MeshError, MeshTimeout, NoHandlers, RequestFailed
+from mesh.features.services.client.gathering import GatheredMessage
 from tests.mesh.cli.fake import Given
 from tests.mesh.envelopes import envelope
 

@@ -1,0 +1,21 @@
+"""The features of every node, one line each."""
+
+from __future__ import annotations
+
+from mesh.features.history.recording import history_parts
+from mesh.features.queues.node.parts import QueueParts
+from mesh.features.rules.parts import rule_parts
+from mesh.features.services.node.parts import ServiceParts
+from mesh.features.sites.node.parts import SiteParts
+from mesh.features.why.explaining import why_parts
+from mesh.kernel.feature import Feature
+from mesh.kernel.parts import Parts
+
+FEATURES: tuple[Feature[Parts], ...] = (
+    Feature("rules", rule_parts),
+    Feature("history", history_parts),
+    Feature("services", ServiceParts),
+    Feature("queues", QueueParts, after=("services",)),
+    Feature("sites", SiteParts, after=("services",)),
+    Feature("why", why_parts),
+)

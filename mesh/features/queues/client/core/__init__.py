@@ -1,0 +1,1 @@
+"""The sans-io part of queues in a client."""

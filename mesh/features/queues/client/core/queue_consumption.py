@@ -1,0 +1,331 @@
+"""A consumer of one queue, over reconnects: its messages and their settlements."""
+
+# Law 1: the k-th message of an epoch has the delivery tag k. Messages kept from an earlier epoch come first:
+#        they have the tags 1 to n, in the order in which CONSUME listed them, and are not sent again.
+# Law 2: a message that arrives while no epoch is open belongs to an older one.
+# Law 3: a message is settled once.
+# Law 4: a message that the node reported as reassigned is not begun.
+# Law 5: the leases of waiting messages are extended; a user's lease starts when the message is begun.
+# Law 6: after a standstill as long as the lease, no message is begun before the node confirms it, because
+#        another consumer may have it by then.
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from math import inf
+
+from mesh.client.core.calls import Calls
+from mesh.client.core.client_context import Alarm, ClientContext, Promise
+from mesh.client.core.delivered_envelope import (
+    GONE,
+    HERE,
+    SAID,
+    DeliveredEnvelope,
+    LotPlace,
+    Settlement,
+    Some,
+    fitting,
+    listed,
+)
+from mesh.client.core.node_connection import NodeConnection
+from mesh.client.message import Message
+from mesh.errors import LeaseOver, LocalError, MeshError, RemoteError
+from mesh.features.queues.client.core.settling import Settling
+from mesh.wire.commands import EXTEND, Consume, ItemHead
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import ENVELOPE_MESSAGES
+from mesh.wire.replies import Opened, read_result
+
+
+class QueueConsumption:
+    """A consumer of one queue. `stirred` is called when there may be a message, or the end."""
+
+    number: int
+    address: str
+    credit: int
+
+    def __init__(
+        self,
+        context: ClientContext,
+        line: NodeConnection,
+        calls: Calls,
+        number: int,
+        address: str,
+        credit: int,
+        selector: str,
+        lease: int,
+    ) -> None:
+        """Set up the consumer, without an epoch. `lease` in ms; 0: none."""
+        self.number, self.address, self.credit = number, address, credit
+        self.is_asked: bool = False  # CONSUME is not answered yet
+        self.is_leaving: bool = False
+        self.error: MeshError | None = None  # reason of the end
+        self.stirred: Callable[[], None] = _nobody
+        self.reopen: Callable[[], None] = _nobody  # requests another epoch on this connection
+        self.settling: Settling = Settling(context, line, calls, number, self._is_ours)
+        self._selector, self._lease = selector, lease
+        self._context, self._line = context, line
+        self._epoch = -1  # -1: none is open
+        self._opening = 0
+        self._given = 0  # last delivery tag received
+        self._begun = 0  # last delivery tag begun
+        self._lots: dict[DeliveredEnvelope, None] = {}  # with unsettled messages
+        self._waiting: deque[DeliveredEnvelope] = deque()  # with messages that are not begun
+        self._listed: list[LotPlace] = []  # messages listed by CONSUME
+        self._alarm: Alarm | None = None
+        self._looked = 0.0  # when the alarm was set
+
+    # --- lifetime ---------------------------------------------------------------------------------------
+
+    def asked_for(self, request: int) -> Consume:
+        """Return the command that begins an epoch, and note the messages that it lists."""
+        self._listed = self._mine()
+        self._begun = sum(lot.begun > place for lot, place in self._listed)
+        # A consumer that leaves needs answers only, no new messages.
+        credit = max(1, len(self._listed)) if self.is_leaving else self.credit
+        return Consume(
+            request,
+            self.number,
+            self.address,
+            credit,
+            selector=self._selector,
+            lease=self._lease,
+            held=listed(self._listed),
+        )
+
+    def leave_command(self, request: int) -> Consume:
+        return Consume(request, self.number, self.address, 0, begun=self._begun)
+
+    def _mine(self) -> list[LotPlace]:
+        """Return the messages to list in CONSUME, in the order in which they are begun."""
+        said = self.settling.places()
+        if self.is_leaving:
+            return fitting([], said, [])
+        now = self._context.now
+        mine = [(x, at) for x in self._lots if x.until > now for at in x.are(HERE, 0, x.begun)]
+        waiting = [(x, at) for x in self._waiting if x.until > now for at in x.are(HERE, x.begun, len(x))]
+        return fitting(mine, said, waiting)
+
+    def on_opened(self, value: object) -> None:
+        """Begin the epoch, after the answer to CONSUME. Raises: RemoteError for a bad answer."""
+        said = read_result(Opened, value)
+        void = _counts(said.void, len(self._listed))
+        if not 0 <= said.epoch < 2**63:
+            raise RemoteError(f"{self.address}: {said.epoch:.0f} is not an epoch", code="MALFORMED")
+        self.is_asked = False
+        self._epoch, self._opening, self._given = said.epoch, self._opening + 1, len(self._listed)
+        for lot in dict.fromkeys(lot for lot, _ in self._listed):
+            lot.opening, lot.counts = self._opening, [0] * len(lot)
+            self._leased(lot, self._context.now)
+        kept: dict[DeliveredEnvelope, None] = {}
+        for count, (lot, place) in enumerate(self._listed, 1):
+            lot.counts[place] = count  # type: ignore[index]
+            if lot.states[place] == HERE:
+                if count in void:
+                    lot.states[place] = GONE
+                else:
+                    kept[lot] = None
+        self._lots, self._listed = kept, []
+        self._waiting = deque(lot for lot in self._waiting if lot in kept and lot.begun < len(lot))
+        self.settling.open(self._epoch, self._opening)
+        self._watch()
+        self.stirred()
+
+    def on_disconnected(self) -> None:
+        """End the epoch with its connection. Unanswered settlements are sent again in the next one."""
+        self._epoch, self.is_asked = -1, False
+        self.settling.on_epoch_end()
+        self._quiet()
+
+    def leave(self, why: MeshError) -> None:
+        """Drop all unsettled messages, and end with the error `why`.
+
+        Settlements are still sent until they are answered.
+        """
+        self.settling.flush()
+        self.is_leaving, self.error = True, self.error or why
+        self._waiting.clear()
+        self._lots.clear()
+        self._quiet()
+        self.stirred()
+
+    def fail_and_leave(self, error: MeshError) -> None:
+        self.on_disconnected()
+        self.settling.fail_all(error)
+        self.leave(error)
+
+    # --- receiving --------------------------------------------------------------------------------------
+
+    def on_item(self, head: ItemHead, envelope: Envelope, indices: Sequence[int] | None) -> None:
+        """Add an item; without an open epoch, drop it.
+
+        A single envelope above the credit does no harm. Raises: RemoteError if the credit is exceeded by far.
+        """
+        if self._epoch < 0 or self.is_leaving or self._must_ask():
+            return
+        lot = DeliveredEnvelope(envelope, indices, head.tries, self._opening, self._given + 1)
+        self._given += len(lot)
+        if self._given - self._begun > self.credit + 2 * ENVELOPE_MESSAGES:
+            raise RemoteError(f"{self.address} sent far more than the credit of {self.credit}")
+        if self._lease and any(head.tries):
+            self._outdate(lot)
+        self._leased(lot, self._context.now)
+        self._lots[lot] = None
+        self._waiting.append(lot)
+        self._watch()
+        self.stirred()
+
+    def _outdate(self, new: DeliveredEnvelope) -> None:
+        """Drop the older copies of redelivered messages: their leases are over.
+
+        Without a lease no message is redelivered in the same epoch: a second copy is then another message.
+        """
+        numbers = {number for number, tries in zip(new.numbers(), new.tries, strict=True) if tries}
+        for lot in [lot for lot in self._lots if lot.stream == new.stream]:
+            for place, number in enumerate(lot.numbers()):
+                if number in numbers and lot.states[place] == HERE:
+                    lot.states[place] = GONE
+            self._is_ours(lot)
+
+    def _is_ours(self, lot: DeliveredEnvelope) -> None:
+        if HERE not in lot.states:
+            self._lots.pop(lot, None)
+        elif not self.is_leaving:
+            self._lots[lot] = None
+
+    @property
+    def _is_open(self) -> bool:
+        return self._epoch >= 0 and self._line.is_up and self.error is None
+
+    def take_message(self) -> tuple[DeliveredEnvelope, int, Message] | None:
+        """Begin and return the next message; None if there is none now."""
+        while self._is_open and self._waiting and not self._must_ask():
+            lot = self._waiting[0]
+            if lot.begun == len(lot):
+                self._waiting.popleft()
+                continue
+            place, message = lot.begun, lot.next()
+            if lot.states[place] == HERE:
+                self._begin(lot, [place])
+                return lot, place, message
+        return None
+
+    def take_batch(self) -> Some | None:
+        """Begin and return the next messages that arrived together; None if there are none now."""
+        while self._is_open and self._waiting and not self._must_ask():
+            lot = self._waiting.popleft()
+            places = lot.are(HERE, lot.begun, len(lot))
+            lot.begun = len(lot)
+            if places:
+                self._begin(lot, places)
+                return lot, places
+        return None
+
+    def _begin(self, lot: DeliveredEnvelope, places: Sequence[int]) -> None:
+        self._begun = max(self._begun, lot.counts[places[-1]])
+        if self._lease and self._context.now - lot.since > self._lease / 10_000:
+            lot.until = max(lot.until, self._context.now + self._lease / 1000)
+            self.settling.queue_settlement(Settlement(EXTEND, [(lot, places)], self._lease))
+
+    # --- leases -----------------------------------------------------------------------------------------
+
+    def _leased(self, lot: DeliveredEnvelope, now: float) -> None:
+        lot.since, lot.until = now, now + self._lease / 1000 if self._lease else inf
+
+    def _watch(self) -> None:
+        if self._alarm is None and self._lease and self._epoch >= 0:
+            self._looked = self._context.now
+            self._alarm = self._context.later(self._lease / 3000, self._ring)
+
+    def _must_ask(self) -> bool:
+        """Return whether this process stood still for a lease, and if so request a new epoch."""
+        if (
+            not self._lease
+            or self._epoch < 0
+            or not stood_still(self._looked, self._context.now, self._lease)
+        ):
+            return False
+        self._epoch = -1
+        self.settling.on_epoch_end()
+        self._quiet()
+        self.reopen()
+        return True
+
+    def _quiet(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _ring(self) -> None:
+        """Extend the leases of messages that are not begun.
+
+        An envelope is dropped when all its messages are begun and its lease is over.
+        """
+        self._alarm = None
+        if self._must_ask():
+            return
+        now = self._context.now
+        for lot in [lot for lot in self._lots if lot.until <= now and lot.begun == len(lot)]:
+            del self._lots[lot]
+        of = [(lot, places) for lot in self._waiting if (places := lot.are(HERE, lot.begun, len(lot)))]
+        for lot, _ in of:
+            self._leased(lot, now)
+        if of and self._is_open:
+            self.settling.queue_settlement(Settlement(EXTEND, of, self._lease))
+        self._watch()
+
+    # --- settling ---------------------------------------------------------------------------------------
+
+    def check(self, lot: DeliveredEnvelope, place: int) -> None:
+        """Raise LocalError SETTLED, LeaseOver or the reason of the end if a message cannot be settled."""
+        state = lot.states[place]
+        if state == SAID:
+            hint = "Each message is acked, nacked or rejected once."
+            raise LocalError("The message was settled before.", hint=hint, code="SETTLED")
+        if self.error is not None:
+            what = f"The consumer of {self.address} is closed; its unsettled messages went to others."
+            raise LeaseOver(what) if self.is_leaving and self.error.code == "CLOSED" else self.error
+        if state == GONE or (self._epoch >= 0 and not lot.tag_of(place, self._opening)):
+            raise self.settling.lease_over("This message no longer belongs to this consumer.")
+
+    def settle_messages(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> Promise:
+        """Settle messages, or extend their leases to `delay` ms from now; the caller calls `check` before.
+
+        The promise resolves when the node has stored the settlement, and fails if it could not.
+        """
+        said = Settlement(what, of, delay, reason, self._context.promise())
+        for lot, places in of:
+            if what == EXTEND:
+                lot.until = max(lot.until, self._context.now + delay / 1000)
+                continue
+            for place in places:
+                lot.states[place] = SAID
+            self._is_ours(lot)
+        self.settling.queue_settlement(said)
+        assert said.promise is not None
+        return said.promise
+
+
+def stood_still(looked: float, now: float, lease: int) -> bool:
+    """Return whether a lease (ms) that began after `looked` may be over, with three checks per lease."""
+    return now - looked >= lease / 1000
+
+
+def _counts(ends: list[int], most: int) -> set[int]:
+    """Return the delivery tags in the ranges that `ends` lists. Raises: RemoteError for impossible ones."""
+    before, counts = 0, set[int]()
+    for first, last in zip(ends[::2], ends[1::2], strict=False):
+        if not before < first <= last <= most:
+            raise RemoteError(
+                f"the void range {first} to {last} is invalid; {most} messages were listed", code="MALFORMED"
+            )
+        counts.update(range(first, last + 1))
+        before = last
+    if len(ends) % 2:
+        raise RemoteError(f"the void ranges have an odd number of ends, {len(ends)}", code="MALFORMED")
+    return counts
+
+
+def _nobody() -> None:
+    """Do nothing: there is no reader yet."""

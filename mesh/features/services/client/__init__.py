@@ -1,0 +1,1 @@
+"""The calls of a client that serve addresses and send requests."""

@@ -1,0 +1,1 @@
+"""The sans-io part of services in a client."""

@@ -1,0 +1,1 @@
+"""Benchmarks of a running mesh: `tools/bench mesh`."""
