@@ -28,7 +28,7 @@ from mesh.wire.spoken import OF_VERSION_1
 
 
 class Admission(Component):
-    """The component for handshakes: builds HELLO and WELCOME, and connects admitted ends."""
+    """Component for handshakes: builds HELLO and WELCOME, and passes on the admitted connections."""
 
     def __init__(
         self,
@@ -64,7 +64,10 @@ class Admission(Component):
         )
 
     def hello(self, conn: Conn, command: Hello) -> None:
-        """Handle HELLO of the dialing end, if necessary after the recall of our state has ended."""
+        """Handle a HELLO of the dialing end.
+
+        Except on control connections, the HELLO waits until this node has recalled its state.
+        """
         if command.role == NODE_CONTROL or self._recall.is_over:
             self._hello(conn, command)
         else:
@@ -173,7 +176,7 @@ class Admission(Component):
             self._meeting.denied(conn, r)
 
     def _understood(self, conn: Conn, peer: Peer) -> None:
-        """Record the version and features of a peer, which may be of another release than before."""
+        """Record the version and features of a peer, which may run another release than before."""
         news = peer.speaks ^ conn.speaks
         peer.version, peer.speaks = conn.version, conn.speaks
         if news - OF_VERSION_1:

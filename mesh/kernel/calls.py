@@ -1,4 +1,4 @@
-"""Calls: checks the right of the sender, and passes each question to the component that answers it."""
+"""Calls: checks the rights of the sender, and passes each question to the component that answers it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from mesh.wire.commands import NODE_CONTROL, Call, Reply
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import ReplyValue
 
-VISITED = 2048  # names of nodes in one question
+VISITED = 2048  # names of nodes in one question, at most
 
 
 class Verbs(Component):
-    """Component that passes each CALL to the component with its verb, and answers those about the process."""
+    """Component that passes each CALL to the component for its verb.
+
+    Calls that stop or back up the node, or set a log level, are answered here.
+    """
 
     def __init__(self, context: NodeContext, wanted: PeerSubscriptions) -> None:
         self._context = context
@@ -63,8 +66,8 @@ class Verbs(Component):
     def _from_peer(self, conn: Conn, peer: Peer, call: Call, _: list[Envelope]) -> None:
         """Answer a peer's question.
 
-        A question on the control connection is answered there. A question on the data connection waits for
-        the queries that the peer sent before.
+        The answer to a question on the control connection is sent on that connection. A question on the data
+        connection waits until the queries that the peer sent before it are applied.
         """
         verb = self._context.face.peer_verbs.get(call.verb)
         is_control = conn.role == NODE_CONTROL

@@ -16,7 +16,7 @@ K = TypeVar("K")  # the components of the kernel
 
 
 class FeatureParts:
-    """The components of one feature in one node, lower ones first."""
+    """The components of one feature in one node, lower layers first."""
 
     def __init__(self, *components: Component) -> None:
         self.components: Sequence[Component] = components
@@ -26,8 +26,8 @@ class FeatureParts:
 class Feature(Generic[K]):
     """A capability of a node.
 
-    `build` creates its components from those of the kernel. They come behind the components of the features
-    in `after`.
+    `build` creates the feature's components from those of the kernel. They are placed after the components of
+    the features in `after`.
     """
 
     name: str
@@ -36,9 +36,9 @@ class Feature(Generic[K]):
 
 
 def in_order(features: Sequence[Feature[K]]) -> list[Feature[K]]:
-    """Return the features, each behind those that it names, and otherwise in the given order.
+    """Return the features in the given order, except that each one follows the features in its `after`.
 
-    Raises: FeatureFailed for two features of one name, an unknown name, or a circle.
+    Raises: FeatureFailed for two features with the same name, an unknown name in `after`, or a cycle.
     """
     named: dict[str, Feature[K]] = {}
     for feature in features:
@@ -59,7 +59,7 @@ def _enter(
     if feature.name in path:
         circle = " -> ".join((*path[path.index(feature.name) :], feature.name))
         raise FeatureFailed(
-            f"The features name each other in a circle: {circle}.", hint="Correct `after` of one of them."
+            f"The features require each other in a cycle: {circle}.", hint="Correct `after` of one of them."
         )
     for name in feature.after:
         if name not in named:

@@ -1,7 +1,7 @@
 """A node without its sockets: frames and time go in, effects come out.
 
-The shell calls `receive`, `stored`, `disconnected` and `tick`. After each call it carries out the effects of
-`take_effects()`, in order. The simulator runs the same core.
+The shell calls methods such as `receive`, `stored`, `disconnected` and `tick`. After each call, the shell
+carries out the effects that `take_effects()` returns, in order. The simulator runs the same core.
 """
 
 from __future__ import annotations
@@ -62,9 +62,10 @@ class NodeCore:
         reload: Callable[[], Reloaded] = no_file,
         is_tight: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Restore the contents of the node's own store, and of the queues' stores in `others` by name.
+        """Start the node with the contents of its stores.
 
-        The other arguments are as in `Beginning`.
+        `image` has the contents of the node's own store, and `others` has the contents of the queues' stores
+        by name. The other arguments are fields of `Beginning`.
         """
         self._at(now, wall)
         self._context.process = process_of(self._context.process, wall)
@@ -113,7 +114,7 @@ class NodeCore:
     def on_command(
         self, key: ConnKey, command: c.Command, envelopes: Sequence[Envelope], now: float, wall: int
     ) -> None:
-        """Handle a command of the program that embeds this node, as `receive` does with frames."""
+        """Handle a command from the program that embeds this node, as `receive` handles frames."""
         self._at(now, wall)
         conn = self._conns.get(key)
         if conn is None or conn.closed:
@@ -131,9 +132,9 @@ class NodeCore:
             self._facts.dispatch(self._context.face.fact_handlers)
 
     def poisoned(self, key: ConnKey, now: float, wall: int) -> str:
-        """Refuse a message over which this node failed before, unread, and return its sender's name.
+        """Close the connection of a message that is known to make this node fail, without decoding it.
 
-        The name is "" if the connection is gone.
+        Return the sender's name, or "" if the connection has already ended.
         """
         self._at(now, wall)
         conn = self._conns.get(key)
@@ -179,7 +180,10 @@ class NodeCore:
         self.parts.gossiping.on_message(frames)
 
     def knocked(self, uuid: bytes, refused: bool, now: float, wall: int) -> None:
-        """Handle the result of a ProbeAddress, as the operating system at that address gave it."""
+        """Handle the result of a ProbeAddress effect.
+
+        `refused` means that the operating system at the address refused the connection.
+        """
         self._at(now, wall)
         self.parts.neighbours.liveness.knocked(uuid, refused)
 
@@ -199,7 +203,10 @@ class NodeCore:
             self.parts.neighbours.sighted(node, "mdns")
 
     def on_foreign_mesh(self, name: str, address: str, now: float, wall: int) -> None:
-        """Report a node of another mesh on this network, as it may be meant to be in this one."""
+        """Report a node of another mesh on this network, which may have been meant to join this mesh.
+
+        Each node is reported once, and at most NEAR nodes are reported.
+        """
         self._at(now, wall)
         if len(self._context.near) < NEAR and (name, address) not in self._context.near:
             self._context.near.append((name, address))
@@ -215,9 +222,9 @@ class NodeCore:
         self.parts.neighbours.readdressed()
 
     def answer_process(self, ask: Ask, then: Callable[[ReplyValue], None], now: float, wall: int) -> None:
-        """Answer a question of the process itself, as if a client had asked it.
+        """Answer a question that the node's own process asks, as if a client had asked it.
 
-        The question must not depend on a session.
+        `then` is called with the reply's value. The question must not depend on a session.
         """
         self._at(now, wall)
 
@@ -232,7 +239,10 @@ class NodeCore:
         self.parts.ruling.reload_and_tell(by)
 
     def lagged(self, seconds: float, now: float) -> None:
-        """Record that the event loop was late by `seconds`: waiting messages are handled before timeouts."""
+        """Extend the timeouts of nodes and connections by the `seconds` for which the event loop was late.
+
+        Messages that arrived meanwhile are still unread, so silence in that time proves nothing.
+        """
         self.parts.neighbours.membership.lagged(seconds)
         self.parts.piecework.lagged(seconds, now)
         for conn in self._conns.values():
@@ -246,7 +256,7 @@ class NodeCore:
         self._context.event(kind, text, level=level)
 
     def tick(self, now: float, wall: int) -> None:
-        """Do the work that is due."""
+        """Do the timed work that is due, such as closing silent connections."""
         self._at(now, wall)
         self._clock.alarm = now + ALARM
         self.parts.clients.silent.disconnect_silent(self._conns.values())
@@ -271,18 +281,18 @@ class NodeCore:
 
     @property
     def alarm(self) -> float:
-        """The time at which `tick` is next worth calling."""
+        """The time by which `tick` must be called next."""
         return self._clock.alarm
 
     def take_effects(self) -> list[Effect]:
-        """Return the effects to carry out now, in order."""
+        """End the event, and return the effects to carry out, in order."""
         self._flush()
         out = self._out
         effects, out.effects = out.effects, []
         return effects
 
     def _flush(self) -> None:
-        """Handle all facts and the work for the event's end, and then send the gathered messages."""
+        """Handle all facts and the work postponed to the event's end, and then send the gathered messages."""
         facts, out, face = self._facts, self._out, self._context.face
         while facts.queue or out.ending:
             facts.dispatch(face.fact_handlers)
@@ -327,7 +337,7 @@ class NodeCore:
             restores[kind](position, envelope)
 
     def _at(self, now: float, wall: int) -> None:
-        """Begin an event, after all facts of the last one were handled."""
+        """Handle the remaining facts of the last event, and set the time of a new one."""
         if self._facts.queue:
             self._facts.dispatch(self._context.face.fact_handlers)
         self._clock.at(now, wall)

@@ -203,7 +203,7 @@ class Parts:
         self._features: list[FeatureParts] = []
         for feature in in_order(features):
             self._features.append(build(feature, self))
-        # Lower packages first. Components that repeat questions come behind those that know the nodes to ask.
+        # Lower packages first. Components that repeat questions follow those that know the nodes to ask.
         context.face.fill(
             (
                 context.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,

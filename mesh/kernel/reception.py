@@ -69,7 +69,7 @@ class Reception(Component):
         )
 
     def dispatch(self, conn: Conn, command: c.Command, envelopes: list[Envelope]) -> None:
-        """Pass a command to its handler. Raises: RemoteError if the sender must not send it."""
+        """Pass a command to its handler. Raises: RemoteError if the sender may not send the command."""
         if envelopes and conn.clock.shift:  # from here on, expiry times are by our clock
             envelopes = [shifted(envelope, conn.clock.shift) for envelope in envelopes]
         if not conn.is_open or isinstance(command, Refuse):
@@ -94,7 +94,7 @@ class Reception(Component):
         self._context.out.send(conn, c.Pong(ping.stamp))
 
     def is_unknown(self, conn: Conn, command: UnknownCommand) -> bool:
-        """Return whether an unknown command is allowed on the connection; if so, report it to the sender."""
+        """Return whether the connection tolerates an unknown command; if so, report it to the sender."""
         if not conn.is_open or conn.version < UNKNOWN_IS_TOLD:
             return False
         self._context.counters.count("unknown_commands")

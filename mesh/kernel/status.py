@@ -1,6 +1,6 @@
 """Describes this node and the nodes that it knows.
 
-The component only reads: no question opens a connection.
+The component only reads state: answering a question never opens a connection.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Status(Component):
         self._process: Callable[[], Process] = Process
 
     def explain(self, what: What) -> Iterator[Reason]:
-        """Yield reasons for messages that did not reach a receiver, as counted here."""
+        """Yield the reasons why messages did not reach their receivers, from the counters of this node."""
         losses = (loss for loss in self._context.counters.undelivered if is_about(loss, what))
         for loss in islice(losses, SHOWN):
             topic, who = loss.topic or "unknown topics", loss.who or "some"
@@ -104,7 +104,7 @@ class Status(Component):
     def _ls(self, asked: IncomingCall[AskNodes]) -> None:
         """Answer with a page of nodes.
 
-        Of several nodes of one name that left, only one is listed.
+        Of several nodes with the same name that left, only the latest is listed.
         """
         peers, s = self._neighbours.peers, self._context.settings
         past = superseded(self._neighbours.membership.all())
@@ -125,7 +125,7 @@ class Status(Component):
         )
 
     def _node(self, place: str) -> NodeRow | None:
-        """Return the row of the node with that key, or `None` if it has disappeared."""
+        """Return the row of the node with the key `place`, or `None` if the node has disappeared."""
         if place == ME:
             return self._own()
         uuid = bytes.fromhex(place.rpartition(" ")[2])
@@ -195,7 +195,7 @@ class Status(Component):
         asked.reply(PeerRows(peers=rows, next=after))
 
     def _where(self, asked: IncomingCall[AskWhere]) -> None:
-        """Answer with the address of the node of that name; "" if it has none, or is unknown."""
+        """Answer with the address of the node with that name, or "" if the node or its address is unknown."""
         me, peer = self._context.me, self._neighbours.named(asked.ask.node)
         if asked.ask.node == me.name:
             asked.reply(Address(address=me.address))
@@ -204,9 +204,9 @@ class Status(Component):
 
 
 def superseded(members: Iterable[Member]) -> set[bytes]:
-    """Return the uuids of absent nodes that are not listed, as another node has their name.
+    """Return the uuids of absent nodes that are not listed because another node has the same name.
 
-    A node that was only seen is listed beside a present node of its name.
+    A node that other nodes reported, but this node never reached, is still listed beside a present node.
     """
     best: dict[str, Member] = {}
     past: set[bytes] = set()
@@ -223,6 +223,9 @@ def superseded(members: Iterable[Member]) -> set[bytes]:
 
 
 def address_of(peer: Peer) -> str:
-    """Return the address where a peer was reached, or another one if that is link-local; "" if unknown."""
+    """Return the address at which a peer was reached, or "" if no address is known.
+
+    If that address is link-local, another known address is preferred.
+    """
     known = filter(None, (peer.reached, peer.node.address, *peer.node.also))
     return min(known, key=is_of_link, default="")

@@ -39,12 +39,12 @@ class Accounts:
         self._lanes: dict[bytes, dict[str, _Lane]] = {}  # by stream, by domain
         self._gone: set[bytes] = set()  # streams whose session is closed
         self._closed = dict.fromkeys(FATES, 0)  # of subscribers that ended
-        self._closed_peers = 0  # delivered to peers, part of that
+        self._closed_peers = 0  # the part of `delivered` for peers
 
     # --- published messages -----------------------------------------------------------------------------
 
     def count_published(self, envelope: Envelope) -> None:
-        """Count an envelope that a client of this node publishes, unless it was counted before."""
+        """Count the messages of a client's envelope, except those that were counted before."""
         self._gone.discard(envelope.stream)
         lanes = self._lanes.get(envelope.stream)
         if lanes is None:
@@ -57,7 +57,7 @@ class Accounts:
             self.published += last - first + 1
 
     def count_answer(self, stream: bytes, answer: Answer) -> None:
-        """Count an answer to a client, if it is final and the first final one for these messages."""
+        """Count the messages of a client to which `answer` is the first final answer."""
         lane = self._lanes.get(stream, {}).get(answer.domain)
         if lane is None or answer.state == "FORWARD_WARNING":
             return

@@ -1,4 +1,4 @@
-"""The component interface: what a node may ask of each of its components."""
+"""The component interface: the methods that a node calls on each of its components."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DeliverySource(Protocol):
         """Start or stop a consumer of a session. Raises: LocalError if the session must not consume."""
 
     def has(self, session: Any, number: int) -> bool:
-        """Return whether the session has a consumer with that number here."""
+        """Return whether the session has a consumer with this subscription number here."""
 
     def has_work(self, session: Any) -> bool:
         """Return whether the session has deliveries that it has not settled."""
@@ -52,7 +52,7 @@ class DeliverySource(Protocol):
         """Settle deliveries. Raises: RemoteError for an invalid settlement."""
 
 
-Share = tuple[Any, object, int]  # session, contents that count once, bytes
+Share = tuple[Any, object, int]  # session, object that counts in full only once, bytes
 Restores = Callable[[int, Envelope], None]  # an envelope of the store, with its position
 
 PUBLISHED, TAILED_BACK = "published", "tailed back"  # kinds of stored envelopes
@@ -71,8 +71,8 @@ class Reloaded:
     """A configuration that was read again.
 
     `ruleset` is `None` if the rules are unchanged. `settings` has new values by their names in Settings;
-    `now` describes the changes in effect, and `later` names those that need a restart. `keep` is called when
-    the node applies the configuration: the next reload is compared with it.
+    `now` describes the changes in effect, and `later` names those that need a restart. The node calls `keep`
+    when it applies the configuration, so that the next reload is compared with this one.
     """
 
     ruleset: RuleSet | None
@@ -91,10 +91,10 @@ def no_file() -> Reloaded:
 class Beginning:
     """The state that a node begins with: the contents of its store, and functions of the shell.
 
-    `sample` measures the machine; without it no state is gossiped. `reach` returns the progress of the store,
-    `process` describes the process, and `is_tight` whether disk space is too low for queues to grow. `others`
-    has the contents of the queues' stores by name. `reload` reads the configuration without applying it, and
-    raises LocalError if it is unusable.
+    `sample` measures the machine; if it is `None`, no state is gossiped. `reach` returns the progress of the
+    store, `process` the data of the process, and `is_tight` whether disk space is too low for queues to grow.
+    `others` has the contents of the queues' stores by name. `reload` reads the configuration without applying
+    it, and raises LocalError if the configuration is unusable.
     """
 
     image: Image
@@ -156,43 +156,43 @@ class Component:
         return ()
 
     def next_hops(self) -> Mapping[str, NextHop]:
-        """Return the routes to places that are no nodes, by the prefix of their hops."""
+        """Return the routes to destinations other than nodes, by the prefix of their hop names."""
         return {}
 
     def remote_addresses(self) -> Mapping[str, RemoteAddresses]:
-        """Return the addresses that are served in other places, by the prefix of their names."""
+        """Return the addresses that other sites serve, by the prefix of their names."""
         return {}
 
     def puts(self) -> Mapping[str, PutEnvelope]:
-        """Return functions that accept messages of clients here, by the prefix of their destinations."""
+        """Return the functions that accept client messages at this node, by prefix of the destination."""
         return {}
 
     def connection_roles(self) -> Mapping[str, ConnectionRole]:
-        """Return the handlers of connections that are neither clients nor nodes, by their role."""
+        """Return the handlers of connections to neither clients nor nodes, by the role of the connection."""
         return {}
 
     def guest_requests(self) -> Mapping[str, GuestRequests]:
-        """Return the function that forwards requests of sessions elsewhere, by the domain of requests."""
+        """Return the objects that forward requests from sessions of other sites, by the requests' domain."""
         return {}
 
     def envelope_restorers(self) -> Mapping[str, Restores]:
         """Return the functions that restore stored envelopes at the start, by kind of envelope.
 
-        A kind is PUBLISHED, TAILED_BACK, or a kind of address. Bodies that are not needed in memory must be
-        released, as all of them together may exceed it.
+        A kind is PUBLISHED, TAILED_BACK, or a kind of address. The functions must release bodies that they do
+        not need, as all bodies together may exceed the memory.
         """
         return {}
 
     def fact_handlers(self) -> Sequence[Hearing]:
-        """Return handlers of facts."""
+        """Return the handlers of the facts that this component receives."""
         return ()
 
     def features(self) -> Sequence[str]:
-        """Return the features that this component understands: see mesh/wire/spoken.py."""
+        """Return the features that this component supports, by their names in mesh/wire/spoken.py."""
         return ()
 
     def before_read(self, query: Query) -> None:
-        """Prepare data that is only made on demand, before a client's query is answered."""
+        """Prepare data that is created only on demand, before a client's query is answered."""
 
     # --- lifecycle --------------------------------------------------------------------------------------
 
@@ -203,24 +203,24 @@ class Component:
         """Continue after all components have restored their rows and stored envelopes."""
 
     def tick(self) -> None:
-        """Do the work that is due."""
+        """Do the timed work that is due; `clock.wake` schedules a call."""
 
     def on_second(self) -> None:
-        """Do the work that is due about once a second, before deferred operations are committed."""
+        """Do periodic work, about once a second, before deferred operations are committed."""
 
     def flush(self) -> None:
-        """Send everything that has gathered during an event."""
+        """Send the messages that the component gathered during an event."""
 
     def before_goodbye(self) -> None:
         """Announce the intended stop of this node, before its connections end."""
 
     def after_goodbye(self) -> None:
-        """Finish what the stop itself changes, before the last commit."""
+        """Record the final state at an intended stop, before the last commit."""
 
     # --- reasons and figures ----------------------------------------------------------------------------
 
     def requires_login(self, peer: Any) -> bool:
-        """Return whether this component needs a data connection to the peer, to send what it owes."""
+        """Return whether this component needs a data connection to the peer."""
         return False
 
     def figures(self) -> Mapping[str, int | float]:
@@ -230,7 +230,7 @@ class Component:
     def waiting(self, names: Collection[str]) -> Iterable[Waiting]:
         """Return the queues and buffers in which messages wait, for the history.
 
-        `names` were recorded by the history before, and are returned even if they are empty now.
+        Those in `names` were recorded before, and are returned even if they are empty now.
         """
         return ()
 
@@ -252,7 +252,7 @@ class Component:
     # --- memory: see mesh/kernel/subscribers/holdings.py --------------------------------------------------
 
     def holds(self) -> int:
-        """Return the bytes in memory that this component holds for others, within a bound of its own."""
+        """Return the bytes in memory that this component holds for others, within its own limit."""
         return 0
 
     def holds_for_sessions(self) -> int:
@@ -263,5 +263,5 @@ class Component:
         return 0
 
     def shares(self) -> Iterable[Share]:
-        """Return the memory that this component holds for each session."""
+        """Return the memory that this component holds for each session, as one entry per object."""
         return ()

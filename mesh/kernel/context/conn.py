@@ -1,4 +1,4 @@
-"""A connection as the core sees it: its role, its handshake and what both ends agreed on."""
+"""A connection as the core sees it: its role, its handshake and the features of both ends."""
 
 from dataclasses import dataclass, field
 
@@ -54,5 +54,5 @@ class Conn:
 
     @property
     def may_write(self) -> bool:
-        """Whether the other end may change anything, which a monitor may not."""
+        """Whether the other end may change anything; a monitor may not."""
         return self.grant != MONITOR

@@ -19,7 +19,7 @@ Fetched = Callable[[dict[int, Envelope] | MeshError], None]
 class Disk:
     """The commits and reads in flight at one store.
 
-    Operations without a callback wait for the next commit.
+    Deferred operations, which have no callback, wait for the next commit.
     """
 
     def __init__(self, context: NodeContext, shelf: StoreHandle) -> None:
@@ -29,9 +29,10 @@ class Disk:
         self._token = 0
         # (deferred operations, own operations, callback) of each commit, while they are gathered.
         self._together: list[tuple[Sequence[Op], Sequence[Op], Committed]] | None = None
-        self._storing: dict[int, tuple[Sequence[Op], bool, Committed]] = {}  # deferred; whether no others
+        # By token: (deferred operations, whether the commit has no others, callback).
+        self._storing: dict[int, tuple[Sequence[Op], bool, Committed]] = {}
         self._fetching: dict[int, Fetched] = {}
-        self._wishes: list[Fetch] = []  # reads behind the gathered commits
+        self._wishes: list[Fetch] = []  # reads to emit after the gathered commits
 
     @property
     def storing(self) -> int:
@@ -114,7 +115,7 @@ class Disk:
             self.commit_later()  # deferred operations may fit without the others
 
     def fetch(self, positions: Collection[int], then: Fetched) -> None:
-        """Read the envelopes at `positions`, after all commits until now.
+        """Read the envelopes at `positions`, after all commits that were emitted before.
 
         `then` is called once: with the envelopes that still exist, by position and in that order, or with the
         error of a failed store. The node stops soon after such an error.

@@ -1,7 +1,7 @@
 """The stores of a node: its own, and those of queues."""
 
-# Law: a queue has one store at a node while the node runs. All records of its messages are there, so each
-#      change of them is one commit; its definition is in the node's own store.
+# Law: a queue has one store at a node while the node runs. All records of its messages are in that store, so
+#      each change of them is one commit. The definition of the queue is in the node's own store.
 
 from __future__ import annotations
 

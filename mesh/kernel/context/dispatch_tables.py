@@ -54,7 +54,7 @@ class Table(dict[type[Command], CommandHandler]):
         raise RemoteError(f"{self._sender} sent {command.__name__}", code="UNEXPECTED")
 
     def enter(self, part: Component, takings: Sequence[HandlerEntry]) -> None:
-        """Add the handlers of a component. Raises: FeatureFailed if a command has one already."""
+        """Add the handlers of a component. Raises: FeatureFailed if a command already has a handler."""
         for command, then in takings:
             other = self._owners.setdefault(command, part)
             if command in self:
@@ -107,7 +107,7 @@ class DispatchTables:
         self.fact_handlers = FactTable()
         self.features: tuple[str, ...] = (PIECES,)
         self._parts: Sequence[Component] = ()
-        self._owners: dict[tuple[str, str], Component] = {}  # of what a component claims
+        self._owners: dict[tuple[str, str], Component] = {}  # by description and key of a claim
 
     def fill(self, parts: Sequence[Component]) -> None:
         """Build the tables. Raises: FeatureFailed if two components claim the same command, verb or kind."""
@@ -191,12 +191,12 @@ class DispatchTables:
         return {name: figure for each in self._figures for name, figure in each().items()}
 
     def explain(self, what: What) -> list[Reason]:
-        """Return the reasons of all components, each with its package; at most REASONS of them."""
+        """Return at most REASONS reasons from all components, each with the package of its component."""
         found = (replace(each, room=room) for room, why in self._whys for each in why(what))
         return list(islice(found, REASONS))
 
     def waiting(self, names: Collection[str]) -> Iterator[Waiting]:
-        """Yield the queues and buffers in which messages wait; `names` also if they are empty."""
+        """Yield the queues and buffers in which messages wait, including those in `names` that are empty."""
         return (each for waiting in self._waiting for each in waiting(names))
 
     def service_outcomes(self, most: int) -> Iterator[tuple[str, str, OutcomeCounts]]:

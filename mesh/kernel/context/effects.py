@@ -86,7 +86,7 @@ class Fetch(Struct, frozen=True):
 
 
 class WriteLine(Struct, frozen=True):
-    """Write this line into the snapshots."""
+    """Write this line into the snapshots of the history."""
 
     line: HistoryLine
 

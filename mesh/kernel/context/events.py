@@ -11,7 +11,7 @@ from mesh.kernel.context.pages import fitting
 from mesh.wire.replies import EventRow
 
 KEPT = 1024
-AT_ONCE = 256  # in one answer, at most
+AT_ONCE = 256  # events in one answer, at most
 LONGEST = 2000  # characters of a text
 
 

@@ -1,7 +1,7 @@
-"""The facts that the components of a node reported, and that are not handled yet."""
+"""The facts that the components of a node have published and that are not yet handled."""
 
 # Law 1: facts are handled in the order in which they were published.
-# Law 2: a fact of `publish_last` is queued once, and is handled behind all facts queued until then.
+# Law 2: a fact of `publish_last` is queued once, and is handled after all ordinary facts.
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class FactQueue:
         self.queue.append(fact)
 
     def publish_last(self, fact: Fact) -> None:
-        """Record a fact once, behind all facts that are recorded before it is handled.
+        """Record a fact that is handled after all ordinary facts, even those that are recorded later.
 
-        Further facts of this kind cost nothing until then.
+        Until it is handled, further facts of its class are ignored.
         """
         if type(fact) not in self.last:
             self.last.add(type(fact))

@@ -1,7 +1,7 @@
 """Facts: frozen values that components record for the components above them."""
 
 # Rule 1: a fact is handled later. What the recording component needs immediately is passed as an argument.
-# Rule 2: facts are handled in their order, after the current event and before anything is sent.
+# Rule 2: facts are handled in the order of their recording, after the event and before anything is sent.
 # Rule 3: the handler of a fact may record further facts; they are appended.
 # Rule 4: on the path of an envelope there are only traces, which cost nothing unless they are watched.
 
@@ -45,7 +45,7 @@ class ProtocolBroken(Trace):
 
 @dataclass(frozen=True, slots=True)
 class SettingsRead(Fact):
-    """The settings were read again, and the changeable ones are in effect."""
+    """The settings were read again, and changes that need no restart are in effect."""
 
 
 @dataclass(frozen=True, slots=True)

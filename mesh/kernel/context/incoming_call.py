@@ -38,7 +38,7 @@ class IncomingCall(Generic[A]):
 
     @property
     def doer(self) -> str:
-        """The client that asks, as an event names it: its name, and its key or that it has none."""
+        """The name of the requesting client for events, with its key or a note that it has none."""
         if self.conn.user:
             return f"{self.who.text} (key {self.conn.user})"
         if self.conn.trusted:
@@ -55,7 +55,7 @@ class IncomingCall(Generic[A]):
 class Right(StrEnum):
     """The right that a client needs for a verb.
 
-    Peers may use every verb that is open to them.
+    Peers need no right: they may call each of the `peer_verbs`.
     """
 
     READ = "read"
@@ -79,6 +79,6 @@ class Verb:
 def answer(asks: type[A], then: Callable[[IncomingCall[A]], None], right: Right = Right.READ) -> Verb:
     """Return the verb with which a component answers a class of questions.
 
-    `then` raises LocalError if the question makes no sense.
+    `then` may raise LocalError, which is sent as the answer.
     """
     return Verb(asks, then, right)

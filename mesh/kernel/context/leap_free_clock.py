@@ -1,7 +1,7 @@
 """The clock by which messages expire: the wall clock without sudden leaps.
 
-Small corrections of the wall clock are followed immediately. After a leap old time continues on the monotonic
-clock until the new one has been stable for a while, so that a wrong minute expires no messages.
+Small corrections of the wall clock are followed immediately. After a leap, the old time continues by the
+monotonic clock until the new time has been stable for a while, so that a short error expires no messages.
 """
 
 LEAP = 60_000_000_000  # ns

@@ -12,7 +12,7 @@ from mesh.wire.pieces import Cutter, Gatherer
 
 TOGETHER = 4 * MAX_CONTENT_EVER  # bytes of all incomplete messages
 FROM_PEER = 2 * MAX_CONTENT_EVER  # bytes; an answer may hold many retained values
-PATIENCE = 3  # times `silence`, until the next piece
+PATIENCE = 3  # times `silence`, the longest wait for the next piece
 BESIDE = 2 * FRAME  # bytes of a message beside its content
 
 
@@ -24,7 +24,7 @@ class MessageFragments:
         self._coming: dict[Conn, float] = {}  # time of the last piece
 
     def agree(self, conn: Conn) -> None:
-        """Enable pieces on an opened connection, if the other end is another process with that feature."""
+        """Enable pieces on an opened connection, if the other end is another process that supports pieces."""
         if PIECES in conn.speaks and not conn.within:
             conn.cutter = Cutter()
 
@@ -71,7 +71,7 @@ class MessageFragments:
         return sum(map(_held, self._coming))
 
     def on_acked(self, conn: Conn, ack: PieceAck) -> None:
-        """Send the pieces for which an acknowledgement makes room. Raises: RemoteError for an invalid one."""
+        """Send the next pieces after an acknowledgement. Raises: RemoteError if pieces were never sent."""
         if conn.cutter is None:
             raise RemoteError("an acknowledgement of pieces that were never sent", code="FORGED_ACK")
         for frames in conn.cutter.on_acked(ack.taken):

@@ -1,8 +1,8 @@
-"""The clocks of a node: the time of the current event, when the next one is due, and its timestamps."""
+"""The clocks of a node: the time of the current event, the time of the next tick, and the timestamps."""
 
 # Law 1: timestamps strictly increase, and continue after those of an earlier boot.
 # Law 2: a timestamp is higher than each received one, unless that is too far ahead of the wall clock.
-# Law 3: the clock for expiry does not follow a leap of the wall clock until that has been stable.
+# Law 3: the clock for expiry does not follow a leap of the wall clock until the new time has been stable.
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AHEAD = 60_000_000_000  # ns that a timestamp of another node may be ahead of ou
 
 
 def is_followed(stamp: int, wall: int) -> bool:
-    """Return whether the hybrid clock follows that timestamp of another node.
+    """Return whether the hybrid clock follows `stamp`, a timestamp of another node.
 
     A message with a timestamp too far ahead must not become a retained value: no message of this node would
     replace it until the clock has caught up.
@@ -34,7 +34,7 @@ class NodeClock:
         self.now = 0.0
         self.wall = 0  # ns since 1970, at `now`
         self.believed = 0  # ns since 1970, by the clock for expiry
-        self.alarm = 0.0  # when tick() is next worth calling
+        self.alarm = 0.0  # the time by which tick() must be called
         self._believed = LeapFreeClock()
         self._on_leap = on_leap
         self._stamp = 0
@@ -73,8 +73,8 @@ class NodeClock:
     def observe_timestamp(self, envelope: Envelope) -> None:
         """Make later timestamps higher than that of a received envelope.
 
-        An envelope of another site counts with the time at which it entered this site, so that gateways see
-        which messages were published after it could be read.
+        For an envelope of another site, they also exceed the time at which it entered this site, so that
+        gateways can tell which messages were published after it could be read here.
         """
         self.heard_stamp(envelope.sent)
         if is_foreign(envelope.sender):

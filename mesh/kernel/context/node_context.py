@@ -67,7 +67,7 @@ class NodeContext:
         self.facts.publish(ConnEnded(conn))
 
     def broke_protocol(self, conn: Conn, who: str, node: Introduction | None, error: MeshError) -> None:
-        """Refuse and close a connection on which an invalid command came."""
+        """Refuse and close a connection on which an invalid command arrived."""
         self.counters.count("malformed")
         if self.facts.watched:
             self.facts.publish(ProtocolBroken(node, error.code))

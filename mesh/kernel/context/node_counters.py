@@ -26,7 +26,7 @@ COUNTERS = (
 
 
 class NodeCounters:
-    """The counters of a node: named ones, and those by client, by node and by receiver."""
+    """The counters of a node: the named counters, and the counts by client, by node and by receiver."""
 
     def __init__(self, clock: NodeClock) -> None:
         self.values: dict[str, int] = {}
@@ -47,7 +47,7 @@ class NodeCounters:
         return lost
 
     def figures(self, feeds: Sequence[Feed]) -> dict[str, int | float]:
-        """Return the metrics of these counters, with what `feeds` have counted."""
+        """Return the metrics of these counters, including the counts of `feeds`."""
         return {
             **{name: self.values.get(name, 0) for name in COUNTERS},
             **self.accounts.figures(feeds),

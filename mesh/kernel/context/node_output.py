@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class NodeOutput:
-    """The effects of the current event, and the output that is still gathered until its end."""
+    """The effects of the current event, and the output that is gathered until the event ends."""
 
     def __init__(self) -> None:
         self.effects: list[Effect] = []

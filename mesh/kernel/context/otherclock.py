@@ -1,14 +1,14 @@
 """The clock at the other end of a connection, compared with the clock of this node."""
 
-# Law 1: a sample that travels late makes the other clock look behind, and never ahead. Of the last few, the
-#        highest is reported, and the lowest corrects times to live: an error never ends a message too early.
+# Law 1: a delayed sample makes the other clock appear behind, and never ahead. Of the last few samples, the
+#        highest is reported, and the lowest corrects times to live: no message expires too early by an error.
 # Law 2: a difference below EXACT is no difference: it may be the time that a sample traveled.
 
 from __future__ import annotations
 
 from collections import deque
 
-SAMPLES = 3  # that are remembered
+SAMPLES = 3  # samples that are remembered
 EXACT = 1_000_000_000  # ns
 FURTHEST = 366 * 86_400 * 10**9  # ns, the largest difference that is recorded
 

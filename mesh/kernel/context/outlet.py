@@ -41,7 +41,7 @@ class Gapped(Protocol):
 
 
 Emit = Callable[[Conn, list[bytes]], None]
-# The number of a message, and the gaps that it reports: its own ones by their source, and relayed ones.
+# The number of a message, and the gaps that it reports: (source, messages) of its slices, and relayed gaps.
 GapsTold = tuple[int, list[tuple[Gapped, int]], dict[PassedNodes, int]]
 
 
@@ -104,7 +104,7 @@ class Outlet:
         self.departed = 0
 
     def can_resume(self, have: int) -> bool:
-        """Return whether the numbers can continue for an end that has everything up to `have`."""
+        """Return whether the numbers can continue for a receiver that has all messages up to `have`."""
         return self._sender.can_resume(have)
 
     def attach(self, conn: Conn, have: int, emit: Emit) -> None:
@@ -156,7 +156,7 @@ class Outlet:
     def _next_group(self) -> list[tuple[Keyed, EnvelopeSlice]]:
         """Take slices of one stored envelope for several subscriptions, to be sent as one item.
 
-        A slice with delivery counts goes alone, as the counts are those of one subscription.
+        A slice with delivery counts is sent alone, as the counts are those of one subscription.
         """
         group = [self._queue.popleft()]
         first = group[0][1]
@@ -195,8 +195,8 @@ class Outlet:
     def _goes_on(self, parcel: StoredEnvelope) -> bool:
         """Return whether the position of an item may be sent.
 
-        A position out of order would mean to a client that a message was dropped, and to a peer that it has
-        the message. A peer that has no higher position needs it to settle the message.
+        From a position out of order, a client would conclude that a message was dropped, and a peer that it
+        already has the message. A peer without a higher position needs the position to settle the message.
         """
         place = parcel.position
         if self._to_peer and place > self.furthest.get(parcel.master, 0):
@@ -205,7 +205,7 @@ class Outlet:
         return not parcel.is_late
 
     def _take_gaps(self, gapped: Sequence[tuple[Keyed, Gapped]]) -> tuple[tuple[int, int], ...]:
-        """Return the gaps to report before these items, and keep them until they are acknowledged."""
+        """Return the gaps to report before the next items, and keep them until they are acknowledged."""
         gaps = [(feed, whose, whose.take_gap()) for feed, whose in gapped]
         passed_on, self.passed_on = self.passed_on, {}
         self._told.append((self._sender.next, [(whose, gap) for _, whose, gap in gaps], passed_on))
@@ -215,9 +215,9 @@ class Outlet:
 def _cut(
     envelope: Envelope, group: list[tuple[Keyed, EnvelopeSlice]]
 ) -> tuple[Envelope, dict[int, int] | None]:
-    """Return the part of the envelope that the group needs, and the place of each message in it by index.
+    """Return the part of the envelope that the group needs, and the places of messages in that part.
 
-    The places are `None` if the group needs the whole envelope.
+    The places are by index in the whole envelope, or `None` if the group needs all of it.
     """
     wanted: set[int] = set()
     for _, portion in group:
@@ -231,7 +231,7 @@ def _cut(
 
 
 def _column(portion: EnvelopeSlice, places: dict[int, int] | None) -> bytes:
-    """Return the indices as u16 for the client; empty means all messages of the part."""
+    """Return the places of the slice's messages in the part, as u16; empty means all its messages."""
     if portion.indices is None:
         return b""
     if places is None:

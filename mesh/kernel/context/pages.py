@@ -13,9 +13,9 @@ from mesh.wire.codec import size_of
 from mesh.wire.limits import KIB
 
 PAGE = 128 * KIB  # bytes of rows in one reply
-ROWS = 1000  # in one reply, at most
-NAMES = 256  # of nodes, in a list beside an answer
-SHOWN = 8  # of nodes, in a sentence
+ROWS = 1000  # rows in one reply, at most
+NAMES = 256  # names of nodes in a list beside an answer
+SHOWN = 8  # names of nodes in a sentence
 
 PageRow = TypeVar("PageRow")
 
@@ -54,7 +54,7 @@ def fitting(rows: Iterable[PageRow], most: int, size: int = PAGE) -> list[PageRo
 
 
 def listed(names: Iterable[str], most: int = SHOWN) -> str:
-    """Return the names for a sentence, each once, and how many more there are."""
+    """Return the names as text for a sentence: the first `most`, sorted, and the number of the others."""
     every: Sequence[str] = sorted(set(names))
     more = f" and {len(every) - most:,} more" if len(every) > most else ""
     return ", ".join(every[:most]) + more

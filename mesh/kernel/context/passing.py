@@ -1,8 +1,8 @@
 """Relayed gaps: reports to peers about messages that this node did not receive, without loops.
 
 In the gaps of an item to a peer, (0, n) counts messages that the sender dropped itself. (k, n) with k > 0 is
-a gap that was reported to the sender; the k pairs behind it are marks of the nodes that relayed it. Rules of
-several domains may form a loop though those of each do not: without the marks a gap would circulate forever.
+a gap that was reported to the sender; the next k pairs are marks of the nodes that relayed it. The rules of
+several domains may together form a loop even if no domain does: without marks a gap would circulate forever.
 
 A gap that a gateway reported begins with the mark of its site: only subscriptions that can match messages of
 that site receive it. If n is 0, a node on the route was unreachable: messages may be missing, and caches are

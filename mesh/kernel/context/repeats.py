@@ -40,7 +40,7 @@ class Repeats:
     def take_counts(self, now: float) -> Counter[tuple[str, str]]:
         """Return and reset the counts of repetitions by (who, why), a minute after the first one.
 
-        The result is empty before.
+        Before that minute is over, the result is empty.
         """
         if not self._more or now - self._since < SAY_AGAIN:
             return Counter()

@@ -23,7 +23,7 @@ class MessageSinks(Protocol):
     """Receivers of accepted messages other than subscribers, such as other sites."""
 
     def plan(self, envelope: Envelope) -> Targets:
-        """Return (sink, indices) of each receiver of some messages; `None` as indices means all messages."""
+        """Return (sink, indices) for each receiver of the envelope; indices `None` means all messages."""
 
     def match(self, key: str, domain: str) -> Sequence[Sink]:
         """Return the sinks that receive messages of that topic."""
@@ -33,16 +33,16 @@ class MessageSinks(Protocol):
 
 
 class NextHop(Protocol):
-    """Routes to places outside this mesh. Their hops are used wherever the name of a node is used."""
+    """Routes to places outside this mesh. Hop names may be used wherever node names are."""
 
     def decide(self, name: str, waits: bool) -> Decision:
-        """Return the decision on a direct message to that place. `waits`: it may wait for a route."""
+        """Return the decision on a direct message to a place. `waits`: the message may wait for a route."""
 
     def when_known(self, name: str, then: Callable[[], None]) -> None:
         """Call `then` once the routes to that place are known."""
 
     def has_way(self, hop: str) -> bool:
-        """Return whether messages may leave by that hop now."""
+        """Return whether there is a route by that hop now."""
 
     def ship(self, hop: str) -> None:
         """Send waiting messages by that hop."""
@@ -52,26 +52,29 @@ class NextHop(Protocol):
 
 
 class RemoteAddresses(Protocol):
-    """Addresses that are served in other places. Their requests are never kept here."""
+    """Addresses that other sites serve. Requests to them are never kept at this node."""
 
     def when_known(self, name: str, then: Callable[[], None]) -> None:
         """Call `then` once the routes to that place are known."""
 
     def why_no_way(self, name: str) -> str:
-        """Return as text why there is no route to that place."""
+        """Return the reason why there is no route to that place, as text."""
 
     def way(self, name: str, stream: bytes, in_vain: Collection[bytes]) -> bytes | None:
-        """Return the uuid of the node to send a stream to, except those in `in_vain`, or `None`."""
+        """Return the uuid of the node to which a stream's requests are sent, or `None` if there is none.
+
+        Nodes in `in_vain` are left out.
+        """
 
     def why_none(self, name: str) -> str:
-        """Return why nothing can be sent to that place by any route, or ""."""
+        """Return the reason why no request can be sent to that place by any route, or ""."""
 
     def accept(self, requester: Requester, envelope: Envelope, ttl: int) -> None:
-        """Forward the envelope, as this node is the one that `way` returned. `ttl` is in ms; 0: no limit."""
+        """Forward an envelope for which `way` returned this node. `ttl` is in ms; 0: no limit."""
 
 
 class ConnectionRole(Protocol):
-    """Connections of one role that are neither clients nor nodes, such as gateways of other sites."""
+    """Handler of the connections with one role besides client and node, such as gateways of other sites."""
 
     def greet(self, conn: Conn) -> Hello:
         """Return HELLO for a dialed connection."""
@@ -89,20 +92,20 @@ class ConnectionRole(Protocol):
         """Handle a refusal, by the other side or by this node."""
 
     def sender_of(self, conn: Conn) -> Any:
-        """Return the sender that command handlers get, or `None` if the connection is not in use any more."""
+        """Return the sender to pass to command handlers, or `None` if the connection is no longer in use."""
 
     def describe_sender(self, conn: Conn) -> str:
-        """Return the other side as text, or "" if the connection is not in use any more."""
+        """Return the name of the other side, or "" if the connection is no longer in use."""
 
     def clocks(self) -> Iterator[tuple[bytes, str, int]]:
-        """Yield the uuid and name of each connected node, and by how many ns its clock is ahead."""
+        """Yield the uuid and name of each connected node, and the ns by which its clock is ahead of ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """A session elsewhere whose requests this node forwards as if it were a client here.
+    """A session of another site whose requests this node forwards as if the session were here.
 
-    The callbacks return answers and replies to that session.
+    The callbacks send answers and replies back to that session.
     """
 
     stream: bytes  # its alias here
@@ -115,7 +118,7 @@ class GuestRequests(Protocol):
     """Forwards requests of guests."""
 
     def receive(self, guest: Guest, envelope: Envelope, ttl: int) -> None:
-        """Forward messages of the guest. `ttl` is in ms; 0: no limit."""
+        """Forward an envelope of the guest. `ttl` is in ms; 0: no limit."""
 
     def leave(self, guest: Guest) -> None:
         """Forget the guest, whose session has ended or waits for nothing."""

@@ -1,4 +1,4 @@
-"""The clients that were refused lately, with the reasons, for `mesh why client`."""
+"""The clients that were refused recently, with the reasons, for `mesh why client`."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class RefusedClients:
         self._last.keep(name, TurnedAway(code, harmless(reason[: 4 * LONGEST]), now))
 
     def add_stranger(self, reason: str, now: float) -> None:
-        """Record a connection that ended before it gave a name: too many, or wrong keys."""
+        """Record a connection that was refused before its client gave a name, such as for wrong keys."""
         self._stranger = TurnedAway("", harmless(reason[: 4 * LONGEST]), now)
 
     def stranger(self, now: float) -> TurnedAway | None:
-        """Return the last connection without a name, if it is recent."""
+        """Return the last refusal of a client without a name, or `None` if it is not recent."""
         found = self._stranger
         return found if found is not None and now - found.at <= LATELY else None
 
     def last_refusal(self, name: str, now: float) -> TurnedAway | None:
-        """Return the last refusal of that client, if it is recent.
+        """Return the last refusal of a client with that name, or `None` if it is not recent.
 
-        Other programs may have the same name, so a later login of one of them proves nothing.
+        Several programs may use the same name, so a later login under it does not clear the refusal.
         """
         found = self._last.get(name)
         return found if found is not None and now - found.at <= LATELY else None

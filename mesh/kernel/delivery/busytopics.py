@@ -11,7 +11,7 @@ MOST = 2 * COUNTED
 
 
 class BusyTopics:
-    """The counts of messages, and of bytes with properties, since the start, by domain and topic.
+    """The counts of messages and bytes since the start, by domain and topic; the bytes include properties.
 
     Beyond MOST topics the least busy ones are forgotten, and start from 0 when they return.
     """
@@ -38,7 +38,7 @@ class BusyTopics:
             self._add(envelope.domain, envelope.keys[row], count, sizes[row])
 
     def _count_alike(self, envelope: Envelope, size: int) -> None:
-        """Count messages of one size, with little work for each: there may be 100,000s a second."""
+        """Count messages of equal size, with little work for each: 100,000 or more may arrive per second."""
         alike = envelope.domain, size
         if alike != self._alike or len(self._messages) > COUNTED:
             self._settle()

@@ -16,8 +16,8 @@ class Cache:
     def __init__(self, size: int) -> None:
         self.values = Retained(size)
         self.life = 0  # number of times the cache was emptied
-        # Queries that were answered since the cache was emptied. For these it has the latest values, whatever
-        # the clocks of publishers; for other topics it may lack newer ones.
+        # Queries that were answered since the cache was emptied. For these the cache has the latest values,
+        # whatever the clocks of publishers; for other topics it may lack newer values.
         self._known: set[Query] = set()
         self._domains = Bounded[str, str](KNOWN)  # key -> domain of published messages
 
@@ -35,7 +35,7 @@ class Cache:
         self.life += 1
 
     def knows(self, query: Query, life: int) -> None:
-        """Record that all values of a query are here.
+        """Record that all values of a query are in the cache.
 
         The record is ignored if the cache was emptied since `life`, when the query was sent.
         """
@@ -45,15 +45,15 @@ class Cache:
             self._known.add(query)
 
     def knows_one(self, queries: tuple[Query, ...]) -> bool:
-        """Return whether all values of one of the queries are here."""
+        """Return whether the cache has all values of at least one of the queries."""
         return not self._known.isdisjoint(queries)
 
     def unwanted(self, query: Query) -> None:
-        """Forget a query whose messages stop arriving."""
+        """Forget a query whose messages will no longer arrive."""
         self._known.discard(query)
 
     def went(self, envelope: Envelope) -> None:
-        """Remember the domains of messages that a local client published for other masters."""
+        """Remember the domain of each topic that a local client published for other masters."""
         for key in envelope.keys:
             self._domains.keep(key, envelope.domain)
 

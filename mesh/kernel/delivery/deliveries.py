@@ -23,7 +23,7 @@ from mesh.wire.commands import Answer
 
 # Law 1: a stored envelope is delivered and answered after its commit, and after earlier ones of its stream.
 # Law 2: an envelope whose commit failed is refused in the same order, and is delivered to no sink.
-# Law 3: each source that sent an envelope before it was answered gets the answer.
+# Law 3: the answer to an envelope is sent to each source that has sent the envelope so far.
 
 
 class Deliveries:
@@ -52,14 +52,14 @@ class Deliveries:
             return
         answer = refusal(accepted.envelope, error)
         self._log.refuse(lane, accepted)
-        if isinstance(lane.origin, MultiPathStream):  # the keeping node resends it
+        if isinstance(lane.origin, MultiPathStream):  # the node that keeps it resends it
             self._put_off(lane.origin, accepted)
         if len(accepted.deliveries) > 1 or accepted.envelope.to:
             expect(accepted, -1)
         self._context.counters.count("refused", accepted.envelope.count)
         accepted.is_refused, accepted.when_first = True, lambda: _all_of(accepted, answered)(answer)
         if isinstance(error, StoreFull):
-            # The refusal is stored first: lost in a crash, it would allow acceptance behind later messages.
+            # The refusal is stored first: if a crash lost it, the message could be accepted after later ones.
             disk = self._disks[lane.shelf.store]
             disk.commit((), lambda _: self._passes(lane, accepted, accepted.when_first))
         else:  # the store has failed
@@ -77,7 +77,7 @@ class Deliveries:
                     self._merging.forget_messages(parcel.envelope, indices)
 
     def _passes(self, lane: StreamLog, accepted: Accepted, when_first: Callable[[], None]) -> None:
-        """Handle the outcome of an envelope, and of stored ones behind it, in the publisher's order."""
+        """Record the outcome of an envelope, and apply those that are next in the publisher's order."""
         accepted.stored, accepted.when_first = True, when_first
         while lane.waiting and lane.waiting[0].stored:
             lane.waiting.popleft().when_first()
@@ -113,7 +113,7 @@ class Deliveries:
 
 
 def expect(accepted: Accepted, sign: int) -> None:
-    """Count an accepted envelope at its sinks while it is being written: `sign` is +1, later -1.
+    """Count an envelope at its sinks while it is written: `sign` is +1 before the write, -1 after it.
 
     A burst would otherwise exceed the limits of the sinks before it is on disk.
     """
@@ -123,7 +123,7 @@ def expect(accepted: Accepted, sign: int) -> None:
 
 
 def _all_of(accepted: Accepted, answered: Answered) -> Answered:
-    """Return a handler that answers all sources that asked."""
+    """Return a handler that passes the answer to every source that sent the envelope."""
 
     def tell(answer: Answer) -> None:
         for each in (answered, *(accepted.also or ())):

@@ -23,7 +23,7 @@ from mesh.values import PRIORITY
 from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, PERSISTENT, RESENT, SECOND, Envelope
 
-KEYS = 10  # keys, and queues, named in a report
+KEYS = 10  # keys and queues named in a report, at most
 NOT_FOR_THEM = ERASED | LOCAL_ONLY | SECOND
 Answered = Callable[[Answer], None]
 
@@ -57,9 +57,9 @@ class DurableBindings:
         self.any = False  # checked for each message
 
     def bind(self, queue: BoundQueue, queries: tuple[Query, ...]) -> None:
-        """Copy messages accepted after this call into the queue, if one of the queries matches them.
+        """Bind a queue: it receives a copy of each message that is accepted from now on and matches a query.
 
-        The queries replace earlier ones of the queue.
+        `queries` replace earlier queries of the queue.
         """
         self.unbind(queue)
         for query in queries:
@@ -82,8 +82,8 @@ class DurableBindings:
     def redeliver(self, envelope: Envelope, answered: Answered) -> Answered:
         """Add an accepted envelope to the matching queues once more, marked as redelivered.
 
-        Return the handler for its answers, which wait for the disk. If one of the queues is full, none gets
-        the envelope, and the loss is reported.
+        Return the handler for its answers, which wait until the copies are on disk. If one of the queues is
+        full, no queue receives the envelope, and the loss is reported.
         """
         if self._context.facts.watched:
             self._context.facts.publish(BoundAgain(envelope))
@@ -114,7 +114,7 @@ class DurableBindings:
         return say
 
     def report_missing(self, envelope: Envelope, count: int, why: str) -> None:
-        """Report that `count` messages may be missing in the queues that match."""
+        """Report that the queues that match the envelope may lack `count` of its messages."""
         names = self.wanting(envelope)
         if names:
             self._context.counters.count("durable_lost", count)
@@ -153,7 +153,7 @@ class DurableBindings:
 def _stream(envelope: Envelope) -> bytes:
     """Return the stream of a copy in a queue.
 
-    A queue knows messages by stream and number, and each domain counts from 1.
+    A queue identifies messages by stream and number, but the numbers of each domain start from 1.
     """
     if not envelope.domain:
         return envelope.stream

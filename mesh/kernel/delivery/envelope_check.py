@@ -24,7 +24,7 @@ class EnvelopeCheck:
         self._checked: set[str] = set()
 
     def check(self, envelope: Envelope) -> None:
-        """Check an envelope. Raises: LocalError."""
+        """Check the domain, keys and properties of an envelope. Raises: LocalError if one is invalid."""
         check_domain(envelope.domain)
         if envelope.props:  # not decoded elsewhere before it is stored
             check_properties(envelope)

@@ -12,13 +12,13 @@ from mesh.wire.envelope import Envelope
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeAccepted(Trace):
-    """An envelope was accepted by this node as its master, in these pieces with their targets."""
+    """This node accepted an envelope as its master, split into `pieces` with their targets."""
 
     pieces: Sequence[tuple[Envelope, Targets]]
 
 
 @dataclass(frozen=True, slots=True)
 class BoundAgain(Trace):
-    """An accepted envelope is added to the queues of durable subscriptions once more."""
+    """An accepted envelope is added again to the queues of durable subscriptions."""
 
     envelope: Envelope

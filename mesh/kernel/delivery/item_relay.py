@@ -1,4 +1,4 @@
-"""Relays items of other masters to the subscribers of this node, and to peers behind it."""
+"""Relays items of other masters to the subscribers of this node, and to peers that depend on this node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mesh.routing.sink import Targets
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.subscriptions import SubscriptionIndex
 
-# Law 1: an item goes to no node that it has passed since its master.
+# Law 1: an item is sent to no node that it has passed since its master.
 # Law 2: a subscription receives no item that its master had accepted before the subscription began.
 # Law 3: no value of an earlier process of a master is cached if that process did not store it.
 
@@ -73,6 +73,6 @@ class ItemRelay:
     def _is_void(self, parcel: StoredEnvelope) -> bool:
         """Return whether an item comes from an earlier process of its master that did not store it.
 
-        Only the master knows the latest value then.
+        In that case, only the master knows the latest value.
         """
         return not parcel.position and 0 < parcel.boot < self._boot_of(parcel.master)

@@ -1,4 +1,4 @@
-"""New subscriptions that wait for their first values, and newer messages that passed meanwhile."""
+"""New subscriptions that wait for their first values, and the messages that they receive meanwhile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope
 
 Stamp = tuple[int, bytes, int]  # hybrid clock, stream, number
-NOTED = 10_000  # topics of a newcomer; beyond, old values may arrive
+NOTED = 10_000  # topics noted per newcomer; beyond, old values may arrive
 
 
 @dataclass(slots=True)

@@ -72,7 +72,7 @@ def _wanted(router: Master, key: str, domain: str) -> Iterator[Reason]:
 def of_message(
     router: Master, stream: bytes, domain: str, number: int, context: NodeContext
 ) -> Iterator[Reason]:
-    """Yield reasons about one message, as far as single messages are known here."""
+    """Yield the reasons that this node can give for the state of one message."""
     lane = router.log.find_stream(stream, domain)
     if lane is not None:
         if any(each.answer.first <= number <= each.answer.last for each in lane.waiting):
@@ -103,7 +103,7 @@ def _wants(router: Master, key: str, domain: str, is_local: bool) -> Iterator[Re
 
 
 def _code(letter: RetainedValue) -> str:
-    """Return only the code from the headers, as the other headers are for authorized readers."""
+    """Return the code of a dead letter; its other headers are only for authorized readers."""
     try:
         return str(decode_properties(letter.data[: letter.props]).headers.get("dead-code", "?"))
     except RemoteError:

@@ -15,13 +15,13 @@ from mesh.routing.sink import AddressResolver, Sink, Targets
 from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.wire.envelope import FIRST, LOCAL_ONLY, MARKS, RESENT, SECOND, Envelope
 
-# Law 1: a direct message goes only to its address, a LOCAL_ONLY message to no other node or site.
+# Law 1: a direct message is delivered only to its address, a LOCAL_ONLY message to no other node or site.
 # Law 2: groups and durable subscriptions get a message from one of its masters, see mesh/routing/first.py.
 # Law 3: a client receives a message of another site once, although several masters may relay it.
 
 
 class Receivers:
-    """The subscriptions to this node's own log, and all other receivers of what it accepts."""
+    """The subscriptions to this node's own log, and all other receivers of the messages that it accepts."""
 
     def __init__(self, context: NodeContext, merging: Merging) -> None:
         self.clients = SubscriptionIndex[Feed]()
@@ -35,7 +35,8 @@ class Receivers:
     def pieces(self, came: Envelope, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
         """Return an envelope and its copies for queues, each with its targets, and the number of receivers.
 
-        `came` has the original marks. Raises: LocalError or StoreFull if a receiver refuses the envelope.
+        `came` is the envelope as it arrived, with its original marks. Raises: LocalError or StoreFull if a
+        receiver refuses the envelope.
         """
         if envelope.to:
             return self.addressees(envelope.to).addressed(envelope)
@@ -49,7 +50,7 @@ class Receivers:
         if self.has_groups and not came.flags & SECOND:
             targets += self.groups.plan(envelope)
         if self.bindings.any and not came.flags & NOT_FOR_THEM:
-            # The node that chose a FIRST master before is lost, and may have chosen another one.
+            # A node that is now lost may have chosen another FIRST master before.
             may_be_second = came.flags & MARKS == FIRST and came.flags & RESENT > 0
             copies = self.bindings.copies(envelope, may_be_second)
             return [(envelope, targets), *copies], len(targets) + len(copies)
@@ -75,7 +76,7 @@ class Receivers:
         return [name for sinks in self._context.face.message_sinks for name in sinks.names(key, domain)]
 
     def wanting(self, key: str, domain: str, xml: str, is_local: bool) -> Iterator[Sink]:
-        """Yield the sinks that may be owed messages from before the start, which groups never are."""
+        """Yield the sinks other than groups that may be owed a message from before the node's start."""
         yield from self.clients.match(key, domain, xml)
         if not is_local:
             yield from self.peers.match(key, domain, xml)

@@ -1,4 +1,4 @@
-"""The router: accepts messages as their master."""
+"""The router: accepts messages for which this node is the master, and delivers them."""
 
 from __future__ import annotations
 
@@ -130,8 +130,8 @@ class Router(Component):
     ) -> None:
         """Accept an envelope as its master and deliver it, or refuse it; answer now or when it is stored.
 
-        `answered` may be called several times, for parts of the envelope. `stamp` is the time that several
-        masters share. `holder` becomes the `held_by` of the stored envelope.
+        `answered` may be called several times, for parts of the envelope. `stamp` is the timestamp that all
+        masters share; 0 means a new one. `holder` becomes the `held_by` of the stored envelope.
         """
         lane = self.log.lane(envelope.stream, envelope.domain, self._context.clock.now)
         if lane.origin.refused:
@@ -293,7 +293,7 @@ class Router(Component):
             first, last = waiting.answer.first, waiting.answer.last
             open_numbers.add(first, last)
             if first <= envelope.last and last >= envelope.first:
-                # It may have come by another route, which needs the answer as well.
+                # The repeat may have come by another route, which needs the answer as well.
                 waiting.also = [*(waiting.also or ())[-ASKED:], answered]
         for first, last in open_numbers.missing(envelope.first, envelope.last):
             self._context.counters.count("repeated", last - first + 1)

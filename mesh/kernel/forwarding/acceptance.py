@@ -29,8 +29,9 @@ from mesh.wire.envelope import HELD, LOCAL_ONLY, Envelope
 from mesh.wire.properties import check_properties
 
 # Law 1: each number is accepted here, becomes part of one entry, or is answered immediately.
-# Law 2: a repeated envelope adds an origin to its entries, and gets the answers again that were given.
-# Law 3: what this node accepted as a master before the rules changed is accepted again, not forwarded.
+# Law 2: the origin of a repeated envelope is added to its entries, and receives the earlier answers again.
+# Law 3: a message that this node accepted as master before the rules changed is not forwarded, but accepted
+#        again.
 
 
 class Acceptance:
@@ -83,14 +84,14 @@ class Acceptance:
         return replace(envelope, to=name) if site == self._context.settings.site else envelope
 
     def put_in_queue(self, envelope: Envelope) -> None:
-        """Put a message into a queue of this node, as queue messages are never forwarded."""
+        """Accept a message for a queue here; messages for queues are never forwarded."""
         self._accept_here(envelope, self._local)
 
     def accept(self, envelope: Envelope, origin: Origin, was_sent: bool = False) -> None:
         known, missing = self._onward.split_known(envelope)
         if known and self._deciding.is_only_here(envelope):
-            # This node's own copy does not wait for other masters: one of them may have sent it, and wait for
-            # this node.
+            # This node's own copy does not wait for other masters: one of them may have sent the copy, and
+            # may wait for this node.
             known, missing = [], [(envelope.first, envelope.last)]
         for entry in known:
             if origin.is_local and not entry.is_kept:
@@ -115,7 +116,7 @@ class Acceptance:
             self._refused.answer_origin(origin, envelope, refusal(envelope, error))
 
     def _news(self, e: Envelope, first: int, last: int, origin: Origin) -> Iterator[Envelope]:
-        """Yield the parts that were not refused before, and repeat the answer for the others."""
+        """Yield the parts that were not refused before, and answer the origin again for the others."""
         for a, b, answer in self._refused.split_repeated(e, first, last, origin.is_local):
             if answer is None:
                 yield e.part(a, b)
@@ -167,9 +168,9 @@ class Acceptance:
             origin.answer(envelope.stream, answer)
 
     def _answers(self, e: Envelope, origin: Origin, decision: Decision, was_sent: bool) -> bool:
-        """Accept messages that this node accepted before as their master; return whether there were any.
+        """Accept again the messages that this node accepted before as master; return whether there were any.
 
-        Only the others go on to the new master, which would deliver the known messages again.
+        Only the other messages are forwarded: the new master would deliver the known ones a second time.
         """
         lane = self._router.log.find_stream(e.stream, e.domain)
         if lane is None or e.to or is_foreign(e.sender) or self._has_several(e):

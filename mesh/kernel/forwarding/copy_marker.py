@@ -40,7 +40,7 @@ class CopyMarker:
     def decided(self, entry: PendingForward, decision: Decision) -> None:
         """Choose the FIRST master for a new decision.
 
-        If durable subscriptions may lack the messages after that, they are reported as missing.
+        Messages that durable subscriptions may lack as a result are reported as missing.
         """
         me = self._context.me.name
         masters = decision.hops if decision.to_master else ()
@@ -49,8 +49,7 @@ class CopyMarker:
         first, open_numbers = entry.first, entry.open
         if mark(entry, masters, me, self.takes):
             lacking = entry.lacking.get(first, open_numbers) if first else open_numbers
-            who = first or "none of its masters"
-            why = f"{who} was to accept them for it"
+            why = f"{first} has not confirmed them" if first else "no master can accept them for it"
             self._router.bindings.report_missing(entry.envelope, lacking.count(), why)
 
     # --- outbound ---------------------------------------------------------------------------------------
@@ -86,7 +85,7 @@ class CopyMarker:
         return envelope.marked(FIRST if is_first else SECOND)
 
     def _perhaps_twice(self, entry: PendingForward, e: Envelope) -> Envelope:
-        """Mark the envelope for durable subscriptions if another backup may have it already."""
+        """Return the envelope, marked as FIRST and RESENT if another backup master may already have it."""
         if not (entry.was_sent and self._mapping.has_backups and self._mapping.is_backed(e.keys[0], e)):
             return e
         return replace(e, flags=e.flags & ~MARKS | FIRST | RESENT)
@@ -94,7 +93,7 @@ class CopyMarker:
     # --- inbound ----------------------------------------------------------------------------------------
 
     def of_older(self, envelope: Envelope) -> Envelope:
-        """Mark an envelope of a node that sets no marks as SECOND if another master is the FIRST."""
+        """Return an envelope from a node that sets no marks, with SECOND if another master is FIRST."""
         if envelope.to or not envelope.route or envelope.route[-1].stratum != TO_MASTER:
             return envelope
         masters = self._mapping.masters(envelope.keys[0], envelope)

@@ -16,7 +16,7 @@ from mesh.wire.commands import Answer
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.properties import NO_PROPERTIES, Properties, decode_properties, encode_properties
 
-MASTER = "its master"  # in place of a receiver, before the master
+MASTER = "its master"  # the receiver of a message that no master accepted
 
 
 class DeadLetters:

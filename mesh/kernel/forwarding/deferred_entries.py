@@ -13,9 +13,9 @@ from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import PendingForward
 from mesh.wire.envelope import Envelope
 
-# Law 1: each returned entry is decided again by itself. Of entries that wait for an earlier one of a stream
-#        only the first is decided, and then the next.
-# Law 2: one turn of the event loop decides as many entries as rulings allow; the rest follow in the next one.
+# Law 1: each returned entry is decided again by itself. The entries of a stream that wait for an earlier one
+#        are decided one after another.
+# Law 2: one turn of the event loop decides as many entries as rulings allow; the rest follow in later turns.
 # Law 3: retries slow down with the number of deferred entries: at most LOOKS in each AGAIN.
 
 LATELY = 60.0  # s after a change of rules in which loops are not final
@@ -25,7 +25,7 @@ EARLY = "earlier messages of the publisher are still in transit"
 
 
 class DeferredEntries:
-    """The entries that came back from a routing loop, and later ones of the same streams."""
+    """The entries that were returned from a routing loop, and later entries of the same streams."""
 
     def __init__(self, context: NodeContext, onward: ForwardTable, rulings: DecisionTable) -> None:
         self._context = context
@@ -38,9 +38,9 @@ class DeferredEntries:
         self._old: set[tuple[bytes, str]] = set()  # streams with entries sent by earlier rules
 
     def ruled(self) -> None:
-        """Schedule new decisions on all waiting entries, as new rules may send them by another route.
+        """Schedule new decisions on entries that wait for earlier ones, as their routes may now differ.
 
-        For 60 s from then, nodes may have different versions of the rules.
+        For the next 60 s, nodes may have different versions of the rules.
         """
         self._until = self._context.clock.now + LATELY
         for lane in self._lanes.values():
@@ -54,14 +54,14 @@ class DeferredEntries:
         return self._context.clock.now < self._until
 
     def refiled(self) -> None:
-        """Record the streams of entries without a ruling: earlier rules sent them."""
+        """Record the streams that have entries without a ruling, which were sent under earlier rules."""
         self._old = {entry.key for entry in self._onward.entries() if entry.ruling is None}
 
     def waits_for(self, e: Envelope, decision: Decision, is_in_turn: bool = False) -> PendingForward | None:
         """Return the entry of the same stream that an envelope must wait for, or `None`.
 
-        The entry is deferred, is in flight to another hop by earlier rules, or must be settled here first as
-        this node is the master now (unless `is_in_turn`).
+        The entry is deferred, is in flight to another hop under earlier rules, or must be settled here first
+        as this node is the master now (unless `is_in_turn`).
         """
         if e.to:
             return None
@@ -78,7 +78,7 @@ class DeferredEntries:
         return entry in self._again or _place(self._lanes.get(entry.key, []), entry)[1]
 
     def _is_elsewhere(self, entry: PendingForward, hops: Collection[str]) -> bool:
-        """Return whether an entry is in flight to another hop by earlier rules."""
+        """Return whether an entry that was sent under earlier rules is in flight to another hop."""
         if not self.is_lately or entry.ruling is not None or entry.envelope.to or entry.key not in self._old:
             return False
         return any(hop not in hops and self._onward.is_under_way(entry, hop) for hop in entry.hops)

@@ -1,10 +1,10 @@
 """Dirty reads: messages that local clients receive before their master accepts or refuses them."""
 
-# Law 1: nothing depends on a dirty read. The master owes the message to all subscribers alike, and its number
-#        shows which ones have it. A message that was lost, or had no room, comes from the master.
-# Law 2: a subscriber receives a stream in order. After a message that it was not given here, it is given no
-#        later one until its master has sent that message.
-# Law 3: contents are not sent back to where they are held, see mesh/routing/heldbodies.py.
+# Law 1: nothing depends on a dirty read. The master owes the message to all subscribers, and a subscriber
+#        recognizes it by its number. If a dirty read is lost or does not fit, the master's message arrives.
+# Law 2: a subscriber receives a stream in order. After a message without a dirty read, the subscriber gets no
+#        later dirty read until the master has sent that message.
+# Law 3: contents are not sent back to the node that holds them, see mesh/routing/heldbodies.py.
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ FeedTargets = list[tuple[Feed, tuple[int, ...] | None]]  # indices of messages; 
 class Lane:
     """The dirty reads of one stream in one domain.
 
-    `last` is the highest number forwarded, `back` the highest received back. `missed` has for each subscriber
-    the highest number that it was not given here. Messages forwarded by an earlier process count as not
-    received back.
+    `last` is the highest number forwarded, `back` the highest received back. `missed` has, by subscriber, the
+    highest number that was not delivered as a dirty read. Messages that an earlier process forwarded count as
+    not received back.
     """
 
     last: int
@@ -114,7 +114,7 @@ class DirtyReads(Component):
                 lane.missed[feed] = e.last
 
     def retract_refused(self, e: Envelope, answer: Answer) -> None:
-        """Retract messages that the master refused from local subscribers with dirty reads."""
+        """Retract messages that their master refused, at local subscribers that support dirty reads."""
         part = e.part(answer.first, answer.last)
         flags = part.flags | RETRACTED
         parcel = StoredEnvelope(
@@ -124,7 +124,7 @@ class DirtyReads(Component):
             feed.offer(EnvelopeSlice(parcel, indices), self._context.clock.now)
 
     def held(self, e: Envelope) -> Envelope:
-        """Return the envelope as it leaves for a master that supports dirty reads, with its body held here.
+        """Hold an envelope's body here, and return the envelope as it is sent to a master with dirty reads.
 
         If the body cannot be held, the envelope is returned unchanged.
         """
@@ -133,7 +133,7 @@ class DirtyReads(Component):
     # --- items of masters -------------------------------------------------------------------------------
 
     def whole(self, item: Envelope) -> Envelope | None:
-        """Return an item with the contents held here, or `None` if these were forgotten."""
+        """Return an item with its contents, which were held here, or `None` if they were forgotten."""
         found = self._bodies.whole(item)
         if found is not None:
             self._context.counters.count("confirmed", found.count)

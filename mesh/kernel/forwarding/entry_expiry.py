@@ -44,7 +44,7 @@ class EntryExpiry:
         self._many_due = FEW_DUE
 
     def add(self, entry: PendingForward) -> None:
-        """Let an entry expire in time."""
+        """Schedule the expiry of an entry."""
         if len(self._due) >= self._many_due:
             self._due = [due for due in self._due if self._onward.entry(due[1])]
             heapq.heapify(self._due)
@@ -69,7 +69,7 @@ class EntryExpiry:
         return min(self._expiry_of(envelope), envelope.expires or self._expiry_of(envelope))
 
     def _expiry_of(self, envelope: Envelope) -> int:
-        """Return when an entry has waited long enough, in ns since 1970, whatever its own time to live.
+        """Return when the `tailback_ttl` of an envelope ends in ns since 1970, whatever its own time to live.
 
         A message that another site keeps has no such limit, unless it is a direct message.
         """

@@ -35,14 +35,14 @@ from mesh.wire.limits import DIRTY
 # Law 1: an entry that a node may have is not refused because of its present route.
 # Law 2: an entry that this node keeps is never handed back to the node that forwarded it.
 # Law 3: if no next hop can answer soon, the publisher is warned immediately.
-# Law 4: an entry whose messages have different routes by later rules is split, as an envelope is on arrival.
+# Law 4: an entry whose messages have different routes under later rules is split, as an arriving envelope is.
 
 HOLDS = 10.0  # s after a change of rules in which loops are not final
 MAY_BE_THERE = (CIRCULAR, UNREACHABLE)  # refusals that are not final for sent messages
 
 
 class EntryRouting:
-    """The entries without a final answer, and all that decides where they go next."""
+    """The entries without a final answer, and the components that decide and use their routes."""
 
     def __init__(
         self,
@@ -131,7 +131,11 @@ class EntryRouting:
     # --- deciding again ---------------------------------------------------------------------------------
 
     def on_rules(self, is_agreed: bool, is_now: bool) -> None:
-        """Decide all entries by new rules; `is_now` means that this node applies them from now on."""
+        """Schedule new decisions on waiting entries after new rules were published.
+
+        `is_now` means that this node applies the rules from now on, `is_agreed` that all live nodes have
+        confirmed them.
+        """
         now = self._context.clock.now
         self.put_off.ruled()
         self.deciding.holds_until = 0.0 if is_agreed else now + HOLDS
@@ -159,7 +163,7 @@ class EntryRouting:
         self.apply_decision(entry, decision, is_in_turn=True)
 
     def apply_decision(self, entry: PendingForward, decision: Decision, is_in_turn: bool = False) -> None:
-        """Let an entry follow a later decision on its route, split where its messages have different ones."""
+        """Apply a later routing decision to an entry, split where its messages have different routes."""
         for part, own in self.split(entry, decision):
             if part is not entry:
                 self.rulings.file(part, self.deciding.question(part.envelope), own)
@@ -168,7 +172,7 @@ class EntryRouting:
     def split(self, entry: PendingForward, decision: Decision) -> Sequence[tuple[PendingForward, Decision]]:
         """Return an entry with its decision, or replace it by parts with decisions of their own.
 
-        `decision` is that on the first message. The routes of the others may differ since rules have changed.
+        `decision` is the decision on the first message. The others may have other routes since rules changed.
         """
         envelope = entry.envelope
         if entry.was_divided or entry.first or not self.deciding.may_split(envelope):
@@ -210,11 +214,11 @@ class EntryRouting:
         def answered(answer: Answer) -> None:
             self.tailback.record_final_answer(entry, hop, answer)
 
-        for first, last in [*entry.open]:  # an answer may come at once, and shortens it
+        for first, last in [*entry.open]:  # a copy, as an immediate answer shortens it
             self.here.take_over(envelope.part(first, last), entry.origin, decision.stands_for, answered)
 
     def _retry_deferred(self) -> None:
-        """Decide deferred entries again that are due, and all entries once routing loops are final again."""
+        """Decide again on deferred entries that are due, and on all entries once loops are final again."""
         for entry in self.put_off.take_due():
             decision = self.deciding.decide(entry.envelope)
             self.rulings.file(entry, self.deciding.question(entry.envelope), decision)
@@ -232,7 +236,7 @@ class EntryRouting:
             self._nodes.ask_way(node)  # no event reports when it becomes reachable
 
     def tick(self) -> None:
-        """Continue what earlier turns have left, retry deferred entries, and warn of waiting ones."""
+        """Continue an unfinished review, retry deferred entries, and send the warnings that are due."""
         if self.rulings.is_open:
             self._continue_review()
         self._retry_deferred()
@@ -240,10 +244,10 @@ class EntryRouting:
 
 
 def turns_back(decision: Decision, origin: Origin) -> bool:
-    """Return whether the message is in a routing loop that may be temporary.
+    """Return whether to hand a message in a routing loop back to its origin, as the loop may be temporary.
 
-    The message then goes back, as the node that applies new rules last is the first to see that the loop has
-    ended. A peer of an earlier release would take that for a final answer.
+    The node that applies new rules last is the first to see that the loop has ended. A peer of an earlier
+    release would take the return for a final answer, so nothing is returned to such a peer.
     """
     return decision.code == CHANGING and DIRTY in origin.features()
 
@@ -265,10 +269,10 @@ def _address(entry: PendingForward, to_master: bool) -> None:
 
 
 def _may_be_there(entry: PendingForward, decision: Decision) -> bool:
-    """Return whether this refusal is not final for a message that was sent.
+    """Return whether a refusal is not final for a message that was sent, as its next hop may have it.
 
-    A message of another site may also wait for a node that is unreachable. A site that is no longer
-    configured has no route.
+    For a message of another site, a refusal for an unknown node is not final either. A site that is no longer
+    configured is refused finally.
     """
     is_kept_abroad = decision.code == UNKNOWN and is_foreign(entry.envelope.sender)
     is_for_now = decision.code in MAY_BE_THERE and not decision.is_final

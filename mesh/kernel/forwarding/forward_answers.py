@@ -13,11 +13,11 @@ from mesh.wire.commands import Answer, Outcomes
 
 # Law 1: an answer counts only for entries that the node was sent, once for each number.
 # Law 2: a refusal that may be due to different versions of the rules is not final: the entry is deferred.
-# Law 3: of the former hops of an undivided entry only an OK counts.
+# Law 3: from a former hop of an undivided entry, only an OK counts.
 
 
 class ForwardAnswers:
-    """The answers to the entries of `routing`."""
+    """Applies answers to the entries of `routing`."""
 
     def __init__(self, context: NodeContext, routing: EntryRouting) -> None:
         self._context = context

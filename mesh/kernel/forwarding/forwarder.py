@@ -172,7 +172,7 @@ class Forwarder(Component):
     def on_route_lost(self, hop: str) -> None:
         """Requeue entries that left by a lost route to another site, and decide all waiting entries again.
 
-        If no other gateway reaches the site, their publishers are warned.
+        If no other gateway reaches the site, the publishers of the requeued entries are warned.
         """
         again = self.onward.requeue_in_flight(hop)
         if not self._context.face.next_hops[WAY].has_way(hop):
@@ -181,7 +181,7 @@ class Forwarder(Component):
         self.review()
 
     def _review_if_met(self, peer: Peer) -> None:
-        """Review all routes if the rules do not name that node, as it is known only while linked."""
+        """Review all routes if no rule names the peer, as such a node is known only while it is linked."""
         if not self._nodes.is_named(peer.node.name):
             self.review()
 

@@ -12,7 +12,7 @@ from mesh.wire.commands import Answer, Outcome
 
 
 class FromPeer(Struct, frozen=True):
-    """A peer, as the origin of messages that another node keeps until they are answered."""
+    """A peer as the origin of messages, which the node of their publisher keeps until they are answered."""
 
     is_local: ClassVar[bool] = False
     sender: PeerSender

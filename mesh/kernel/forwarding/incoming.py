@@ -28,16 +28,16 @@ from mesh.wire.envelope import (
 )
 from mesh.wire.limits import DURABLE, HOPS
 
-# Flags that no envelope has on its route to a master.
+# Flags that no envelope may have on its route to a master.
 ODD = ~(PERSISTENT | FORCE_QUEUING | NO_RELAY | MARKS | RESENT | HELD)
 ODD_FROM_SITES = ODD & ~INITIAL  # likewise, from another site
 
 
 class Incoming:
-    """The check of envelopes from other nodes.
+    """Checks envelopes from other nodes, and holds those whose routes are not yet proven.
 
-    `take(envelope, origin)` continues with an accepted envelope, and `of_older` adds marks to envelopes of
-    earlier releases.
+    `take(envelope, origin)` processes a checked envelope, and `of_older` adds marks to envelopes of earlier
+    releases.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Incoming:
             self._take(envelope, FromPeer(self._sender, peer.node.uuid))
 
     def _hold(self, peer: Peer, envelope: Envelope) -> None:
-        """Hold an envelope. Raises: RemoteError if too many bytes wait after all possible refusals."""
+        """Hold an envelope. Raises: RemoteError if too many bytes wait even without the decided envelopes."""
         self.provenance.hold_envelope(peer, envelope)
         if self.provenance.held.is_crowded(peer):
             self.release()

@@ -23,7 +23,7 @@ from mesh.wire.envelope import HELD, Envelope
 
 
 class LocalMaster:
-    """This node as a master: the last step of each envelope that is for it."""
+    """This node as a master: accepts the envelopes whose routes end here."""
 
     def __init__(
         self, context: NodeContext, router: Router, mapping: Mapping, refused: RefusalMemory
@@ -52,7 +52,7 @@ class LocalMaster:
         self._router.publish(origin.pace(envelope.stream), envelope, then, stamp, holder)
 
     def accept_copy(self, e: Envelope, origin: Origin, answered: Answered) -> None:
-        """Accept an envelope as one of its masters. `answered` handles its answers."""
+        """Accept an envelope as one of its several masters, and pass the answers to `answered`."""
         self._router.publish(origin.pace(e.stream), e, answered, self.shared_stamp(e))
 
     def take_over(self, e: Envelope, origin: Origin, stands_for: Sequence[str], answered: Answered) -> None:
@@ -82,7 +82,7 @@ class LocalMaster:
     def shared_stamp(self, envelope: Envelope) -> int:
         """Return the timestamp of the publishing node, or 0 if it is too far ahead.
 
-        Several masters must agree which value is the latest, though messages reach them in different orders.
+        Several masters must agree on the latest value, even if messages reach them in different orders.
         A timestamp of another site is always kept, as all sites must agree.
         """
         if is_followed(envelope.sent, self._context.clock.wall):

@@ -46,7 +46,7 @@ class OutboundBuffer:
         is_unsettled: Callable[[PendingForward], bool],
         retract: Callable[[Envelope, Answer], None],
     ) -> None:
-        """`is_unsettled` returns whether an entry may still take another route.
+        """`is_unsettled` returns whether an entry may still be sent by another route.
 
         `retract` handles refused messages that local clients have already received.
         """
@@ -72,14 +72,14 @@ class OutboundBuffer:
     # --- waiting ----------------------------------------------------------------------------------------
 
     def watch(self, entry: PendingForward) -> None:
-        """Watch a new entry for its warning and its expiry."""
+        """Schedule the warning and the expiry of a new entry."""
         if not entry.keeping.is_warned:
             self._stay_young(entry)
             self._context.clock.wake(self._context.clock.now + self._context.settings.patience)
         self._expire_in_time(entry)
 
     def replace(self, entry: PendingForward, parts: Sequence[PendingForward]) -> None:
-        """Watch the parts of an entry, which share its stored envelope, if any."""
+        """Watch the parts of an entry in its place; they share its stored envelope, if any."""
         self._young.get(entry.key, {}).pop(entry, None)
         if entry.position:
             self._shared[entry.position] = self._shared.pop(entry.position, 1) - 1 + len(parts)
@@ -91,11 +91,11 @@ class OutboundBuffer:
             self.watch(part)
 
     def warn(self, entry: PendingForward, why: str = "") -> None:
-        """Warn the publisher that an entry waits, once a persistent entry is on disk.
+        """Warn the publisher that an entry waits, after a persistent entry is on disk.
 
         An entry for which there is no room is refused, unless it was sent. Earlier entries of the publisher
-        on the same route come first, as the stored ones must be the beginning of the stream after a crash.
-        Entries that this node must answer as a master are not warned yet.
+        on the same route are handled first, so that after a crash no stored entry lacks an earlier one. No
+        warning is sent yet for an entry that this node must answer as a master, nor for later ones.
         """
         young = self._young.get(entry.key, {})
         before = [
@@ -137,19 +137,19 @@ class OutboundBuffer:
             yield from lane
 
     def repeat(self, entry: PendingForward, again: Envelope) -> None:
-        """Repeat the answers of a resent entry, and its warning, to its origin, as they may be lost."""
+        """Send the answers and the warning of a resent entry to its origin again, as they may be lost."""
         told = [a for a in entry.told if a.first <= again.last and a.last >= again.first]
         _answer_origins(entry, told, (entry.origin,))
         if entry.warned and entry.keeping is not Keeping.STORING:
             self._warn_origins(entry, "", (entry.origin,))
 
     def adopt(self, entry: PendingForward) -> None:
-        """Keep an entry that was only in transit, as its publisher has connected to this node.
+        """Keep an entry that was only in transit, as its publisher is now a client of this node.
 
-        The entry is kept in front of later ones.
+        The node that forwarded the entry before may have sent it, so it is never refused for lack of space.
         """
         entry.change_keeping(Keeping.KEPT)
-        entry.presume_sent()  # by its first node, so never refused for space
+        entry.presume_sent()
         self._stay_young(entry)
         self._context.clock.wake(self._context.clock.now + self._context.settings.patience)
 
@@ -217,7 +217,7 @@ class OutboundBuffer:
     def _for_whom(self, entry: PendingForward) -> str:
         if not entry.was_divided:
             return f"{entry.hops[0] or 'a master'} ({entry.why})"
-        whys = {hop: "has not answered yet" if self._is_alive(hop) else "away" for hop in entry.hops}
+        whys = {hop: "has not answered yet" if self._is_alive(hop) else "unreachable" for hop in entry.hops}
         return ", ".join(f"{hop} ({why})" for hop, why in whys.items())
 
     # --- final answers ----------------------------------------------------------------------------------
@@ -244,13 +244,14 @@ class OutboundBuffer:
                 self._log.give_up(entry.envelope, refusal.first, refusal.last, self._context.clock.now)
             self._on_refused(entry, refusal)
         if was_stored and refusals:
-            # Deleted before the answer: after a crash it would be sent again, behind later messages.
+            # The entry is deleted before it is answered: otherwise, after a crash, the entry would be sent
+            # again after later messages.
             self._disk.commit((), lambda _: _answer_origins(entry, words, entry.askers))
         else:
             _answer_origins(entry, words, entry.askers)
 
     def _release(self, position: int) -> bool:
-        """End an entry's share of a stored envelope; delete it if it was the last share, and return that."""
+        """Release an entry's share of a stored envelope, and return whether the envelope was deleted."""
         others = self._shared.pop(position, 1) - 1
         if others:
             self._shared[position] = others

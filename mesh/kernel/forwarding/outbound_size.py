@@ -1,4 +1,4 @@
-"""The size of the outbound buffer: how much waits, for which node and for how long."""
+"""The size of the outbound buffer: the number, bytes and age of the messages that wait for each node."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import PendingForward
 from mesh.wire.replies import Depth
 
-# Law 1: entries without a warning count against the limits, but are in no figure.
+# Law 1: entries without a warning count against the limits, but are in no metric.
 # Law 2: above half of a limit only publishers of this node may add entries.
 
 
 class OutboundSize:
-    """The size of `onward`, against the limits of this node."""
+    """The size of `onward`, compared with the limits of this node."""
 
     def __init__(self, context: NodeContext, onward: ForwardTable) -> None:
         self._context = context
@@ -48,7 +48,7 @@ class OutboundSize:
     def age(self) -> float:
         """Return the age in s of the oldest waiting message, judged by the first entry of each queue.
 
-        Entries without a warning do not count; without any other the age is 0.
+        Entries without a warning do not count. If no others wait, the age is 0.
         """
         lines = [line for hop in self._onward.hops() for line in self._onward.lines(hop)]
         first = [entry for line in lines if (entry := next(iter(line), None)) is not None and entry.warned]
@@ -58,13 +58,13 @@ class OutboundSize:
     def depth(self, hop: str) -> Depth:
         """Return the backlog for a node, without entries whose publishers were not warned.
 
-        For "" this is the backlog of messages whose node is unknown.
+        With `hop` "", return the backlog of messages whose node is unknown.
         """
         messages = size = 0
         oldest = self._context.clock.believed  # never negative, even if a clock went back
         for line in self._onward.lines(hop):
             entries = list(line)
-            early = [e for e in entries if not e.warned]  # they may be answered any moment now
+            early = [e for e in entries if not e.warned]  # their answers may arrive soon
             messages += line.messages - sum(e.lacking[hop].count() for e in early)
             size += line.bytes - sum(e.size for e in early)
             oldest = min([oldest, *(e.envelope.route[-1].at for e in entries if e.warned)])

@@ -31,16 +31,16 @@ class PeerSender(Component):
         may_leave: Callable[[PendingForward], bool],
         marked: Callable[[Peer, PendingForward], Envelope],
     ) -> None:
-        """`marked` returns an entry's envelope as it leaves for a peer.
+        """`may_leave` returns whether an entry may be sent now.
 
-        `marked` returns an entry's envelope as it leaves for a peer.
+        `marked` returns an entry's envelope as it is sent to a peer.
         """
         self._context = context
         self._onward = onward
         self._neighbours = neighbours
         self._may_leave = may_leave
         self._marked = marked
-        self._due: dict[str, None] = {}  # nodes for which something may leave
+        self._due: dict[str, None] = {}  # nodes whose entries may be sent
         self._answers: dict[bytes, list[Outcome]] = {}  # by uuid of the receiver
 
     def peer_of(self, uuid: bytes) -> Peer | None:

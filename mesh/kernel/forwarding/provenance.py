@@ -16,7 +16,7 @@ from mesh.kernel.peers.peer import Peer
 from mesh.kernel.states.route_proofs import AGAIN, RouteProofs
 from mesh.wire.envelope import Envelope
 
-QUESTIONS = 1000  # that may wait at once
+QUESTIONS = 1000  # questions that may wait at the same time
 
 
 class Provenance:
@@ -33,7 +33,7 @@ class Provenance:
         self._vouching.introduce(peer)
 
     def has_to_wait(self, peer: Peer, envelope: Envelope) -> bool:
-        """Return whether an envelope's route is not vouched for, or an earlier envelope waits."""
+        """Return whether an envelope must wait for a proof of its route, or for an earlier envelope."""
         if self.held and self.held.follows(peer, envelope):
             return True
         return len(inside(envelope.route)) > 1 and not self._is_believed(peer, envelope)
@@ -50,7 +50,7 @@ class Provenance:
         self._request_proofs()
 
     def judge(self, peer: Peer, route: tuple[str, ...], then: Callable[[bool], None]) -> None:
-        """Call `then` with whether the route of a question is believed, perhaps later.
+        """Call `then`, now or later, with whether the route of a question is believed.
 
         While too many questions wait, `then` is called with False immediately.
         """
@@ -85,9 +85,9 @@ class Provenance:
         self.held.drop_peer(peer)
 
     def take_released(self) -> list[tuple[Peer, Envelope, PublishRefused | None]]:
-        """Return the envelopes that wait no longer, each with its error if it is refused.
+        """Remove and return the envelopes whose wait is over, each with its error if it is refused.
 
-        Questions whose wait is over are answered.
+        The questions whose wait is over are answered.
         """
         if not self.held and not self._waiting:
             return []
@@ -103,7 +103,7 @@ class Provenance:
     def forged(self, peer: Peer, envelope: Envelope, is_late: bool = False) -> PublishRefused:
         """Return the refusal of a forged envelope, and report the peer at most every 10 minutes.
 
-        `is_late` means that no node has vouched for the route in time.
+        `is_late` means that the route was not vouched for in time.
         """
         self._context.counters.count("forged")
         path = " -> ".join(hop.node for hop in envelope.route)

@@ -17,7 +17,7 @@ from mesh.wire.envelope import FORCE_QUEUING, Envelope
 
 CIRCULAR = "CIRCULAR_LOOP"
 UNKNOWN = "UNKNOWN_NODE"
-TO_MASTER = 1  # stratum of a hop that sends straight to a master
+TO_MASTER = 1  # stratum of a hop that sends directly to a master
 UNASKED: FilterResults = ()
 REMEMBERED = 10_000  # decisions on messages of local clients
 
@@ -71,7 +71,7 @@ class RouteDecisions:
     def _runs_by_content(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
         """Yield each run of messages with equal key and filter results, with its decision.
 
-        A part can then be decided again by its first message alone.
+        A run can later be decided again from its first message alone.
         """
         rows = envelope.rows()
         asked = [(envelope.keys[rows[i]], self._held(envelope, i)) for i in range(envelope.count)]
@@ -93,7 +93,7 @@ class RouteDecisions:
         return self._held(envelope, 0) if self._looks_inside(envelope) else UNASKED
 
     def is_only_here(self, envelope: Envelope) -> bool:
-        """Return whether the envelope was sent straight to this node, which alone has to accept it."""
+        """Return whether the envelope was sent directly to this node, which is to accept it alone."""
         route = inside(envelope.route)
         return bool(route and route[-1].stratum == TO_MASTER) and all(
             decision.kind is Kind.HERE and not decision.copies

@@ -25,8 +25,8 @@ from mesh.wire.replies import Reason, Step, Steps
 
 OnSteps = Callable[[list[Step]], None]
 TRACE = "trace"  # a stream without a publisher
-STEPS = 128  # that fit into a reply
-LONGEST = 1200  # characters of each field of a step
+STEPS = 128  # steps that fit into a reply
+LONGEST = 1200  # characters in each field of a step, at most
 
 
 class Routes(Component):
@@ -125,7 +125,10 @@ class Routes(Component):
 
 
 def _steps(node: str, told: PeerReply[Steps] | None) -> list[Step]:
-    """Return the steps that another node reports, including those behind it, with truncated fields."""
+    """Return the steps that a node reports for itself and the nodes after it, with truncated fields.
+
+    If the node gave no answer, return one step with the reason.
+    """
     if told is None or told.code:
         why = "no answer" if told is None else f"no route ({told.code[:LONGEST]})"
         return [Step(node=node, decision="unknown", why=why)]

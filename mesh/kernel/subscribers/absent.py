@@ -1,6 +1,6 @@
 """Limits the messages that wait at a node for disconnected clients."""
 
-# Law: the messages in all inboxes together have a bound, in bytes and so in names. A message beyond it is
+# Law: all inboxes together are limited in bytes, and therefore in number. A message beyond the limit is
 #      refused if its client is disconnected, or has waiting messages. A client that reads its inbox still
 #      receives messages.
 
@@ -15,7 +15,7 @@ from mesh.routing.inbox import Inbox
 from mesh.routing.memory import OWN
 from mesh.wire.envelope import PERSISTENT, Envelope
 
-ABROAD = 10_000  # inboxes beyond which other sites add none
+ABROAD = 10_000  # inboxes; with more, other sites can add none
 INBOX = 4_096  # bytes of an empty inbox
 
 

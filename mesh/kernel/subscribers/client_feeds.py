@@ -1,4 +1,4 @@
-"""Makes the feeds of clients, and finds those that do not keep up."""
+"""Creates the feeds of clients, and finds the feeds that do not keep up."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from mesh.routing.paging import Paging
 from mesh.wire.commands import Query
 from mesh.wire.limits import GAPS
 
-# Law 1: system messages are shown to a client only as far as it may see them.
+# Law 1: of system messages, a client receives only the parts that it may read.
 # Law 2: a subscription that dropped messages and reads nothing for too long is stopped, unless its client has
-# work, as its event loop may be blocked.
+#        work, as the client's event loop may be blocked.
 
 
 class ClientFeeds:
-    """The feeds of the sessions of this node, as they deliver and overrun.
+    """Creates the feeds of this node's sessions, and keeps track of feeds that overrun.
 
-    `overran` has the feeds with drops since the last check.
+    `overran` has the feeds that dropped messages and have made no progress since, with their sessions.
     """
 
     def __init__(self, context: NodeContext, settling: FeedSettling, paging: Paging) -> None:
@@ -46,7 +46,7 @@ class ClientFeeds:
         queries: Iterable[Query],
         end: Callable[[Session, Feed], None],
     ) -> Feed:
-        """Return a new feed of a session. `end` ends it if it overruns and its policy is to end then."""
+        """Return a new feed of a session. `end` is called if the feed overruns under the policy ERROR."""
 
         def send(feed: Feed, portion: EnvelopeSlice) -> None:
             self._context.out.push(session.outlet, feed, portion)
@@ -86,7 +86,7 @@ class ClientFeeds:
     def take_stopped(self) -> list[tuple[Session, Feed, float]]:
         """Remove and return overrun subscriptions that read nothing for too long, each with the time in s.
 
-        Those of clients with work remain, as their event loop may be blocked.
+        The subscriptions of clients with work remain, as the event loops of these clients may be blocked.
         """
         stopped = []
         for feed, session in list(self.overran.items()):

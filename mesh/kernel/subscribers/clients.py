@@ -1,4 +1,4 @@
-"""The clients of a node: their sessions."""
+"""Admits the clients of a node, and opens, resumes and closes their sessions."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Clients(Component):
     # --- sessions ---------------------------------------------------------------------------------------
 
     def admit(self, conn: Conn, h: Hello) -> Session | Refuse | None:
-        """Return the new or resumed session for a HELLO, a refusal, or `None` while the holder is asked.
+        """Return the session for a HELLO, a refusal, or `None` while the holder of the session is asked.
 
         If a resumed session has another connection, that connection is closed.
         """
@@ -208,7 +208,7 @@ class Clients(Component):
         self._context.facts.publish(SessionClosed(session))
 
     def bye(self, session: Session) -> None:
-        """Close a session at its own request, and forget its streams, as all messages were answered."""
+        """Close a session at its client's request, and forget its streams, as all messages were answered."""
         self.close(session)
         self._router.log.forget_stream(session.stream)
         self._publishing.forget_session(session.stream)

@@ -1,6 +1,6 @@
 """Copies of retained values at a master and its backups, each of which keeps all values."""
 
-# Law 1: of two values the newer one by its master's clock stays, and an erased topic stays erased.
+# Law 1: of two values, the one with the newer timestamp of its master stays. An erased topic stays erased.
 # Law 2: a node keeps only values of topics for which the rules name it.
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Copies:
     def keep_values(self, e: Envelope) -> None:
         """Keep the values of an envelope that another master accepted, if the rules name this node.
 
-        An erasure ends the kept values. An envelope with a timestamp too far ahead is ignored.
+        An erasure removes a kept value. An envelope with a timestamp too far ahead is ignored.
         """
         if not self._mapping.has_backups:
             return
@@ -42,7 +42,7 @@ class Copies:
         self._disk.commit_later()
 
     def store_copies(self, values: Iterable[Envelope]) -> int:
-        """Keep values that another master sent, and return how many are new."""
+        """Keep the values that another master sent, and return the number of new values."""
         latest, is_kept = self._context.clock.believed + AHEAD, self._mapping.is_kept
         ours = [e for e in values if e.count == 1 and e.sent <= latest and is_kept(e.keys[0], e)]
         count = self._store_values(last for e in ours for last in last_values(e))

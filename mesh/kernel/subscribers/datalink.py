@@ -68,7 +68,7 @@ class DataLinks(Component):
         self._whole, self._receive = arrivals.whole, arrivals.receive
         self.received = arrivals.received
         self._acking = arrivals.acking
-        self._replying: dict[Peer, None] = {}  # peers owed a reply behind items
+        self._replying: dict[Peer, None] = {}  # peers owed a reply after items
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -97,8 +97,8 @@ class DataLinks(Component):
     def meet(self, peer: Peer, said: Hello | Welcome) -> int:
         """Return the number of the last item that the peer has, by its state of the item streams.
 
-        0 means that all items are sent again. If the peer is a new process, or its items start again, the
-        inbound stream is restarted as well.
+        0 means that all items are sent again. If the peer is a new process, or numbers its items from 1
+        again, the inbound stream is restarted as well.
         """
         is_new = peer.exchange.inlet_boot != peer.node.boot
         if is_new or said.next <= peer.exchange.inlet.have:
@@ -132,7 +132,7 @@ class DataLinks(Component):
             self._context.out.send(conn, call)
         self._acking[peer] = None  # the last acknowledgements may be lost with the last connection
         peer.lost_at = None
-        self._gaps.report_from_peer(peer, (), 0)  # it may have lost messages for nodes behind us
+        self._gaps.report_from_peer(peer, (), 0)  # it may have lost messages that we relay
         self._forwarder.linked(peer)
 
     def _logout(self, peer: Peer) -> None:
@@ -198,7 +198,7 @@ class DataLinks(Component):
         self._router.pacing.release_after(ItemsOf(peer.node.uuid), (), lambda: self._may_ack(peer, state))
 
     def _lacks_contents(self, conn: Conn, peer: Peer) -> None:
-        """Have all items in flight resent in full, as the contents of one are missing here."""
+        """Make the peer resend all items in flight in full, as the contents of one item are missing here."""
         peer.exchange.new_inlet(peer.exchange.inlet_boot)
         peer.exchange.lacks = True
         self._context.out.note(
@@ -220,7 +220,7 @@ class DataLinks(Component):
         self._acking[peer] = None
 
     def flush(self) -> None:
-        """Send the acknowledgements that have gathered, and replies that are due."""
+        """Send the gathered acknowledgements, and the replies that are due."""
         if self._replying:
             for peer in [p for p in self._replying if self._reply_held(p)]:
                 del self._replying[peer]
@@ -239,7 +239,7 @@ class DataLinks(Component):
     def _tell_that_we_are_behind(self) -> None:
         """Repeat acknowledgements to peers whose items wait for slow readers here.
 
-        Items of other peers may come first, and these peers would take this node for stopped.
+        Such a peer would otherwise conclude from the missing acknowledgements that this node has stopped.
         """
         for source in self._router.pacing.sources():
             peer = self._neighbours.peers.get(source.uuid) if isinstance(source, ItemsOf) else None
@@ -259,7 +259,7 @@ class DataLinks(Component):
     # --- questions --------------------------------------------------------------------------------------
 
     def reply_after(self, peer: Peer, send: Callable[[], None]) -> None:
-        """Call `send` after the items queued for the peer: values must not overtake older messages."""
+        """Call `send` after the items queued for the peer, as values must not overtake older messages."""
         peer.exchange.held_replies.append((peer.exchange.feed.line, send))
         self._replying[peer] = None
 

@@ -12,7 +12,7 @@ from mesh.wire.commands import Hello, Refuse
 
 @dataclass(frozen=True, slots=True)
 class HolderLives(Fact):
-    """The holder of a session answered: the other client that sent HELLO for it is refused."""
+    """The holder of a session answered, so another client that sent HELLO for the session is refused."""
 
     conn: Conn
     hello: Hello
@@ -21,7 +21,7 @@ class HolderLives(Fact):
 
 @dataclass(frozen=True, slots=True)
 class HolderGone(Fact):
-    """The holder of a session is lost: the waiting HELLO counts as if it had just arrived."""
+    """The holder of a session is lost, so a waiting HELLO is handled as if it had just arrived."""
 
     conn: Conn
     hello: Hello
@@ -29,7 +29,7 @@ class HolderGone(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SessionBack(Fact):
-    """A session has a connection, its first or a new one."""
+    """A session has a new connection, which may be its first."""
 
     session: Session
 
@@ -43,7 +43,7 @@ class SessionAway(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SessionCutOff(Fact):
-    """A session used too much memory, and components free what they keep for it."""
+    """A session was disconnected for its memory use, so components free the memory that they hold for it."""
 
     session: Session
 
@@ -57,9 +57,9 @@ class SessionClosed(Fact):
 
 @dataclass(frozen=True, slots=True)
 class MissedFromSite(Fact):
-    """Messages for this site were dropped by another one.
+    """Another site dropped messages for this site.
 
-    `neighbour` reported it; the messages come from that site, or from a site behind it.
+    The site `neighbour` reported the loss; the messages came from it or from a site whose messages it relays.
     """
 
     neighbour: str

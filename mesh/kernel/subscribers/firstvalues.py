@@ -17,13 +17,13 @@ from mesh.kernel.subscribers.session import Session
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Query
 
-TURN = 32  # subscriptions in one turn; each asks other nodes
+TURN = 32  # subscriptions in one tick; each asks other nodes
 
 
 class FirstValues(Component):
     """Component that fetches first values for new subscriptions.
 
-    `joining` combines them with newer messages.
+    `joining` combines the values with newer messages.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class FirstValues(Component):
     ) -> None:
         """Deliver existing values to a subscription, and then call `done`.
 
-        Values of unreachable masters follow when these return (see `review`).
+        Values of unreachable masters follow when the masters return (see `review`).
         """
 
         def deliver(found: LookupResult) -> None:
@@ -83,7 +83,7 @@ class FirstValues(Component):
         for feed, (session, query) in ready:
             self._is_spent = True
             del self._ready[feed]
-            self._demand.catch_up(query)  # later messages must be asked for first
+            self._demand.catch_up(query)  # newer messages must be requested before the values
             self._questions.confirm(
                 self._demand.unconfirmed(),
                 lambda s=session, f=feed, q=query: self.deliver_values(s, f, q),  # type: ignore[misc]
@@ -97,7 +97,7 @@ class FirstValues(Component):
             self._fetch_values()
 
     def lacks_nothing(self, feed: Feed, query: Query) -> None:
-        """Remove a feed that ended from the feeds that lack values."""
+        """Stop fetching missing values for a feed that ended."""
         self._joining.lacks_nothing(feed)
         self._ready.pop(feed, None)
         row = self._demand.row(query) if self._lacking else None

@@ -1,4 +1,4 @@
-"""Passes on the gaps that other nodes and sites report to the subscribers that they concern."""
+"""Relays gaps, which other nodes and sites report, to the subscribers that the gaps concern."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mesh.wire.commands import Query
 
 
 class GapReports:
-    """The gaps of other nodes and sites, as they reach local subscribers and peers behind this node."""
+    """Reports gaps of other nodes and sites to the local subscribers and the peers that they concern."""
 
     def __init__(self, context: NodeContext, neighbours: Neighbours, sessions: Sessions) -> None:
         self._context = context
@@ -55,8 +55,8 @@ class GapReports:
     def _from_sites(self, path: PassedNodes) -> Callable[[Query], bool]:
         """Return a function that returns whether a gap on that path concerns a query.
 
-        A gap that a gateway has reported concerns queries for topics accepted from its neighbor, any other
-        gap all queries.
+        A gap that a gateway reported concerns queries for topics that are accepted from or through the
+        neighbor site of the gateway. Any other gap concerns all queries.
         """
         settings = self._context.settings
         by = {name for name in settings.ways.values() if path[:1] == (mark_of_site(name),)}

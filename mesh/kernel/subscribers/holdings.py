@@ -1,4 +1,4 @@
-"""The account of the bytes in memory that this node holds for others, and the bound for sessions.
+"""The account of the bytes in memory that this node holds for others, and the limit for sessions.
 
 A session holds messages that wait for it, or that it has not read or settled, and its own requests without a
 reply.
@@ -7,8 +7,8 @@ reply.
 # Law 1: after each count, once a second, all sessions together hold at most `limits.sessions_bytes`. The
 #        largest ones are disconnected until the others fit: a session that holds little is never affected.
 # Law 2: a body in memory counts once, however many sessions hold it.
-# Law 3: all else in the account (inboxes, queues, retained values, buffers for masters, peers and sites)
-#        has its own bound, and refuses messages beyond it: no kind uses the space of another.
+# Law 3: everything else in the account (inboxes, queues, retained values, buffers for masters, peers and
+#        sites) has its own limit, and refuses messages beyond it: no kind uses the space of another.
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHARED = 256  # bytes, roughly, of a further holder of an envelope
 class Holdings(Component):
     """Component with the memory account.
 
-    `cut_off` is called with a session that uses too much memory, and its bytes.
+    `cut_off(session, bytes)` is called for each session that uses too much memory.
     """
 
     def __init__(
@@ -83,5 +83,5 @@ def sizes_of(shares: Iterable[Share]) -> Counter[Session]:
 
 
 def _feeds(session: Session) -> Iterator[Feed]:
-    """Yield the feeds of a session except its inbox, which has a bound of its own."""
+    """Yield the feeds of a session except its inbox, which has its own limit."""
     return (feed for number, feed in session.feeds.items() if number != INBOX)

@@ -62,7 +62,7 @@ class Inboxes(Component):
         self._asked: dict[str, float] = {}  # time of the last use
         self._opened: set[str] = set()  # names of sessions with an open inbox
         self._positions: dict[bytes, bytes] = {}  # from the store, until an inbox needs it
-        # Clients whose inbox is moving to a session; True if more messages came meanwhile.
+        # Clients whose backlog is moving to a session; True if more messages arrived meanwhile.
         self._moving: dict[str, bool] = {}
         # By client: closed sessions that may have unread messages.
         self._left: dict[str, list[str]] = {}
@@ -138,12 +138,12 @@ class Inboxes(Component):
         return copies, len(sessions)
 
     def _entitled(self, to: SessionName) -> list[Session]:
-        """Return the connected sessions of the addressee; if there is an owner, only those of its key."""
+        """Return the connected sessions of an addressee; if its inbox has an owner, only the owner's ones."""
         owner = self.owners.owner_of(to)
         return [s for s in self._open_of(to) if owner is None or user_of(s) == owner]
 
     def _has_older(self, client: str, session: Session) -> bool:
-        """Return whether a message must wait: older ones are moving, or the session's inbox is not open."""
+        """Return whether a message must wait, as older ones are moving or the session's inbox is not open."""
         if client in self._moving:
             self._moving[client] = True
             return True
@@ -226,7 +226,7 @@ class Inboxes(Component):
             self._deal(client)
 
     def _deal(self, client: str) -> None:
-        """Assign the backlog of a client to one of its sessions that reads, if there is one.
+        """Assign the backlog of a client to one of its sessions with an open inbox, if there is one.
 
         The backlog includes messages that are being stored, and unread messages of closed sessions.
         """
@@ -247,17 +247,17 @@ class Inboxes(Component):
         return feed.take_all() if feed is not None and name not in self._opened else []
 
     def _dealt(self, client: str, portions: list[EnvelopeSlice]) -> None:
-        """Assign slices, which are all in memory now, to a session that reads or back to the client."""
+        """Assign slices, whose contents are in memory, to a session with an open inbox, or to the client."""
         readers = [s.text for s in self._entitled(SessionName.parse(client)) if _has_opened(s)]
         for name, some in by_inbox(client, readers[0] if readers else client, portions).items():
             self._put_back(name, some)
-        if readers or client in self._left:  # more may have come meanwhile
+        if readers or client in self._left:  # more may have arrived meanwhile
             self._deal(client)
         else:
             del self._moving[client]
 
     def _put_back(self, name: str, portions: list[EnvelopeSlice]) -> None:
-        """Add the slices to an inbox, in order with its waiting ones unless the inbox is being read."""
+        """Add slices to an inbox, sorted together with its waiting slices unless a session is reading it."""
         inbox = self.taker(name)
         waiting = [] if inbox.connected else inbox.take_all()
         for portion in sorted((*portions, *waiting), key=place):

@@ -16,7 +16,7 @@ CHECKED = 100_000  # keys remembered as not reserved
 
 
 class Ingress:
-    """Checks on published messages, once for each domain of a connection and each key.
+    """The checks of published messages, made once for each domain of a connection and for each key.
 
     The caller consults `free` and `Session.sent` first, so that known names cost almost nothing.
     """
@@ -75,7 +75,7 @@ class Ingress:
         self._holder.pop(stream, None)
 
     def forget_old(self, sessions: dict[bytes, Session]) -> None:
-        """Forget streams that masters have forgotten as well; active ones are counted again."""
+        """Forget streams that masters have forgotten as well; active streams are counted again."""
         oldest = self._context.clock.now - KEPT
         for stream, domains in list(self._streams.items()):
             old = [domain for domain, since in domains.items() if since < oldest]

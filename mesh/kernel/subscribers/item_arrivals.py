@@ -18,13 +18,13 @@ from mesh.routing.upstream import Upstream
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import HOPS
 
-# Law 1: a repeated item is not relayed again, and is settled once nobody here needs its first copy.
-# Law 2: an item that goes round between two relays is settled immediately; otherwise both would wait forever.
-# Law 3: of an item that several masters send, only the new messages are relayed.
+# Law 1: a repeated item is not relayed again, and is settled once no subscriber here needs its first copy.
+# Law 2: an item that circulates between two relays is settled immediately; else both would wait forever.
+# Law 3: if several masters send an item, only its new messages are relayed.
 
 
 class ItemArrivals:
-    """The log positions and messages that this node has of other masters.
+    """The log positions and messages that this node has received from other masters.
 
     Peers in `acking` are owed an acknowledgement.
     """
@@ -82,7 +82,7 @@ class ItemArrivals:
             self._relay(peer, parcel)
 
     def _goes_round(self, parcel: StoredEnvelope) -> bool:
-        """Return whether a peer relayed an item that this node relays to others.
+        """Return whether a peer relayed an item that this node relays to others in turn.
 
         Nodes that relay to each other would wait for each other forever if a repeated item waited for its
         first copy here. An item from the master itself may wait, as it is in no loop.
@@ -111,16 +111,16 @@ class ItemArrivals:
             self._received[master] = upstream.received
 
     def forget_peer(self, peer: Peer) -> None:
-        """Forget the log positions that only a forgotten peer has brought."""
+        """Forget the log positions that only a forgotten peer has sent."""
         for master in begun.upstreams if (begun := peer.begun) is not None else ():
             self._received.pop(master, None)
             for other in self._neighbours.peers.values():
                 self.note_received(other, master)
 
     def _is_behind(self, parcel: StoredEnvelope) -> bool:
-        """Return whether another peer has already relayed that log further.
+        """Return whether another peer has already sent a later position of the same master's log.
 
-        In that case this peer was the relay before, and its remaining items come late.
+        In that case, the sender relayed the log earlier, and its remaining items arrive late.
         """
         place = parcel.position or parcel.after
         furthest, by = self._furthest.get(parcel.master, (0, b""))

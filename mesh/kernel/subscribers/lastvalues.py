@@ -1,4 +1,4 @@
-"""Answers gets and erasures of retained values, for clients and peers."""
+"""Answers requests of clients and peers to get or erase retained values."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LastValues(Component):
         self._lookup.look_up(_query(asked.ask), lambda found: _say(asked, found), fresh=asked.ask.fresh)
 
     def _erase_if_readable(self, asked: IncomingCall[AskErase]) -> None:
-        """Erase a topic; a dead letter only for clients that may read it."""
+        """Erase a topic, but a dead letter only for clients that may read it."""
         key = asked.ask.key
         if asked.conn.grant == NODE or not key.startswith(DEAD):
             self._erase(asked)
@@ -144,7 +144,7 @@ def _query(ask: AskGet) -> Query:
 
 
 def _parts(values: list[LastValue]) -> list[tuple[list[LastValue], bool]]:
-    """Split the values into messages of allowed size, each with whether more follow."""
+    """Split the values into replies of the allowed size, each with whether more replies follow."""
     parts = []
     while True:
         n = _fit(values)

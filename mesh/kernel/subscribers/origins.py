@@ -1,7 +1,7 @@
-"""Decides whether a peer may bring a message of the sender that the message names.
+"""Decides whether a peer may send items with the senders that they name.
 
 A logged-in node can write any sender into its items: a client of another node or of the receiver, the mesh,
-or a session of another site. Honest peers bring messages of:
+or a session of another site. An honest peer sends items with these senders:
 
 | sender | from the peer's own log, if |
 | --- | --- |
@@ -17,11 +17,11 @@ or a session of another site. Honest peers bring messages of:
 # Law 2: rules that name the peer for the topic explain any sender but one of Law 3. All rules of this process
 #        count, even earlier ones and the next ones: messages accepted by them may still be owed.
 # Law 3: a client of this node is the sender only if rules let messages of that topic leave it.
-# Law 4: otherwise the route of the item leads from the sender's node to the peer, and each node on it has
-#        declared the next one as its next hop during this process. Otherwise it is accepted and reported.
+# Law 4: otherwise the route of the item must lead from the sender's node to the peer. If a node on the route
+#        has not declared the next one as a next hop during this process, the item is accepted and reported.
 # Law 5: items of another master are checked by Laws 3 and 6 only. Rules here name the peer that relays them.
 # Law 6: the mesh is the sender in its own topics only.
-# Law 7: in the first minute after a restart, peers met before may bring anything: the rules may have changed.
+# Law 7: in the first minute after a restart, known peers may send any item: the rules may have changed.
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from mesh.wire.envelope import ERASED, Envelope
 
 EVER = 64  # sets of rules that are remembered
 NAMES = 8  # names of one peer that are remembered
-MOST = 10_000  # topics for which it is remembered that rules name a peer
+MOST = 10_000  # topics with a remembered result, for all peers
 NODES = 4096  # nodes with remembered next hops
 NO_KEYS: frozenset[str] = frozenset()
 
@@ -58,17 +58,17 @@ class Verdict(Enum):
 
 
 def home(node: str) -> str:
-    """Return the prefix of senders at that node."""
+    """Return the prefix of the names of all senders at a node."""
     return f"/node/{node}/"
 
 
 def is_end(envelope: Envelope) -> bool:
-    """Return whether the envelope reports the end of a topic, and nothing else."""
+    """Return whether the envelope only reports the erasure of a topic."""
     return bool(envelope.flags & ERASED) and envelope.count == 1 and not envelope.body
 
 
 def is_of_mesh(sender: str) -> bool:
-    """Return whether the sender is a node itself, or missing."""
+    """Return whether the sender is a node itself, or is missing."""
     return not sender or f"client/{SYSTEM}" in sender
 
 
@@ -78,14 +78,14 @@ def is_named(node: str, mappings: Iterable[Mapping], key: str, domain: str) -> b
 
 
 def may_leave(here: str, mappings: Iterable[Mapping], key: str, domain: str) -> bool:
-    """Return whether any rule of `mappings` lets messages of this node's clients go to another node."""
+    """Return whether any rule of `mappings` names a node other than `here` for a topic."""
     return any(mapping.named("exact", key, domain) - {here} for mapping in mappings)
 
 
 class Origins:
-    """The check of senders.
+    """Checks whether the senders of items are plausible, with the rules and next hops known so far.
 
-    `has_grace(peer)` returns whether the peer may still bring items that an earlier process requested.
+    `has_grace(peer)` returns whether the peer may still send items that an earlier process requested.
     """
 
     def __init__(
@@ -111,13 +111,13 @@ class Origins:
     def logged_in(self, peer: Peer) -> None:
         """Record the name of a peer.
 
-        Messages that the peer accepted under an earlier name are its own, too.
+        The peer may also send the messages that it accepted under earlier names.
         """
         x, own = peer.exchange, home(peer.node.name)
         x.homes = (*[each for each in x.homes if each != own][1 - NAMES :], own)
 
     def ruled(self, following: tuple[Rule, ...]) -> None:
-        """Record the rules in force, and the next ones."""
+        """Record the rules in force, and the rules that follow them."""
         self._note(self._mapping.rules)
         self._note(following)
 
@@ -130,7 +130,7 @@ class Origins:
         self._ways = frozenset(rule.node for each in self._ever for rule in each.rules)
 
     def declared(self, node: str, ways: Sequence[str]) -> None:
-        """Record the next hops in the state of a node."""
+        """Record the next hops that a node declares in its state."""
         if ways:
             self._declared[node] = known = {**self._declared.pop(node, {}), **dict.fromkeys(ways)}
             for way in list(known)[: -4 * WAYS]:
@@ -143,14 +143,14 @@ class Origins:
     def is_explained(self, peer: Peer, envelope: Envelope) -> bool:
         """Return whether rules are known to name the peer for these topics, and the sender is not the mesh.
 
-        The same rules let messages of this node leave it for the peer. This check must be cheap, as every
-        item passes it.
+        The same rules allow messages of this node's clients to be sent to the peer. This check must be cheap,
+        as it is made for every item.
         """
         known = self._true.get((peer.node.name, envelope.domain), NO_KEYS)
         return known.issuperset(envelope.keys) and not is_of_mesh(envelope.sender)
 
     def check(self, peer: Peer, envelope: Envelope, master: bytes) -> Verdict:
-        """Return the verdict on an envelope that the peer brings from the log of `master`."""
+        """Return the verdict on an envelope that the peer sends from the log of `master`."""
         sender, homes = envelope.sender, (*peer.exchange.homes, home(peer.node.name))
         if sender.startswith(homes) or self._has_grace(peer):
             return Verdict.TAKE
@@ -168,7 +168,7 @@ class Origins:
         return Verdict.TAKE if is_end(envelope) or self._is_declared(peer, nodes) else Verdict.DOUBT
 
     def _is_impossible(self, envelope: Envelope) -> bool:
-        """Return whether the envelope cannot come from any other node."""
+        """Return whether no other node could honestly send the envelope, whatever its route."""
         if is_of_mesh(envelope.sender):
             return not all(key.startswith(SYSTEM) for key in envelope.keys)
         if is_end(envelope) or not envelope.sender.startswith(self._here):

@@ -1,8 +1,8 @@
-"""Owners of inboxes: the key that first opened a client's inbox, while that has or awaits messages.
+"""Owners of inboxes: an inbox belongs to the key that first opened it, as long as it is in use.
 
-Any key may use any name to publish and for its sessions: two machines whose user is called pi are two keys. A
-generated name therefore has no client inbox, and a chosen one belongs to a CURVE key; "" stands for the local
-socket, and for a mesh without keys.
+Any key may publish and open sessions under any name: two machines may both have a user `pi`, with different
+keys. A generated name therefore has no client inbox, and the inbox of a chosen name belongs to a CURVE key.
+The key "" stands for the local socket, and for a mesh without keys.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Owners:
         return user if user is not None else self._users.get(str(name.of_all_sessions()))
 
     def may_open(self, session: Session) -> bool:
-        """Return whether no inbox of this session belongs to another key."""
+        """Return whether the inboxes of the session and of its client belong to no other key."""
         if not session.is_named and session.name.session_is_generated:
             return True  # a generated name is new
         user = user_of(session)
@@ -68,7 +68,7 @@ class Owners:
             self._later("inbox", name.encode(), Put("inbox", name.encode(), user.encode()))
 
     def release(self, text: str) -> list[str]:
-        """Free the inboxes of that client, and return their names."""
+        """Remove the owners of the inboxes of a client and its sessions, and return the inboxes' names."""
         name = SessionName.parse(text if "/" in text else f"client/{text}").at(self._context.me.name)
         client = str(name.of_all_sessions())
         found = [known for known in self._users if _client(known) == client]
@@ -77,7 +77,7 @@ class Owners:
         return found
 
     def tick(self, used: Iterable[str]) -> None:
-        """Free inboxes that were unused for `linger` seconds; `used` has the names of inboxes in use."""
+        """Remove the owners of inboxes that were unused for `linger` seconds; `used` has the used inboxes."""
         now = self._context.clock.now
         for name in used:
             for each in (name, _client(name)):

@@ -1,4 +1,4 @@
-"""The queries of other nodes at this one, and the positions from which they apply."""
+"""The queries of other nodes at this node, and the log positions from which they apply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mesh.kernel.peers.peer import Peer
 from mesh.operations import Delete, Put
 from mesh.wire.commands import Query
 
-# Law 1: a query applies to what this node has not accepted or received yet when the query is added.
+# Law 1: a query applies only to messages that this node accepts or receives after the query was added.
 # Law 2: each query is stored, in a row of its own, until its peer no longer asks for it.
 # Law 3: a query that was relayed to other masters stays relayed until it is dropped.
 
@@ -62,9 +62,9 @@ class PeerQueries:
             peer.exchange.relayed.add(query)
 
     def on_rules(self) -> None:
-        """Apply new rules: this node may relay further queries now.
+        """Apply new rules, by which this node may have to relay further queries.
 
-        Queries that it relayed before stay relayed, as items may still come.
+        Queries that were relayed before stay relayed, as items may still arrive.
         """
         for peer in list(self._neighbours.peers.values()):
             if peer.begun is not None:
@@ -92,11 +92,11 @@ class PeerQueries:
         self._disk.later(table, key, Delete(table, key))
 
     def drop_peer(self, peer: Peer) -> None:
-        """Drop everything owed to a peer that was disconnected for too long."""
+        """Drop the queries of a peer that was disconnected for too long, and the messages owed to it."""
         for query in list(peer.exchange.feed.queries):
             self.drop(peer, query)
         peer.exchange.feed.clear()
-        # If the same process comes back, it must not acknowledge items of before.
+        # If the same process comes back, it must not acknowledge earlier items.
         peer.exchange.outlet.restart()
         peer.exchange.feed.restart()
         self._delete("position", peer.exchange.feed.key)

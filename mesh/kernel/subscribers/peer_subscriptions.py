@@ -1,4 +1,4 @@
-"""Accepts the queries that other nodes send, in turns that leave time for others."""
+"""Applies the queries that other nodes send, in limited steps that leave time for other work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mesh.values import check_domain
 from mesh.wire.commands import Interest, Interested, Query
 from mesh.wire.spoken import UNDERSTOOD, UNKNOWN_IS_TOLD
 
-TURN = 128  # queries added or dropped in one turn, some ms
+TURN = 128  # queries added or dropped in one step, a few ms
 RELAYED = 4  # factor for a query that is relayed to others
 LINE = 2 * WANTED  # waiting queries of one peer, twice the limit
 
@@ -59,8 +59,8 @@ class PeerSubscriptions(Component):
         self._queries = PeerQueries(context, disk, router, neighbours, demand, received)
         self.drop_peer = self._queries.drop_peer
         self._saying: dict[Peer, Saying] = {}  # unfinished INTERESTs
-        self._line: dict[Peer, deque[Interest]] = {}  # parts that wait for their turn
-        self._left: float = TURN  # queries left in this turn
+        self._line: dict[Peer, deque[Interest]] = {}  # parts that wait to be applied
+        self._left: float = TURN  # queries left in this step
         self._behind: dict[Peer, list[Callable[[], None]]] = {}  # callbacks after all parts
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -98,7 +98,7 @@ class PeerSubscriptions(Component):
     # --- commands of peers ------------------------------------------------------------------------------
 
     def interest(self, peer: Peer, command: Interest) -> None:
-        """Accept a peer's queries, or a part of them, and apply them in turns that leave time for others.
+        """Accept an INTEREST or a part of one, and apply its queries in limited steps.
 
         Raises: RemoteError or LocalError for an invalid query, or for too many.
         """
@@ -144,7 +144,7 @@ class PeerSubscriptions(Component):
     def behind(self, peer: Peer, then: Callable[[], None]) -> None:
         """Call `then` after all queries that the peer has sent so far are applied.
 
-        The questions of the peer rely on its queries. `then` is not called if the connection ends before.
+        The questions of the peer rely on its queries. If the connection ends first, `then` is not called.
         """
         if peer not in self._line:
             then()
@@ -160,7 +160,7 @@ class PeerSubscriptions(Component):
     def _take_up(self, peer: Peer, part: Interest) -> None:
         """Process one part of an INTEREST.
 
-        Queries that a full INTEREST does not name are dropped at its end.
+        At the end of a full INTEREST, the queries that it did not name are dropped.
         """
         saying = self._saying.pop(peer, None)
         if saying is None:
@@ -183,7 +183,10 @@ class PeerSubscriptions(Component):
         self._left -= 1 + len(add) + len(remove)
 
     def _finish_interest(self, peer: Peer, saying: Saying) -> None:
-        """Finish an INTEREST: drop unnamed queries, connect the feed, and confirm."""
+        """Finish an INTEREST: drop unnamed queries, connect the feed, and confirm the INTEREST.
+
+        If the budget of this step is used up, dropping continues in the next step.
+        """
         while saying.unsaid and self._left > 0:
             self._queries.drop(peer, saying.unsaid.popitem()[0])
             self._left -= 1
@@ -196,7 +199,7 @@ class PeerSubscriptions(Component):
         self._confirm(peer, saying.version, saying.rows.values())
 
     def _refuse(self, peer: Peer, error: MeshError) -> None:
-        """Disconnect a peer for an invalid query that was found late."""
+        """Disconnect a peer for an invalid query that was found in a later step."""
         self._cut_short(peer)
         conn = peer.data
         if conn is not None:
@@ -209,7 +212,7 @@ class PeerSubscriptions(Component):
         self._behind.pop(peer, None)
 
     def _understood(self, peer: Peer, queries: tuple[Query, ...]) -> Iterable[Query]:
-        """Return the queries of known kinds; a later release may have more kinds."""
+        """Return the queries of known kinds, as a peer of a later release may send other kinds."""
         if peer.version < UNKNOWN_IS_TOLD:
             return queries
         known = [query for query in queries if query.kind in UNDERSTOOD]
@@ -218,10 +221,10 @@ class PeerSubscriptions(Component):
         return known
 
     def _note_lead(self, peer: Peer, command: Interest) -> None:
-        """Report a peer that has later positions of our log than this node.
+        """Report a peer that claims a position of this node's log that this node has not reached.
 
-        New positions are above all of earlier boots, so the report has no consequence, whether it is true or
-        not.
+        New positions are above all positions of earlier boots, so the claim has no consequence even if it is
+        false.
         """
         ours = self._router.shelf.next_position
         known = max(
@@ -230,13 +233,13 @@ class PeerSubscriptions(Component):
         if known >= ours and not peer.exchange.leads:
             peer.exchange.leads = True
             text = (
-                f"{peer.node.name} has messages that this node lacks: position {known} of its "
-                f"log, {ours} is next"
+                f"{peer.node.name} has messages that this node lacks: position {known} of this "
+                f"node's log, where {ours} is next"
             )
             self._context.event("peer", text, peer.node, level="warning")
 
     def _confirm(self, peer: Peer, version: int, added: Collection[Query]) -> None:
-        """Confirm an INTEREST when it is on disk, and known to the nodes that must be asked for it.
+        """Confirm an INTEREST when it is on disk, and known to the nodes to which it is relayed.
 
         A crash must not make this node forget its subscribers.
         """

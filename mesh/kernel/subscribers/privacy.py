@@ -24,7 +24,7 @@ SHOWN = ("dead-code", "dead-id")  # headers that remain visible
 
 
 def as_seen_by(session: Session, envelope: Envelope) -> Envelope:
-    """Return the envelope as a client may see it: of some dead letters, only the id and the code."""
+    """Return the envelope as a client may see it; from some dead letters all but id and code are removed."""
     is_node = session.conn is not None and session.conn.grant == NODE
     if is_node or not envelope.keys[0].startswith(DEAD):
         return envelope
@@ -57,7 +57,7 @@ def _is_of(session: Session, headers: Headers) -> bool:
 
 
 def _closed(e: Envelope, headers: Headers) -> Envelope:
-    """Return the envelope with the same number of messages, but without their contents."""
+    """Return the envelope with empty messages, each with only the SHOWN headers and a note."""
     said = [(name, headers[name]) for name in SHOWN if name in headers]
     own = encode_properties(Properties(Headers([*said, (PRIVATE, "the message had one receiver")])))
     return replace(

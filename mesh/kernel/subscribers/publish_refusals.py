@@ -1,4 +1,4 @@
-"""The table of refusals of messages that clients publish, apart from those of a stream (see ingress.py)."""
+"""The table of refusals of published messages, except refusals of a stream, which are in ingress.py."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from mesh.wire.envelope import EVERY, LOCAL_ONLY, PERSISTENT, REQUEST, RESENT, E
 from mesh.wire.limits import PUT_GROUP
 
 # Law 1: the first row of REFUSALS that applies decides.
-# Law 2: an envelope that is neither addressed nor a queue's is refused only where its client may not write.
+# Law 2: an envelope for a topic, not for an address or a queue, is refused only if its client may not write.
 # Law 3: a queue accepts only messages in its own domain, and that domain accepts no other messages.
 
 ODD_IN_SENDS = ~(LOCAL_ONLY | REQUEST | EVERY | RESENT)  # flags that no message to an address has
 
 
 class Attempt(NamedTuple):
-    """An envelope of a client. `kinds` are the kinds of addresses to which messages may be sent."""
+    """An envelope that a client publishes. `kinds` are the kinds of addresses that accept messages."""
 
     envelope: Envelope
     client: str
@@ -46,7 +46,7 @@ class Attempt(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A row of the table. `answer` may raise RemoteError, for what no correct client sends."""
+    """A row of the table. `answer` raises RemoteError for an envelope that no correct client sends."""
 
     applies: Callable[[Attempt], object]
     answer: Callable[[Attempt], Answer]
@@ -114,9 +114,9 @@ REFUSALS = (
 
 
 def is_well_addressed(e: Envelope) -> bool:
-    """Return whether no row applies, if the client may write; cheaper than the table.
+    """Return whether certainly no row applies to an envelope of a client that may write.
 
-    The result may be False although no row applies.
+    This check is cheaper than the table. The result may be False even if no row applies.
     """
     if e.to[:6] == PUTS:
         return e.to == e.domain and not e.flags & ~PERSISTENT and not (e.put and e.put[2])

@@ -22,7 +22,7 @@ from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, NO_RELAY, PERSISTENT, 
 
 # Law 1: an envelope that no correct client sends ends the connection.
 # Law 2: each other envelope gets one refusal, or is passed on once, to its address or towards its master.
-# Law 3: an envelope that opens a stream is checked before it is counted for the stream's account.
+# Law 3: an envelope that opens a stream is checked before it is counted in the message accounts.
 
 ODD = ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING | NO_RELAY | RESENT)  # flags that a client must not set
 LOOK = 60.0  # s between two sweeps

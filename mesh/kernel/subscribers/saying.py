@@ -18,9 +18,9 @@ WANTED_BYTES = 256 * MIB  # bytes of their texts
 
 @dataclass(slots=True)
 class Saying:
-    """An INTEREST whose last part has not arrived or not been applied.
+    """An INTEREST whose last part has not yet arrived or been applied.
 
-    Queries in `unsaid` are dropped at its end unless a later part names them.
+    Queries in `unsaid` are dropped at the end of the INTEREST unless a later part names them.
     """
 
     version: int
@@ -33,13 +33,13 @@ class Saying:
 
     @classmethod
     def of(cls, first: Interest, feed: PeerFeed) -> Saying:
-        """Return the state for the first part of an INTEREST."""
+        """Return the state of an INTEREST from its first part, before its queries are recorded."""
         unsaid = dict(feed.queries) if first.full else {}
         size = feed.wanted_bytes if first.full else 0
         return cls(first.version, first.full, first.positions, unsaid, size)
 
     def check_next(self, peer: Peer, part: Interest) -> None:
-        """Raise RemoteError if this part belongs to another INTEREST than the unfinished one."""
+        """Raise RemoteError if `part` belongs to an INTEREST other than the unfinished one."""
         if (part.version, part.full) != (self.version, self.full):
             what = f"{peer.node.name} sent INTEREST {part.version} before all of {self.version}"
             raise RemoteError(what, code="UNEXPECTED")
@@ -54,7 +54,8 @@ class Saying:
 def check_wanted(peer: Peer, saying: Saying, add: Collection[Query], remove: Collection[Query]) -> None:
     """Raise RemoteError if a peer has too many queries, or too large ones.
 
-    A new full set may coexist with the earlier one until it is complete.
+    Until a full INTEREST is complete, earlier queries coexist with the new ones, so both together may reach
+    twice the limit.
     """
     feed = peer.exchange.feed
     count = len(feed.queries) + len(add) - len(remove)

@@ -1,4 +1,4 @@
-"""Checks the senders of items: drops forged items, and reports these and unconfirmed ones."""
+"""Checks the senders of items: drops forged items, and reports forged and unconfirmed ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TakeItems = Callable[[Conn, Peer, Items, list[Envelope], frozenset[int]], None]
 
 
 class SenderCheck(Component):
-    """Component that checks the senders of items: it drops forged items, and reports unconfirmed ones.
+    """Component that checks the senders of items, drops forged items, and reports forged or unconfirmed ones.
 
     Unconfirmed items are not held back, because later messages of their streams may arrive from another peer
     and would overtake them.
@@ -72,7 +72,7 @@ class SenderCheck(Component):
         self._take(conn, peer, command, envelopes, forged)
 
     def _forged(self, peer: Peer, command: Items, envelopes: list[Envelope]) -> frozenset[int]:
-        """Return the indices of the forged envelopes, and report these and the unconfirmed ones."""
+        """Return the indices of the forged envelopes, and report the forged and unconfirmed ones."""
         if command.seq <= peer.exchange.inlet.have:
             return NONE  # a repeat, which is not accepted
         forged = set[int]()
@@ -87,9 +87,9 @@ class SenderCheck(Component):
         return frozenset(forged)
 
     def report(self, peer: Peer, envelope: Envelope, is_forged: bool) -> str:
-        """Report a forged or unconfirmed envelope, count a forged one, and return the text.
+        """Report a forged or unconfirmed envelope, count a forged one, and return the text of the report.
 
-        An event about each kind of report is emitted at most every 10 minutes for a peer.
+        For each peer, an event of each of the two kinds is emitted at most every 10 minutes.
         """
         sender = plain(envelope.sender)[:80] or "no sender"
         path = " -> ".join(plain(hop.node) for hop in inside(envelope.route))[:200]

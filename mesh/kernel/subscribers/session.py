@@ -30,7 +30,7 @@ REPLIES = 2**32 - 1  # subscription number of replies
 class Session:
     """A client's session, which outlives its connections.
 
-    `stream` identifies the publisher in all its streams.
+    `stream` is the id of the session as a publisher, in all domains.
     """
 
     def __init__(self, name: SessionName, stream: bytes, outlet: Outlet) -> None:
@@ -51,7 +51,10 @@ class Session:
         self.gone_since = 0.0
 
     def connected(self, conn: Conn, says_again: bool) -> None:
-        """Attach a connection, which may resend messages of earlier ones."""
+        """Attach a connection, on which the client may resend messages of earlier connections.
+
+        `says_again` means that the client marks resent messages.
+        """
         self.conn = conn
         for domain, last in self.sent.items():
             self.sent_before[domain] = max(last, self.sent_before.get(domain, 0))
@@ -64,7 +67,7 @@ class Session:
 
 
 def merged(answers: list[Answer]) -> list[Answer]:
-    """Return the answers, with adjacent ones joined that differ only in their consecutive numbers."""
+    """Return the answers, with adjacent equal answers on consecutive numbers joined into one."""
     result: list[Answer] = []
     for a in answers:
         last = result[-1] if result else None

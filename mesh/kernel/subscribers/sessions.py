@@ -53,7 +53,7 @@ class Sessions(Component):
         return session is not None and session.conn is not None and word in session.conn.speaks
 
     def all_of(self, name: SessionName) -> Iterator[Session]:
-        """Return the session of that name, or all sessions of that client here, connected or not."""
+        """Yield the session of that name, or all sessions of that client here, connected or not."""
         ours = self._of_client.get(name.client, {}) if name.node in (None, self._context.me.name) else {}
         return (s for s in ours.values() if name.session in (None, s.name.session))
 
@@ -82,7 +82,7 @@ class Sessions(Component):
                 del self._of_client[session.name.client]
 
     def answer_client(self, stream: bytes, answer: Answer) -> None:
-        """Answer the published message of a client, or of a component that publishes."""
+        """Count an answer, and pass it to the client or the component that published the messages."""
         self._context.counters.accounts.count_answer(stream, answer)
         session = self.by_stream.get(stream)
         if session is not None:
@@ -91,12 +91,12 @@ class Sessions(Component):
             self.others[stream](answer)
 
     def owe(self, session: Session, answer: Answer) -> None:
-        """Send an answer to a session with the next flush, if the session is connected then."""
+        """Queue an answer to a session for the next flush, which drops it if the session is disconnected."""
         session.answers.append(answer)
         self._answering[session] = None
 
     def flush(self) -> None:
-        """Send the answers that have gathered, and drop those for disconnected sessions."""
+        """Send the queued answers, and drop the answers for disconnected sessions."""
         for session in self._answering:
             if session.answers and session.conn is not None:
                 self._context.out.send(session.conn, Answers(tuple(merged(session.answers))))

@@ -12,8 +12,8 @@ from mesh.routing.stored_envelope import StoredEnvelope
 class FeedSettling:
     """Settles envelopes with the store, or with the peer that sent them.
 
-    Peers in `acking` are owed an acknowledgement. `merging` has the repeats that several masters, or gateways
-    of other sites, have sent.
+    Peers in `acking` are owed an acknowledgement. `merging` has the repeats that several masters or gateways
+    have sent.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class FeedSettling:
 
     @property
     def merges(self) -> bool:
-        """Whether a message may come from several peers."""
+        """Whether several peers may send the same message."""
         return self._mapping.has_several or self._knows_sites
 
     def on_released(self, parcel: StoredEnvelope) -> None:
@@ -46,7 +46,7 @@ class FeedSettling:
             self.settle(peer, parcel)
 
     def settle(self, peer: Peer, parcel: StoredEnvelope) -> None:
-        """Settle an envelope with the peer that sent it, and its repeats with the peers that sent these."""
+        """Settle an envelope with the peer that sent it, and each repeat with the sender of the repeat."""
         if peer.exchange.upstreams[parcel.master].release(parcel):
             self.acking[peer] = None
         for repeat in self._merging.release(parcel) if self.merges else ():

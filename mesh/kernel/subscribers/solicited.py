@@ -14,11 +14,11 @@ from mesh.wire.envelope import Envelope
 # An unrequested item does not close the connection: its query may have ended meanwhile, and other
 # items of the peer may be owed to subscribers.
 GRACE = 60.0  # s for items that an earlier process requested
-MASTERS = 4096  # whose logs one peer may relay
+MASTERS = 4096  # masters whose logs one peer may relay
 
 
 class Solicited:
-    """The check of items from peers.
+    """Checks whether this node requested the items that peers send.
 
     `was_met(uuid)` returns whether an earlier process of this node knew that peer.
     """
@@ -86,7 +86,7 @@ class Solicited:
             x.refused[master] = max(position, x.refused.get(master, 0))
 
     def _report_unrequested(self, peer: Peer, envelope: Envelope) -> None:
-        # While rules change, a peer may be asked by the old ones and relay by the new ones.
+        # While rules change, a peer may receive queries under the old rules and relay under the new ones.
         if self._demand.is_changing or not peer.exchange.unasked.allows(self._context.clock.now):
             return
         what = " ".join(filter(None, (envelope.keys[0][:80], envelope.domain[:80])))

@@ -1,4 +1,4 @@
-"""The limits of subscriptions: of one session, of a node, and of what XPaths cost for each message."""
+"""The limits of subscriptions: for one session, for a node, and for the cost of XPaths for each message."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MOST_OF_ONE = MOST_TOGETHER // 2  # visits of one client's XPaths
 
 
 class SubscriptionLimits:
-    """The number of all subscriptions of a node, and what one more may cost.
+    """Counts the subscriptions of a node, and checks each new one against the limits.
 
-    `clients` are the subscriptions of its clients.
+    `clients` are the subscriptions of the node's clients.
     """
 
     def __init__(self, context: NodeContext, clients: SubscriptionIndex[Feed]) -> None:
