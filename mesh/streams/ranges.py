@@ -257,7 +257,10 @@ class Ranges:
 
 
 def numbers_within(numbers: Collection[int], first: int, last: int) -> list[int]:
-    """Return the elements from `first` to `last`, at a cost bounded by the smaller of both."""
+    """Return the elements from `first` to `last`, in any order.
+
+    The cost grows with the smaller of the two: the collection, and the range.
+    """
     if last - first < len(numbers):
         return [n for n in range(first, last + 1) if n in numbers]
     return [n for n in numbers if first <= n <= last]
