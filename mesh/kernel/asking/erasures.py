@@ -1,7 +1,7 @@
 """Events about erased topics, with the client and the number of topics.
 
-One client can erase thousands of topics, and only the last thousand events are kept, so that not each topic
-gets an event.
+One client can erase thousands of topics, but only the last thousand events are kept. Therefore one event
+reports many topics.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST = 64  # clients remembered; beyond, the oldest is reported
 class _Erased:
     """The topics that a client has erased since its last event."""
 
-    told: float  # when that was
+    told: float  # time of that event
     by: str
     count: int = 0
     last: str = ""  # key of a topic
