@@ -67,7 +67,7 @@ class Changes:
     def react(self, peer: Peer, lived: Sighted | Lived, known: int) -> None:
         """Take a step of the reach table for the event `lived`.
 
-        `known` is the boot that was known before.
+        `known` is the boot of the peer that was known before the event.
         """
         event = EVENTS[type(lived)]
         if event is ReachEvent.SAID_GOODBYE and lived.member.boot > known:

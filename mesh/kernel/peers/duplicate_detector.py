@@ -22,7 +22,7 @@ PLACES, DIALS = 64, 8  # remembered addresses; concurrent dials
 class DuplicateDetector:
     """Detects rivals, which are processes with the identity of this one, in direct contact.
 
-    A young process may also be refused by other nodes.
+    Without direct contact, another node's refusal stops a young process (peer_handshake.py).
     """
 
     def __init__(self, context: NodeContext, dialler: Dialler) -> None:
