@@ -80,7 +80,7 @@ class Aims:
         return group
 
     def take(self, query: Query, row: Hashable, by: frozenset[bytes]) -> None:
-        """Remove the query from the group of its sources and the given requesters, if it is there."""
+        """Remove the query, if present, from the group of its sources and of the requesters `by`."""
         group = self._groups.get((row, by))
         if group is not None:
             group.queries.pop(query, None)

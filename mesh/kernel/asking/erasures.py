@@ -25,7 +25,7 @@ class _Erased:
 
 
 class Erasures:
-    """Reports the first erased topic of a client immediately, and the number of others once a minute."""
+    """Reports the first erased topic of a client immediately, and the number of further ones each minute."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report

@@ -22,7 +22,7 @@ from mesh.wire.spoken import KINDS
 
 
 class QuerySources:
-    """The sources of queries by the rules of `mapping`, and by others during a change."""
+    """The sources of queries by the rules of `mapping`, and by other rules during a change."""
 
     def __init__(self, mapping: Mapping, nodes: Nodes, neighbours: Neighbours) -> None:
         self._mapping = mapping

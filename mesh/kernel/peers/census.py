@@ -71,7 +71,7 @@ class Censuses(Component):
         return is_awaited
 
     def _send_rumors(self, conn: Conn, census: Census) -> None:
-        """Answer a census with rumors, which the other end treats like any others."""
+        """Answer a census with rumors, which the other end treats like all other rumors."""
         known = self._neighbours.membership.known()
         if census.uuids:
             wanted = set(census.uuids)

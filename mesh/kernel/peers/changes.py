@@ -111,7 +111,7 @@ class Changes:
     def _tell_where_it_was(self, peer: Peer) -> None:
         """Send a peer its earlier address.
 
-        If another process with its identity answers there, both learn of the conflict.
+        If another process with its identity answers at that address, both learn of the conflict.
         """
         rumour = Rumour(peer.node, 0, str(NodeLife.ALIVE), self._context.me.uuid)
         for conn in peer.conns.values():

@@ -151,7 +151,7 @@ class Dialler:
     # --- dialing ----------------------------------------------------------------------------------------
 
     def dial(self, address: str, role: str, owner: bytes, seed: str = "", site: str = "") -> Conn:
-        """Open a connection to `address`; `owner` is the uuid of the peer there, or b"" if it is unknown."""
+        """Open a connection to `address`; `owner` is the uuid of its peer, or b"" if it is unknown."""
         self._dialled += 1
         now = self._context.clock.now
         conn = Conn(self._dialled, True, False, address, now, now, role, owner=owner, seed=seed, site=site)

@@ -33,7 +33,7 @@ class DuplicateDetector:
         self._juniors: set[bytes] = set()  # reported rivals that started later
 
     def rumoured(self, node: Introduction) -> None:
-        """Dial addresses where others report this node, except its own and those dialed lately."""
+        """Dial the addresses at which others report this node, except its own and recently dialed ones."""
         for address in filter(None, (node.address, *node.also)):
             self._dials = {conn for conn in self._dials if not (conn.is_open or conn.closed)}
             now = self._context.clock.now

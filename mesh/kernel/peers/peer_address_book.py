@@ -53,7 +53,7 @@ class Seed:
 class PeerAddressBook(Component):
     """The addresses to dial, and the remembered nodes with their addresses and first keys.
 
-    `is_alive(uuid)` returns whether a node is alive, and `is_occupied(address)` whether a live node is there.
+    `is_alive(uuid)` returns whether a node is alive, and `is_occupied(address)` whether a live node has it.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class PeerAddressBook(Component):
 
     @property
     def remembered(self) -> int:
-        """The number of addresses that are dialed because a node was there before."""
+        """The number of addresses that are dialed because a node was reached at them before."""
         return sum(seed.kind == REMEMBERED for seed in self._seeds.values())
 
     def rows(self) -> dict[str, PeerRow]:

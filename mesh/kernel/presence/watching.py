@@ -1,4 +1,4 @@
-"""The names that this node watches at all others, and how far each node has confirmed them."""
+"""The names that this node watches at all other nodes, and the version that each node has confirmed."""
 
 from __future__ import annotations
 

@@ -151,8 +151,8 @@ class PeerCalls(Component):
     ) -> None:
         """Ask each peer, and call `then` with the replies that arrive within `within` seconds.
 
-        `then` is called once all have replied; if only slow or dead nodes are missing, it is called earlier.
-        `by`, if given, sends the question to a peer; otherwise the data connection is used.
+        `then` is called as soon as all live nodes have replied; slow nodes alone delay it by SHORT seconds at
+        most. `by`, if given, sends the question to a peer; otherwise the data connection is used.
         """
         self._request += 1
         peers = list(peers)

@@ -1,7 +1,7 @@
 """Tracks live nodes that do not answer, so that questions wait for them only briefly.
 
 A late answer may have waited for a broken connection, so the node is asked again. Slow nodes are also asked
-now and then; otherwise the first question after a quiet time would not wait for a recovered node.
+periodically; otherwise the first question after a quiet time would not wait for a recovered node.
 """
 
 from __future__ import annotations
