@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 
 class Sharing(Protocol):
-    """A consumer that shares messages with others."""
+    """A consumer that shares messages with other consumers."""
 
     turn: int
 

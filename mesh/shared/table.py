@@ -99,7 +99,7 @@ class RowTable:
 
     @property
     def summary(self) -> Summary:
-        """The summary that is sent to others (Law 2)."""
+        """The summary that is sent to other nodes (Law 2)."""
         return Summary(self.kind, self._newest, self._sum.to_bytes(DIGEST) if self._rows else b"")
 
     def behind(self, stamp: int, name: str) -> Iterator[SharedRow]:

@@ -20,7 +20,7 @@ _OF_ITS_ROUTE = FOR_NOW | {"CIRCULAR_LOOP"}
 def is_for_now(sender: str, state: str, to: str = "") -> bool:
     """Return whether the refusal of a message from another site is temporary.
 
-    No node of this site then remembers the refusal. For a direct message every refusal is final.
+    No node of this site remembers a temporary refusal. For a direct message every refusal is final.
     """
     return state in FOR_NOW and not to and is_foreign(sender)
 

@@ -56,7 +56,7 @@ class Selection:
         return bool(self._domains) or self._topics is not None
 
     def sites_for(self, domain: str, topic: str, *, flags: int = 0) -> tuple[str, ...]:
-        """Return the names of the sites that get a message of `topic` with these envelope `flags`."""
+        """Return the names of the sites that receive a message of `topic` with these envelope `flags`."""
         if flags & self._stays or is_own(domain) or topic.startswith(SYSTEM):
             return NOWHERE
         found = self._domains.get(domain, NOWHERE)

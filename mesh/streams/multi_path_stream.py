@@ -30,7 +30,7 @@ IDLE = 600.0  # s of silence after which a leg is not waited for
 
 
 class LegsFull(Exception):
-    """A number was not accepted, because there is no room to record it or an earlier one comes first.
+    """A number was not accepted, because there is no room for it or an earlier number must come first.
 
     The sender may retry.
     """

@@ -51,7 +51,7 @@ class Ranges:
             self._insert(first, last)
 
     def add_all(self, runs: Sequence[tuple[int, int]]) -> None:
-        """Add ascending ranges, of which there may be many."""
+        """Add ascending ranges; the cost stays low even for many."""
         if len(runs) >= MANY:
             firsts, lasts = zip(*runs, strict=True)
             # Usually they are behind all others and disjoint.
