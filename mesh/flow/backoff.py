@@ -1,11 +1,12 @@
-"""Decides when something that was refused for now is retried, and when others may follow.
+"""Retries after temporary refusals: one attempt after each pause, then all messages that wait.
 
-Sending all that waits each time would fill the connection, and the full receiver would have to read it.
+Resending all of them after each pause would fill the connection, and the full receiver would have to read
+them.
 """
 
-# Law 1: after a temporary refusal nothing of the key leaves for a while, then one attempt is made. If it is
-# refused again, the pause doubles; otherwise all may leave.
-# Law 2: what left before the attempt is answered before it, so its refusals do not count.
+# Law 1: after a temporary refusal nothing of the key is sent during a pause; one attempt follows. If that is
+# refused, the next pause is twice as long; otherwise everything that waits may be sent.
+# Law 2: messages sent before the attempt are answered before it, so their refusals do not count.
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ SHORTEST, LONGEST = 0.25, 60.0  # s of a pause
 
 @dataclass(slots=True)
 class Pause:
-    """A pause, or the attempt after it, which is named by a number."""
+    """The pause of a key, or the numbered attempt that follows the pause."""
 
     until: float
     length: float
@@ -27,7 +28,10 @@ class Pause:
 
 
 class Backoff(Generic[K]):
-    """The keys with temporary refusals. Where a key has one attempt at a time, its number is 0."""
+    """The keys with temporary refusals, with their pauses and attempts.
+
+    `attempt` is the number of the message that is tried, or 0 if the caller does not number its attempts.
+    """
 
     def __init__(self) -> None:
         self._pauses: dict[K, Pause] = {}
@@ -36,13 +40,13 @@ class Backoff(Generic[K]):
         return bool(self._pauses)
 
     def holds(self, key: K, attempt: int = 0) -> bool:
-        """Return whether `attempt` must wait: for the end of a pause, or for another attempt."""
+        """Return whether `attempt` must wait for the end of a pause or for another attempt."""
         return key in self._pauses and self._pauses[key].attempt != attempt
 
     def record_refusal(self, key: K, now: float, attempt: int = 0) -> float:
         """Record a temporary refusal, and return when the pause ends.
 
-        During a pause no refusal counts, and later only that of the attempt in progress.
+        A refusal during a pause changes nothing. After the pause only a refusal of the attempt counts.
         """
         pause = self._pauses.get(key)
         if pause is None:
@@ -53,9 +57,9 @@ class Backoff(Generic[K]):
         return pause.until
 
     def record_arrival(self, key: K, attempt: int = 0) -> bool:
-        """Record an arrival or a final answer. Return whether all that waits may leave now.
+        """Record the arrival of `attempt` or a final answer to it; return whether the key is free again.
 
-        That is so if `attempt` was in progress.
+        The result is True if `attempt` was in progress. All messages that wait may then be sent.
         """
         if key not in self._pauses or self._pauses[key].attempt != attempt:
             return False
@@ -63,7 +67,7 @@ class Backoff(Generic[K]):
         return True
 
     def record_progress(self, key: K, now: float) -> None:
-        """End the attempt or shorten the pause, because something of the key was accepted."""
+        """End the attempt or shorten the pause, because something of the key received a final answer."""
         pause = self._pauses.get(key)
         if pause is not None and pause.attempt is not None:
             del self._pauses[key]
@@ -77,7 +81,7 @@ class Backoff(Generic[K]):
         return [key for key, pause in self._pauses.items() if pause.attempt is None and pause.until <= now]
 
     def begin(self, key: K, attempt: int = 0) -> None:
-        """Begin an attempt after a pause."""
+        """Begin an attempt for a key that has a pause."""
         self._pauses[key].attempt = attempt
 
     def begin_due(self, now: float) -> list[K]:
@@ -88,9 +92,9 @@ class Backoff(Generic[K]):
         return found
 
     def attempts(self) -> list[tuple[K, int]]:
-        """Return the attempts in progress."""
+        """Return the attempts in progress, each as (key, number)."""
         return [(key, pause.attempt) for key, pause in self._pauses.items() if pause.attempt is not None]
 
     def deadline(self) -> float | None:
-        """Return when the next pause ends, or None if none lasts."""
+        """Return when the next pause ends, or None if there is no pause."""
         return min((pause.until for pause in self._pauses.values() if pause.attempt is None), default=None)

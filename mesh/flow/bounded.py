@@ -8,7 +8,7 @@ from typing import TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
-# Law: there are never more than `most` entries, and those are the ones that were kept last.
+# Law: there are never more than `most` entries: those that `keep` has set last.
 
 
 class Bounded(OrderedDict[K, V]):
@@ -21,7 +21,7 @@ class Bounded(OrderedDict[K, V]):
         self.most = most
 
     def keep(self, key: K, value: V) -> tuple[K, V] | None:
-        """Set an entry as the newest one. Return the entry that is dropped for it, or `None`."""
+        """Set an entry as the newest one. Return the entry that was dropped for it, or `None`."""
         self[key] = value
         self.move_to_end(key)
         return self.popitem(last=False) if len(self) > self.most else None

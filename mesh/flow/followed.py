@@ -1,7 +1,7 @@
 """Tables of other nodes that this node follows: their rows, as the nodes have sent them."""
 
 # Law 1: a row is the latest one that the node has sent on its open connection, and ends with the connection.
-# Law 2: rows are absolute. A number of 0 is no row.
+# Law 2: a row has a total, not a change. A total of 0 removes the row.
 # Law 3: messages of a connection are numbered from 1 without a hole.
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NOTHING: Mapping[bytes, bytes] = {}
 
 
 class Followed(Generic[K]):
-    """The number of servers of each name at each node, by uuid, and notes about them.
+    """The server counts and notes that other nodes report, by name and by uuid of the node.
 
     `what` names an update in errors.
     """
@@ -30,7 +30,7 @@ class Followed(Generic[K]):
         self._of: dict[bytes, dict[K, None]] = {}
 
     def receive(self, uuid: bytes, number: int, sender: str) -> None:
-        """Accept the next message of a node, whose rows follow. Raises: RemoteError for a missing number."""
+        """Record the number of a node's next message. Raises: RemoteError if a number is missing."""
         last = self._received.get(uuid, 0)
         if number != last + 1:
             what = f"{sender} sent {self._what} update {number} after {last}"
@@ -38,7 +38,7 @@ class Followed(Generic[K]):
         self._received[uuid] = number
 
     def servers(self, name: K) -> Mapping[bytes, int]:
-        """Return the number of servers of the name at each node, by uuid."""
+        """Return how many servers of the name each node has, by uuid."""
         return self._rows.get(name, NOBODY)
 
     def notes(self, name: K) -> Mapping[bytes, bytes]:
@@ -50,7 +50,7 @@ class Followed(Generic[K]):
         return self._rows
 
     def record(self, uuid: bytes, name: K, consumers: int, note: bytes = b"") -> int | None:
-        """Store a report; return the change in the number, or None if the report repeats the last one."""
+        """Store a row; return the change of its server count, or None if the row repeats the last one."""
         rows = self._rows.get(name)
         change = consumers - (rows or NOBODY).get(uuid, 0)
         if not change and (not consumers or note == self.notes(name).get(uuid, b"")):
@@ -71,7 +71,7 @@ class Followed(Generic[K]):
         return len(self._of.get(uuid, ()))
 
     def remove_node(self, uuid: bytes) -> list[tuple[K, int]]:
-        """Drop all rows of a node whose connection is lost, and return them."""
+        """Drop all rows of a node whose connection is lost, and return each as (name, servers)."""
         self._received.pop(uuid, None)
         rows = [(name, self._rows[name][uuid]) for name in self._of.get(uuid, ())]
         for name, _ in rows:
@@ -79,7 +79,7 @@ class Followed(Generic[K]):
         return rows
 
     def drop_names(self, names: Iterable[K]) -> None:
-        """Drop names that are no longer watched here."""
+        """Drop all rows of names that are no longer watched here."""
         for name in names:
             for uuid in list(self._rows.get(name, ())):
                 self._drop(uuid, name)

@@ -1,4 +1,4 @@
-"""The numbers of streams that are in flight: which route they use, and which waiters need their answers."""
+"""Stream numbers in flight: the route that they use, and the waiters that need their answers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class InFlight(Generic[K, W, R]):
         return self._routes.get(stream)
 
     def assign_route(self, stream: K, route: R | None) -> None:
-        """Set the route of a stream, which must be in flight. `None` means that it has none for now."""
+        """Set the route of a stream, which must be in flight; `None` removes its route."""
         assert stream in self._open, "law 4: only a stream in flight has a route"
         if route is None:
             self._routes.pop(stream, None)
@@ -90,7 +90,7 @@ class InFlight(Generic[K, W, R]):
             self._sizes[stream, waiter] = self._sizes.get((stream, waiter), 0) + size
 
     def record_kept(self, stream: K, waiter: W, runs: Sequence[tuple[int, int]]) -> Ranges:
-        """Add a new waiter, and return its numbers, from which final answers are removed."""
+        """Add a new waiter, and return its live set of numbers, which shrinks with each final answer."""
         waiters = self._open.get(stream)
         if waiters is None:
             waiters = self._open[stream] = {}
@@ -144,7 +144,7 @@ class InFlight(Generic[K, W, R]):
     def _freed(
         self, stream: K, parts: Sequence[AnsweredPart[W]], is_final: bool
     ) -> Iterator[AnsweredPart[W]]:
-        """Yield the parts with the bytes that each frees: its share of those that its waiter has left."""
+        """Yield the parts, each with the bytes that it frees: its share of the bytes left to its waiter."""
         for waiter, found in groupby(parts, itemgetter(0)):
             runs = [(first, last) for _, first, last, _ in found]
             size, numbers = self._sizes.pop((stream, waiter), 0), self._open[stream][waiter]
@@ -158,7 +158,7 @@ class InFlight(Generic[K, W, R]):
                 self._sizes[stream, waiter] = size
 
     def covers(self, stream: K, waiter: W, first: int, last: int) -> bool:
-        """Return whether all of these numbers are in flight for the waiter."""
+        """Return whether all numbers from `first` to `last` are in flight for the waiter."""
         numbers = self._open.get(stream, {}).get(waiter)
         return numbers is not None and numbers.covers(first, last)
 
@@ -176,7 +176,7 @@ class InFlight(Generic[K, W, R]):
     # --- losses -----------------------------------------------------------------------------------------
 
     def drop(self, stream: K, waiter: W) -> LostNumbers[K, W]:
-        """Remove a waiter of a stream, which must exist, and return what it had in flight."""
+        """Remove an existing waiter from a stream, and return its numbers in flight."""
         waiters = self._open[stream]
         numbers = waiters.pop(waiter)
         if not waiters:
@@ -188,10 +188,10 @@ class InFlight(Generic[K, W, R]):
         return [self.drop(stream, waiter) for waiter in self.waiters(stream)]
 
     def drop_routes(self, is_lost: Callable[[R], bool]) -> list[LostNumbers[K, W]]:
-        """Remove the streams whose route `is_lost` selects, and return what they had in flight."""
+        """Remove the streams whose route `is_lost` selects, and return their numbers in flight."""
         return [lost for stream in self.streams_by(is_lost) for lost in self.drop_stream(stream)]
 
     def drop_waiters(self, is_gone: Callable[[W], bool]) -> list[LostNumbers[K, W]]:
-        """Remove the waiters that `is_gone` selects from all streams, and return what they had in flight."""
+        """Remove the waiters that `is_gone` selects from all streams, and return their numbers in flight."""
         gone = [(stream, each) for stream, waiters in self._open.items() for each in waiters if is_gone(each)]
         return [self.drop(stream, waiter) for stream, waiter in gone]

@@ -1,7 +1,7 @@
-"""Callbacks that wait until other nodes have confirmed a version of what this node sent them."""
+"""Callbacks that run when other nodes have confirmed a version of the data that this node sent."""
 
-# Law 1: the waits of a key end in their order, including those that are added meanwhile.
-# Law 2: a wait ends when its version is known, or after `within` seconds, whichever node does not answer.
+# Law 1: the waits of a key end in the order in which they began, even those that a callback adds.
+# Law 2: a wait ends when all nodes know its version, but after `within` seconds at the latest.
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Then = Callable[[], None]
 
 
 class KnownByAll(Generic[K]):
-    """The waits of each key, with the versions that they need; the versions of a key never fall.
+    """The waits of each key, with the versions that they need; the versions of a key never decrease.
 
     Each wait lasts at most `within` seconds.
     """
@@ -29,9 +29,9 @@ class KnownByAll(Generic[K]):
         return len(self._waiting)
 
     def when(self, key: K, version: int, now: float, then: Then, is_known: bool = False) -> None:
-        """Call `then` when the version is known.
+        """Call `then` when all nodes know the version, or when the wait has timed out.
 
-        That is immediately if `is_known`, unless earlier waits of the key last.
+        With `is_known`, the call is immediate unless earlier waits of the key have not ended.
         """
         if is_known and key not in self._waiting:
             then()
@@ -39,7 +39,7 @@ class KnownByAll(Generic[K]):
         self._waiting.setdefault(key, deque()).append((version, now + self._within, then))
 
     def review(self, now: float, known: Callable[[K], float], keys: Iterable[K] | None = None) -> None:
-        """End the waits of `keys`, or of all, that are over; `known(key)` is the version that all know."""
+        """End the waits of `keys` (`None`: all) that are over; `known(key)` is the version that all know."""
         for key in list(self._waiting if keys is None else keys):
             if key in self._waiting and key not in self._is_busy:
                 self._end_waits(key, now, known)
@@ -54,7 +54,7 @@ class KnownByAll(Generic[K]):
             del self._waiting[key]
 
     def late(self, now: float) -> dict[K, int]:
-        """Return the keys with a wait whose deadline has passed, each with the version needed last."""
+        """Return the keys with an overdue wait, each with the highest version that such a wait needs."""
         found = {}
         for key, waiting in self._waiting.items():
             for version, _, _ in takewhile(lambda wait: wait[1] <= now, waiting):
@@ -63,5 +63,5 @@ class KnownByAll(Generic[K]):
 
     @property
     def deadline(self) -> float | None:
-        """The first deadline, or None."""
+        """The earliest deadline of all waits, or None."""
         return min((waiting[0][1] for waiting in self._waiting.values() if waiting), default=None)

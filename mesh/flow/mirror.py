@@ -1,10 +1,10 @@
-"""A table that others follow: the rows that each follower has yet to receive, and the version that it has."""
+"""A table with followers: the rows due to each follower, and the version that it has acknowledged."""
 
 # Law 1: rows are absolute. A follower is sent the rows of a key when it begins to follow the key, and at the
 # end of each event that changes them.
 # Law 2: the messages to a follower are numbered from 1 without a hole, and start again with its connection.
-# Law 3: a version that a follower asked with is confirmed by the message with the last rows that were due. A
-# follower of all keys knows a version of the table when it acknowledges that message.
+# Law 3: the version of a follower's request is confirmed by the message with the last due rows. A follower of
+# all keys knows a version of the table when it acknowledges the message that completes that version.
 
 from __future__ import annotations
 
@@ -101,12 +101,12 @@ class Mirror(Generic[K, R, W]):
         return new, gone
 
     def follow_all(self, who: W, keys: Collection[K]) -> None:
-        """Let `who`, which acknowledges messages, follow all keys. Those with rows are `keys`."""
+        """Let `who` follow all keys and acknowledge its messages. `keys` are the keys that have rows."""
         self._followers[who] = Follower(due=dict.fromkeys(keys), known=-1 if keys else self.version)
         self._of_all[who] = self._due[who] = None
 
     def lost(self, who: W) -> Collection[K]:
-        """Remove a follower whose connection is lost, and return the keys that it has named."""
+        """Remove a follower whose connection is lost, and return the keys that it followed by name."""
         follower = self._followers.pop(who, None)
         self._of_all.pop(who, None)
         self._due.pop(who, None)
@@ -123,14 +123,14 @@ class Mirror(Generic[K, R, W]):
                 self._of.pop(key, None)
 
     def changed(self, key: K) -> None:
-        """Begin a new version of the table, with other rows of the key."""
+        """Begin a new version of the table, in which the rows of the key have changed."""
         self.version += 1
         for who in chain(self._of.get(key, ()), self._of_all):
             self._followers[who].due[key] = None
             self._due[who] = None
 
     def updates(self) -> Iterator[tuple[W, Update[R]]]:
-        """Yield the due messages with their followers."""
+        """Yield each due message with its follower."""
         while self._due:
             who, _ = self._due.popitem()
             follower = self._followers[who]

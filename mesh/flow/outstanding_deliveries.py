@@ -57,7 +57,7 @@ class OutstandingDeliveries(Generic[R]):
             raise RemoteError(what, code="FORGED_ACK")
 
     def settle(self, first: int, last: int) -> list[R]:
-        """Remove and return the outstanding runs of the tags `first` to `last`. Raises as `check`."""
+        """Remove and return the outstanding runs of tags `first` to `last`. Raises: as `check`."""
         if self._runs:
             run = self._runs[0]
             if run.tag == first and run.tag + run.n == last + 1:  # the usual case
@@ -90,14 +90,17 @@ class OutstandingDeliveries(Generic[R]):
 
 
 def ranges_of(tags: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last of each range. Raises: RemoteError if the last range has no end."""
+    """Yield the ranges whose first and last tags alternate in `tags`.
+
+    Raises: RemoteError for an odd number of tags.
+    """
     if len(tags) % 2:
         raise RemoteError(f"the settled ranges have an odd number of ends, {len(tags)}", code="MALFORMED")
     yield from zip(tags[::2], tags[1::2], strict=True)
 
 
 def spans_of(tags: tuple[int, ...]) -> list[tuple[int, int, int]]:
-    """Return the index, first and last of each span of consecutive tags."""
+    """Return (index, first tag, last tag) for each span of consecutive tags."""
     if len(tags) == 1:
         return [(0, tags[0], tags[0])]
     starts = [at for at in range(len(tags)) if not at or tags[at] != tags[at - 1] + 1]

@@ -36,7 +36,7 @@ def changes(
 ) -> Iterator[tuple[tuple[T, ...], tuple[T, ...], bool]]:
     """Yield messages of one change as (added, removed, whether more follow), removed items first.
 
-    There is at least one message.
+    An empty change yields one empty message.
     """
     none: tuple[T, ...] = ()
     cuts = [(none, part) for part in removed] + [(part, none) for part in added] or [(none, none)]

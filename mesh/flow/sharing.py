@@ -1,4 +1,4 @@
-"""Shares messages out to consumers."""
+"""Distributes messages among consumers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 
 class Sharing(Protocol):
-    """A consumer that shares messages with others."""
+    """A consumer that shares messages with other consumers."""
 
     turn: int
 
@@ -22,7 +22,7 @@ C = TypeVar("C", bound=Sharing)
 
 
 def shared_out(consumers: Sequence[C], n: int) -> list[tuple[C, int]]:
-    """Return how many of n messages each consumer gets.
+    """Return how many of `n` messages each consumer gets; consumers without a share are left out.
 
     Messages are spread so that the outstanding counts become equal, within the credit. Among equals the
     consumer that has waited longest comes first.

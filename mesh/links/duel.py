@@ -4,7 +4,7 @@ from mesh.errors import RemoteError
 
 
 def keep_mine(my_uuid: bytes, peer_uuid: bytes, i_dialled: bool) -> bool:
-    """Return whether to keep this connection: of two working connections, the lower uuid's dial is kept.
+    """Return whether to keep this connection: of two that work, the one dialed by the lower uuid stays.
 
     Both sides reach the same answer without a message. Compare boots first: a connection with an earlier boot
     of the peer does not work. Raises RemoteError if the peer has this node's own uuid.

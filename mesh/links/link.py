@@ -65,31 +65,31 @@ class Link:
 
     @property
     def attempt(self) -> int:
-        """The number of the present or next dial since the last reset, from 1."""
+        """The number of the current or next dial since the last reset, from 1."""
         return self._attempt
 
     @property
     def by(self) -> str:
-        """The side that refuses: "me", "peer" or "both"; "" unless the state is not allowed."""
+        """The side that refuses: "me", "peer" or "both"; "" unless the state is NOT_ALLOWED."""
         if self._mine and self._theirs:
             return "both"
         return "me" if self._mine else "peer" if self._theirs else ""
 
     @property
     def code(self) -> str:
-        """The code of the refusal, this node's first if both refuse; "" unless the state is not allowed."""
+        """The code of the refusal, this node's first if both refuse; "" unless the state is NOT_ALLOWED."""
         return ", ".join(no.code for no in (self._mine, self._theirs) if no)
 
     @property
     def reason(self) -> str:
-        """The reason of the refusal, this node's first if both refuse; "" unless the state is not allowed."""
+        """The reason of the refusal, this node's first if both refuse; "" unless the state is NOT_ALLOWED."""
         return "; ".join(no.reason for no in (self._mine, self._theirs) if no)
 
     @property
     def next_try(self) -> float | None:
         """The time of the next dial, or None.
 
-        None if no login is needed, a dial or a login exists, or this node denies the peer.
+        None means that no login is needed, a dial or a login exists, or this node denies the peer.
         """
         is_waiting = self._is_wanted and self._dialled_at is None and self._state is not LinkState.LOGGED_IN
         return self._not_before if is_waiting and self._mine is None else None
@@ -109,7 +109,7 @@ class Link:
         return word
 
     def wanted(self, now: float) -> tuple[LinkAction, ...]:
-        """Record that this node needs the login. Repetition changes nothing."""
+        """Record that this node needs the login. Repeated calls change nothing."""
         self._is_wanted = True
         return self._step(LinkEvent.WANTED, now)
 
@@ -118,7 +118,7 @@ class Link:
         return self._step(LinkEvent.UNWANTED, now)
 
     def hello(self, now: float) -> tuple[LinkAction, ...]:
-        """Record that a data connection exists and both sides accept.
+        """Record that a data connection exists and both sides accept each other.
 
         Raises LocalError while the peer is denied.
         """
@@ -159,7 +159,7 @@ class Link:
         return self._step(LinkEvent.ADDRESS, now)
 
     def restarted(self, now: float) -> tuple[LinkAction, ...]:
-        """Record that the peer has a higher boot. Call before `hello` if one message says both."""
+        """Record that the peer has a higher boot. Call before `hello` if one message reports both."""
         return self._step(LinkEvent.RESTARTED, now)
 
     def reached(self, now: float) -> tuple[LinkAction, ...]:
@@ -191,7 +191,7 @@ class Link:
         self._state, self._since, self._not_before = state, now, now
 
     def _is_for_caller(self, action: LinkAction, now: float) -> bool:
-        """Carry out the link's own part of an action, and return whether the caller has a part, too."""
+        """Carry out the link's own part of an action, and return whether the caller must act, too."""
         match action:
             case LinkAction.DIAL:
                 return self._dial(now)

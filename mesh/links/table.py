@@ -47,7 +47,7 @@ class LinkAction(Enum):
     """Action that follows from an event. The value is its explanation in the docs."""
 
     DIAL = "open a data connection to the peer"
-    HANG_UP = "close the data connection, or the dial of it"
+    HANG_UP = "close the data connection, or cancel its dial"
     RESUME = "resend on this connection what the peer has not answered"
     PROBE = "ping the peer over the control connection immediately"
     NOTE = "log the refusal with its reason"
@@ -99,7 +99,7 @@ LINK_TABLE: dict[LinkState, dict[LinkEvent, LinkCell]] = {
         LinkEvent.REACHED:      (LinkState.POLLING,     (A.HASTEN, A.DIAL)),
         LinkEvent.DUE:          (LinkState.POLLING,     (A.DIAL,)),
     },
-    # A refused link stays refused while it asks again: only HELLO or ALLOWED lead out.
+    # A refused link stays refused while the node dials again: only HELLO or ALLOWED leaves this state.
     LinkState.NOT_ALLOWED: {
         LinkEvent.WANTED:       (LinkState.NOT_ALLOWED, (A.DIAL,)),
         LinkEvent.UNWANTED:     (LinkState.NOT_ALLOWED, (A.HANG_UP,)),

@@ -1,1 +1,1 @@
-"""Routing rules with their filters and XPaths, and the decisions, next hops and distances by them."""
+"""Routing rules with their filters and XPaths, and the decisions, next hops and distances they imply."""

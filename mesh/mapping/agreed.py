@@ -1,6 +1,6 @@
 """Rules that the whole mesh shares, and how they combine with a node's own configuration."""
 
-# Law 1: the shared entry of a node replaces the whole entry of a file: they never mix.
+# Law 1: the shared entry of a node replaces the node's whole entry in a file: the two never mix.
 # Law 2: the shared rules are one list, written in one step: no node ever applies half of a change.
 # Law 3: whether a list is valid is the same at every node. A node that lacks a plug-in reports that itself.
 
@@ -58,7 +58,7 @@ class Agreed(msgspec.Struct, frozen=True, omit_defaults=True):
         return {name: entry.rules for name, entry in self.nodes.items() if entry.rules is not None}
 
     def with_(self, name: str, entry: AgreedNode) -> Agreed:
-        """Return the list with another entry for the node. An empty entry removes the node."""
+        """Return the list with `entry` as the entry of the node. An empty entry removes the node."""
         return self.with_all({name: entry})
 
     def with_all(self, entries: Mapping[str, AgreedNode]) -> Agreed:
@@ -88,7 +88,7 @@ def unpacked(value: bytes) -> Agreed:
     try:
         found = _decode(value)
         if packed(found) != value:
-            raise bad("A newer release wrote the rules, with terms unknown here.")
+            raise bad("They use terms of a newer release, which this node does not know.")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise bad(f"The rules cannot be read: {error}.") from error
     check(found)
@@ -136,7 +136,7 @@ _decode = msgspec.msgpack.Decoder(Agreed).decode
 
 
 def counting(own: RuleSet, agreed: Agreed) -> RuleSet:
-    """Return the rules in effect at a node: the shared list over the node's configuration `own`."""
+    """Return the rules in effect at a node: its configuration `own`, overridden by the shared list."""
     denied = frozenset(name for name, entry in agreed.nodes.items() if entry.allowed is False)
     meant = (name for name, entry in agreed.nodes.items() if entry.allowed or entry.rules)
     known = tuple(name for name in dict.fromkeys((*own.known, *meant)) if name not in denied)
@@ -144,7 +144,7 @@ def counting(own: RuleSet, agreed: Agreed) -> RuleSet:
 
 
 def _rules(own: Sequence[Rule], said: Mapping[str, Sequence[Rule]]) -> Iterator[Rule]:
-    """Yield the rules in the order of the file, then those of nodes that are not in it, by name."""
+    """Yield the rules in the order of `own`, then the shared rules of other nodes, by name."""
     left = dict(said)
     for rule in own:
         if rule.node not in said:

@@ -1,10 +1,10 @@
 """Backup masters, which replace unreachable masters, one at a time."""
 
-# Law 1: a backup is master while no other claim leads anywhere, and then alone: the first by the order of the
-# rules that is reachable, or is this node itself.
+# Law 1: a backup is master only while no other claim leads to a reachable node. Only one is master: the first
+# in the order of the rules that is reachable or is this node itself.
 # Law 2: a backup that sees a master, or a backup before it, forwards its messages. It accepts no message
 # that one of them would accept.
-# Law 3: a node that has just started is no backup before it had time to meet living masters.
+# Law 3: a node that has just started becomes a backup only after it had time to meet living masters.
 # Law 4: subscriptions go to all nodes that may ever be master, whichever are reachable now.
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mesh.mapping.decision import Claim, NodesView
 
 
 def counting(me: str, claims: Sequence[Claim], view: NodesView) -> tuple[Sequence[Claim], tuple[str, ...]]:
-    """Return the claims in effect now, and the masters that a backup among them replaces, if it does."""
+    """Return the claims in effect now, and the unreachable masters that a backup replaces, if one does."""
     backups = [claim for claim in claims if claim.is_backup]
     if not backups:
         return claims, ()

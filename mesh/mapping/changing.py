@@ -1,8 +1,8 @@
-"""Safety check for changes of rules while messages flow: topics with several masters must keep theirs."""
+"""Safety check for changes of rules while messages flow: topics with several masters must keep them."""
 
 # Law 1: a topic with several masters or backups, by the old or the new rules, keeps all its claims in their
 # order: duplicates are detected by the order in which each master delivers.
-# Law 2: a more specific rule takes claims away, too. Topics with several masters must therefore be
+# Law 2: a more specific rule also takes claims away. Topics with several masters must therefore be
 # named by a key or a domain alone, for which it is cheap to decide which other rules may match.
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ PLAIN = frozenset((EXACT, DOMAIN))
 
 
 def leaves_shared(before: Sequence[Rule], after: Sequence[Rule]) -> bool:
-    """Return whether all topics with several masters under either rules surely keep their claims.
+    """Return whether each topic with several masters, by the old or new rules, certainly keeps its claims.
 
-    The result is False, too, if that is not cheap to decide.
+    The result is also False if that cannot be decided cheaply.
     """
     terms, others = list(_terms(before)), list(_terms(after))
     shared = _shared(before) | _shared(after)

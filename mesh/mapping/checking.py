@@ -1,4 +1,4 @@
-"""Validation of rules, alike for rules in a file and rules that a mesh shares."""
+"""Validation of rules, the same for rules in a file and for shared rules of the mesh."""
 
 from __future__ import annotations
 

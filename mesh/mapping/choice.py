@@ -16,7 +16,7 @@ ALIVE, BEHIND, AWAY = range(3)
 class Together(Struct, frozen=True):
     """Masters that all receive a message.
 
-    `partly` is the state while some are unreachable.
+    `partly` is the state while only some of them are reachable.
     """
 
     nodes: tuple[str, ...] = ()
@@ -49,9 +49,9 @@ def choose(
     domain: str,
     together: Together = NOBODY,
 ) -> Decision:
-    """Return the decision on a message that one master receives, or each master in `together`.
+    """Return the decision on a message for one master, or for every master in `together`.
 
-    `claims` are those of this and other nodes on the message.
+    `claims` are the claims of this node and other nodes on the message.
     """
     mine = min((c for c in claims if c.node == me), key=lambda c: c.stratum, default=None)
     if mine is not None and mine.stratum == 0:
@@ -77,7 +77,7 @@ def divide(
 ) -> Decision:
     """Return the decision on a message that every master receives.
 
-    With `is_copy`, the sender has sent a copy to each master already.
+    With `is_copy`, the sender has already sent a copy to each master.
     """
     masters = masters_of(claims)
     if me in masters:
@@ -90,7 +90,7 @@ def divide(
 
 
 def circle(me: str, node: str, visited: Collection[str]) -> Decision:
-    """Return the refusal of a message that would return to a node where it has been."""
+    """Return the refusal of a message that would return to a node that it has passed."""
     path = " -> ".join((*visited, *(() if me in visited else (me,)), node))
     return refuse(f"routing loop: {path}", node, "CIRCULAR_LOOP")
 
@@ -103,7 +103,7 @@ def parents_of(claims: Iterable[Claim]) -> tuple[str, ...]:
 def _best(
     claims: Sequence[Claim], parent: str, view: NodesView, of: Hashable, domain: str, together: Together
 ) -> Decision:
-    """Return the best open route. If several are equally good, the view chooses."""
+    """Return the decision for the best route. Among equally good next hops the view chooses."""
     ways = [
         RouteCandidate(c.node, (_standing(c.node, view, together), c.node != parent, c.stratum))
         for c in claims
@@ -127,7 +127,7 @@ def _standing(node: str, view: NodesView, together: Together) -> int:
 
 
 def _unknown(claims: Sequence[Claim], closer: Sequence[Claim], together: tuple[str, ...]) -> Decision:
-    """Return the decision if rules match, but lead to no node that may be linked."""
+    """Return the decision if rules match, but name no linkable node closer to the master."""
     if closer:
         names = ", ".join(claim.node for claim in closer)
         return wait(f"{names}: unknown here", closer[0].node, together)

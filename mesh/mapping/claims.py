@@ -1,4 +1,4 @@
-"""The nodes with a claim on a message, by its key, domain, XML and content."""
+"""Finds the nodes with a claim on a message by its key, domain, XML and content."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_CLAIMS: tuple[Claim, ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class RuleTerm:
-    """An alternative of one rule. `filters` are the indices of its filters."""
+    """An alternative of one rule. `filters` are the indices of its filters in `Claims.tests`."""
 
     rule: Rule
     key: KeyRule
@@ -84,8 +84,8 @@ class Claims:
     ) -> tuple[Claim, ...]:
         """Return the claims on one message.
 
-        With `is_own` the message is from a client of this node, which may leave its own clients' messages
-        without a domain to other nodes. `held` are the results of the filters, if the rules have some.
+        With `is_own` a client of this node published the message, and the node's rules for own messages
+        without a domain apply. `held` are the results of the filters, if the rules have any.
         """
         if not self._rules or is_own_domain(domain):
             return NO_CLAIMS
@@ -98,7 +98,7 @@ class Claims:
         return found
 
     def fit(self, key: str, domain: str = "", xml: str = "") -> Fit:
-        """Return a value that is equal for messages decided alike, apart from their domain and content."""
+        """Return a value such that messages with the same value, domain and content have the same claims."""
         if not self._looked:
             return (key, ()) if key in self._by_key else NO_FIT
         if not (xml or self._reads_key):
@@ -122,7 +122,7 @@ class Claims:
         return NO_CLAIMS
 
     def _levels(self, fit: Fit, domain: str, is_own: bool) -> Iterator[Sequence[RuleTerm]]:
-        """Yield the terms that match apart from their filters, by kind, the most specific first."""
+        """Yield the terms that match, filters aside, in one group per kind, the most specific kind first."""
         key, places = fit
         looked = [self._looked[i] for i in places]
         yield self._by_key.get(key, ())
@@ -183,9 +183,9 @@ class Claims:
         return by_name or tuple(term.claim for term in self._any if not term.filters)
 
     def of_query(self, kind: str, text: str, domain: str) -> list[tuple[Claim, ...]]:
-        """Return the claims on each part of the messages that match a query; a part may have none.
+        """Return the claims on each part of the messages that match a query; a part may have no claims.
 
-        The last part is the messages that no key or condition of a rule names.
+        The last part consists of the messages to which no key or condition of a rule applies.
         """
         if not self._rules or is_own_domain(domain):
             return [NO_CLAIMS]
@@ -224,7 +224,7 @@ class Claims:
         return sorted(key for key in self._by_key if kind == "xpath" or matches(text, key))
 
     def row_of_query(self, kind: str, text: str, domain: str) -> Hashable:
-        """Return a value that is equal for queries with the same claims."""
+        """Return a value such that queries with the same value have the same claims."""
         named = frozenset(self._keys_of_query(kind, text))
         if self._patterns:  # which of these an exact key matches
             named |= frozenset({f"#{text}"}) if kind == "exact" else frozenset()

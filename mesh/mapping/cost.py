@@ -75,7 +75,7 @@ class _Bill:
         return at
 
     def _down(self, at: _Crowd, often: int, below: int = NODES) -> _Crowd:
-        """Count the step to the nodes below, each of which is reached `often` times."""
+        """Count the cost of a step to the nodes below, each of which is reached `often` times."""
         self.visits += often * below
         often = min(often, at.askings)
         many = often * below
@@ -111,7 +111,7 @@ class _Bill:
                     self.term(each, at)
 
     def _texts(self, term: XPathTerm, at: _Crowd) -> int:
-        """Count the cost of one side of a comparison, and return the number of texts on that side."""
+        """Count the cost of one side of a comparison, and return its number of texts; 0 if it is no path."""
         match term:
             case LocationPath():
                 crowd = self.path(term, at)
@@ -123,7 +123,7 @@ class _Bill:
         return 0
 
     def _read(self, term: XPathTerm, at: _Crowd) -> int:
-        """Return the cost of reading the text of the first node of a path, at least one visit."""
+        """Count the cost of the path in an argument, and return the visits that read its text, at least 1."""
         match term:
             case LocationPath():
                 return max(1, _reading(self.path(term, at), term))
@@ -133,7 +133,7 @@ class _Bill:
 
 
 def _reading(crowd: _Crowd, path: LocationPath) -> int:
-    """Return the visits to read the texts of the given nodes, including nested elements."""
+    """Return the visits needed to read the texts of the nodes, including nested elements."""
     is_flat = bool(path.steps) and (
         path.steps[-1].axis.endswith("attribute") or path.steps[-1].test == "text()"
     )

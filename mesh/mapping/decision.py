@@ -24,7 +24,7 @@ class NodesView(Protocol):
         """Return whether this node has had time to meet all living nodes since its start."""
 
     def way_to(self, node: str) -> str | None:
-        """Return the neighbor through which an unknown node can be reached, if that is known."""
+        """Return the neighbor through which an unknown node can be reached, or None if none is known."""
 
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
         """Return one of several equally good nodes for the domain.
@@ -58,11 +58,11 @@ class Kind(Enum):
 class Decision:
     """A decision on a message.
 
-    `node` is the next hop, or the node waited for ("" = unknown), and `code` that of a refusal, or of a wait
-    that ends soon: `ASKING`, `CHANGING`. `is_final`: it refuses even messages sent before. `copies` are
-    the masters if several each receive a copy, with HERE those besides this node; FORWARD then means that
-    some of them are reachable. With `to_master` the next hops are masters, and with `is_shared` other nodes
-    may be masters, too. `stands_for` are the unreachable masters that this node replaces.
+    `node` is the next hop, or the awaited node ("" = unknown). `code` belongs to a refusal, or to a short
+    wait: `ASKING` or `CHANGING`. With `is_final` a refusal is final even for messages that were sent before.
+    `copies` are the masters if each of several receives a copy; with HERE this node is left out, and FORWARD
+    means that at least one is reachable. With `to_master` the next hops are masters. With `is_shared` other
+    nodes may be masters, too. `stands_for` are the unreachable masters that this node replaces.
     """
 
     kind: Kind
@@ -77,7 +77,7 @@ class Decision:
 
     @property
     def hops(self) -> tuple[str, ...]:
-        """The next hops, or the nodes waited for."""
+        """The next hops, or the awaited nodes."""
         return self.copies or (self.node,)
 
 
@@ -93,7 +93,7 @@ def forward(why: str, node: str, copies: tuple[str, ...] = (), to_master: bool =
 def wait(
     why: str, node: str = "", copies: tuple[str, ...] = (), to_master: bool = False, code: str = ""
 ) -> Decision:
-    """Return the decision to keep the message until the node, or any node, is reachable."""
+    """Return the decision to keep the message until `node` is reachable; "" stands for any node."""
     return Decision(Kind.WAIT, why, node, code, copies, to_master)
 
 
@@ -105,8 +105,8 @@ def refuse(why: str, node: str, code: str, is_final: bool = False) -> Decision:
 class Claim:
     """A node's claim on a message by a rule.
 
-    With `is_backup` the claim counts only while no other claim leads anywhere. With `dirty_read` subscribers
-    receive messages before the master accepts them.
+    With `is_backup` the claim counts only while no other claim leads to a reachable node. With
+    `dirty_read` subscribers receive messages before the master accepts them.
     """
 
     node: str
@@ -119,7 +119,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The nodes to query for a subscription, and whether all others must be queried, too.
+    """The nodes that receive a query; with `everyone`, all other nodes receive it, too.
 
     `masters` are the hops that are masters. `away` are the unreachable hops, without which the result is
     incomplete.

@@ -1,6 +1,6 @@
 """Filters: conditions of a rule on a single message, besides its key and domain."""
 
-# Law 1: a filter returns true or false for any message, in a time that is limited by its length.
+# Law 1: a filter returns true or false for any message, in a time bounded by the length of the message.
 # Law 2: a filter that fails returns false.
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def made(filter_: Filter) -> Test:
 def plugged(group: str, what: str, name: str, version: str, ours: tuple[str, ...]) -> Callable[..., Test]:
     """Return the factory that another distribution registers as `NAME` or `NAME:VERSION`.
 
-    Exceptions of its tests count as false. Raises: BadFilter if there is none. The factory raises BadFilter
-    if it fails.
+    An exception in a test counts as false. Raises: BadFilter if there is no such factory. The factory raises
+    BadFilter if it cannot make the test.
     """
     found = {entry.name: entry for entry in entries(group)}
     entry = found.get(f"{name}:{version}") or (found.get(name) if version == VERSION else None)
@@ -142,7 +142,7 @@ def _content_glob(text: str) -> Test:
 
 
 def _glob(pattern: str) -> Callable[[str], bool]:
-    """Return a matcher where `*` stands for any letters and `?` for one, in bounded time."""
+    """Return a matcher of bounded time, where `*` stands for any characters and `?` for one."""
     pieces = pattern.split("*")
     first, last, middle = pieces[0], pieces[-1], [piece for piece in pieces[1:-1] if piece]
     if len(pieces) == 1:
@@ -169,7 +169,7 @@ def _is_at(piece: str, text: str, place: int) -> bool:
 
 
 def _found(piece: str, text: str, place: int, end: int) -> int:
-    """Return the first index of a piece, or a negative value such that adding its length stays negative."""
+    """Return the first index of `piece`, or a value that stays negative when its length is added."""
     if "?" not in piece:
         at = text.find(piece, place, end)
     else:
@@ -178,7 +178,7 @@ def _found(piece: str, text: str, place: int, end: int) -> int:
 
 
 def _regex(text: str) -> Test:
-    """Return a test by RE2, whose time grows with the text alone; Python's `re` may take forever."""
+    """Return a test that uses RE2, which runs in linear time; `re` may take exponential time."""
     try:
         re2 = importlib.import_module("re2")
     except ImportError:

@@ -44,9 +44,9 @@ class KeyXPath:
             raise BadXPath(f"The XPath {self.text!r} cannot be evaluated: {error}.") from None
 
     def matches(self, document: Document) -> bool:
-        """Return whether the XPath finds something.
+        """Return whether the XPath is true for the document.
 
-        False for malformed XML, which a peer may have sent.
+        The result is False for malformed XML, which a peer may have sent.
         """
         text = document.text
         for name in self.needed:
@@ -92,7 +92,7 @@ def asked(text: str) -> KeyXPath:
 
 
 def check_xml(xml: str) -> str:
-    """Return the XML of a key if it is well-formed, within the limits and without a DTD. Raises: BadXml."""
+    """Return `xml` if it is well-formed, within the limits and without a DTD. Raises: BadXml."""
     return _checked(xml) if xml else xml
 
 

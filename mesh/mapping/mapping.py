@@ -22,18 +22,18 @@ from mesh.wire.envelope import Envelope
 # Law 1: the most specific rules decide alone, by the order of `KINDS` in rules.py.
 # Law 2: a message goes to a lower stratum than this node's own, or stays.
 # Law 3: a message never returns to a node where it has been.
-# Law 4: a message is never lost silently: it is here, goes on, waits for a node, or is refused.
+# Law 4: a message is never lost silently: it stays here, is forwarded, waits for a node, or is refused.
 # Law 5: if several nodes are masters, the first node that sends to masters directly, or is one, sends a copy
 # to each. A master keeps such a copy and does not divide it again.
-# Law 6: a backup counts by the laws of backups.py.
+# Law 6: the laws of backups.py decide when a backup is master.
 
 
 class Mapping:
     """The rules as one node applies them.
 
-    `scope` decides messages that no rule names. With "mesh" each node is master of its own clients' messages.
-    With "local" this node accepts messages without a domain, unless its rules exclude them, and the others
-    wait.
+    `scope` applies to messages that no rule names. With "mesh" each node is master of its own clients'
+    messages. With "local" this node accepts messages without a domain, unless its rules exclude them, and all
+    other messages wait.
     """
 
     def __init__(self, me: str, rules: Sequence[Rule] = (), scope: str = "mesh") -> None:
@@ -109,9 +109,10 @@ class Mapping:
         force: bool = False,
         of: Hashable = "",
     ) -> Decision:
-        """Return the decision on a direct message: by a known node, then the domain, then this node.
+        """Return the decision on a direct message: by its node if that is known, otherwise by its domain.
 
-        With `force`, a message to an unknown node waits instead of being refused.
+        A message without a node stays here if no rule matches. With `force`, a message to an unknown node
+        waits instead of being refused.
         """
         node = to.node
         if node == self.me:
@@ -143,7 +144,7 @@ class Mapping:
         return self._claims.on(key, domain, True, xml, held)
 
     def of_domain(self, domain: str, view: NodesView) -> Sequence[Claim]:
-        """Return the claims in effect on any message in a domain; "*" is a domain that no rule names."""
+        """Return the claims in effect on any message of a domain; "*" stands for domains without a rule."""
         claims = self._claims.of_domain(domain)
         return counting(self.me, claims, view)[0] if self.has_backups else claims
 
@@ -194,13 +195,13 @@ class Mapping:
         return masters if any(claim.node == self.me for claim in counted) else ()
 
     def stands_in_for(self, node: str) -> tuple[str, ...]:
-        """Return the alternatives for which this node is a backup of `node`, as sorted texts."""
+        """Return the alternatives of rules for which this node is a backup of `node`, as sorted texts."""
         mine = {str(key) for r in self.rules if r.backup and r.node == self.me for key in r.alternatives()}
         theirs = {str(key) for r in self.rules if r.is_master and r.node == node for key in r.alternatives()}
         return tuple(sorted(mine & theirs))
 
     def accepting(self, kind: str, text: str, domain: str) -> tuple[tuple[str, ...], bool]:
-        """Return the nodes that accept matching messages, and whether unnamed nodes may, too."""
+        """Return the nodes that accept matching messages, and whether unnamed nodes may also accept them."""
         parts = self._claims.of_query(kind, text, domain)
         named = [holders_of(claims) or parents_of(claims) for claims in parts]
         nodes = dict.fromkeys(chain.from_iterable(named))
@@ -218,7 +219,7 @@ class Mapping:
         return frozenset(claim.node for claims in parts for claim in claims)
 
     def row(self, key: str, domain: str = "", xml: str = "") -> Hashable:
-        """Return a value that is equal for keys decided alike, apart from contents."""
+        """Return a value such that messages with the same value, domain and content are decided alike."""
         return self._claims.fit(key, domain, xml)
 
     def looks_inside(self, key: str, domain: str, xml: str = "", is_own: bool = True) -> bool:
@@ -228,7 +229,7 @@ class Mapping:
         return self._claims.held(message)
 
     def row_of_query(self, kind: str, text: str, domain: str) -> Hashable:
-        """Return a value that is equal for queries with the same sources."""
+        """Return a value such that queries with the same value have the same sources."""
         return self._claims.row_of_query(kind, text, domain)
 
     def _claims_on(self, key: str, e: Envelope) -> tuple[Claim, ...]:
@@ -237,7 +238,7 @@ class Mapping:
         return self._claims.on(key, e.domain, True, e.xml, held)
 
     def _query_decision(self, claims: tuple[Claim, ...], domain: str, view: NodesView, use: Use) -> Decision:
-        """Return the decision where to send a query for which `claims` apply, HERE if this node is master.
+        """Return the decision where to send a query to which `claims` apply; HERE if this node is the master.
 
         All subscriptions for one rule take one route: on two routes, messages could overtake each other.
         """

@@ -36,7 +36,7 @@ class KeyRule:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that makes `node` a master (stratum 0) or a hop towards it (1 and more) for matching messages.
+    """A rule that makes `node` a master (stratum 0), or a hop towards one, for matching messages.
 
     A message matches if any key or filter does. A domain is a name, `*` for any, or "" for messages without
     one. `refid` names the node one stratum closer to the master. `filters` are alternatives of their own;
@@ -96,15 +96,15 @@ def has_several(rules: Iterable[Rule]) -> bool:
 
 
 def has_rivals(rules: Iterable[Rule], counts: Callable[[Rule], bool]) -> bool:
-    """Return whether several of the counted rules may name a node for the same message.
+    """Return whether the rules that `counts` selects may name several nodes for the same message.
 
-    Conditions other than a whole key or domain may match any message of their kind.
+    Two conditions of one kind, except whole keys and domains, are assumed to match the same message.
     """
     return any(len(nodes) > 1 for nodes in holders_of_each(filter(counts, rules)).values())
 
 
 def holders_of_each(rules: Iterable[Rule]) -> dict[tuple[str, str], set[str]]:
-    """Return the nodes by the keys that may match the same message."""
+    """Return the nodes of the rules by `rivalry`: each set may be named for the same message."""
     holders: dict[tuple[str, str], set[str]] = {}
     for rule in rules:
         default = [(DOMAIN, "")] if rule.accept_other_default else []
@@ -114,5 +114,5 @@ def holders_of_each(rules: Iterable[Rule]) -> dict[tuple[str, str], set[str]]:
 
 
 def rivalry(key: KeyRule) -> tuple[str, str]:
-    """Return a value that is equal for alternatives which may match the same message."""
+    """Return a value that is equal for alternatives that may match the same message."""
     return (key.kind, key.text if key.kind in (EXACT, DOMAIN) else "")

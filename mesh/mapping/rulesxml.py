@@ -12,7 +12,7 @@ from mesh.mapping.xmltext import attribute, content
 def master_xml(node: str, rules: Iterable[Rule]) -> bytes:
     """Return the XML of a node's rules, with the names of its backups.
 
-    The rules of a backup are not in its own XML.
+    Rules that make the node itself a backup are left out.
     """
     rules = tuple(rules)
     mine = [rule for rule in rules if rule.node == node and not rule.backup]

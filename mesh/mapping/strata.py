@@ -4,9 +4,9 @@
 # number of hops.
 # Law 2: a node never takes a route that contains itself, so nodes cannot wait for each other. A node without
 # another route reports that there is none.
-# Law 3: of several routes the one counts that messages would take (choice.py), except for those that lead
-# nowhere.
-# Law 4: reports of others make no master: a route must end at one that the rules name, if they name any.
+# Law 3: of several routes, the one that messages would take (choice.py) counts. Routes that lead nowhere are
+# ignored.
+# Law 4: a report cannot make a node a master: if the rules name masters, a route must end at one of them.
 
 from __future__ import annotations
 
@@ -101,7 +101,10 @@ def heard(node: str, way: Sequence[str], latency: float) -> Distance | None:
 
 
 def is_news(said: Distance | None, now: Distance, is_late: bool) -> bool:
-    """Return whether a distance differs enough from the reported one. With `is_late` the report is old."""
+    """Return whether the distance `now` must be reported, if `said` was the last report.
+
+    A change of the latency alone is reported only with `is_late`, when the last report is old.
+    """
     if said is None or said.way != now.way:
         return True
     change = abs(now.latency - said.latency)

@@ -199,7 +199,7 @@ class _Reader:
         return self._kind == "word" or self._sees in ("@", "*", ".", "..")
 
     def _step(self, is_deep: bool) -> PathStep:
-        """Parse a step. A step after `//` selects all descendants first."""
+        """Parse a step. With `is_deep` it follows `//`, and begins at all descendants."""
         axis, test = self._axis_and_test()
         wheres = []
         while self._has("["):

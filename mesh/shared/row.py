@@ -1,7 +1,7 @@
 """A replicated row, and the order that decides between two versions."""
 
-# Law 1: of two rows with the same kind and name, the one with the higher rank counts at each node, for good.
-# Nodes with the same rows have the same table, in whatever order the rows arrived.
+# Law 1: of two rows with the same kind and name, the one with the higher rank wins at every node,
+# permanently. Nodes with the same rows have the same table, in whatever order the rows arrived.
 # Law 2: a row without a value is a deletion. It is kept for a month (table.py), so a node that was
 # unreachable for less time cannot revive the row.
 
@@ -19,7 +19,7 @@ from mesh.discovery.state import Natural, Uuid
 from mesh.errors import LocalError
 from mesh.wire.limits import KIB
 
-VALUE = 240 * KIB  # maximum of bytes: a row fits in one message
+VALUE = 240 * KIB  # maximum bytes, so a row fits in one message
 DIGEST = 8  # bytes
 
 NOBODY = bytes(16)  # author of rows by the admin
@@ -29,7 +29,7 @@ Rank = tuple[int, bytes, bytes]
 
 
 class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
-    """A named row. A field added later goes to the end with a default."""
+    """A named row of a replicated table. New fields go to the end and have a default."""
 
     kind: KindName
     name: Annotated[str, Meta(max_length=255)]
@@ -42,7 +42,7 @@ class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     @cached_property
     def rank(self) -> Rank:
-        """The rank of a row: the highest counts."""
+        """The rank of the row: of two versions the one with the higher rank wins."""
         return self.stamp, self.author, self._hash
 
     def signed(self, key: bytes, sign: Callable[[bytes], bytes]) -> SharedRow:
@@ -51,7 +51,7 @@ class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     @property
     def place(self) -> tuple[int, str]:
-        """The position of a row in the order of replication."""
+        """The position of the row in the order of replication: timestamp and name."""
         return self.stamp, self.name
 
     @cached_property
@@ -60,7 +60,7 @@ class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     @property
     def text(self) -> bytes:
-        """The signed bytes."""
+        """The bytes that the signature covers."""
         fields = (self.kind, self.name, self.stamp, self.value, self.author, self.boot, self.key)
         return b"heronry row\0" + msgspec.msgpack.encode(fields)
 
@@ -74,7 +74,7 @@ def row_of(values: object) -> SharedRow:
 
 
 def read(packed: bytes) -> SharedRow:
-    """Return the row that `packed` wrote. Raises: LocalError, BAD_ROW."""
+    """Return the row that is encoded in `packed`. Raises: LocalError, BAD_ROW."""
     try:
         return _decode(packed)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -1,7 +1,7 @@
 """The rows of one kind, and the summaries by which two nodes find differences."""
 
-# Law 1: deletions do not count against the limit of rows. They are kept for KEPT, at most the newest
-# DELETIONS.
+# Law 1: deletions do not count against the limit of rows. They are kept for KEPT ns, but at most the newest
+# DELETIONS of them.
 # Law 2: nodes with the same rows and the same newest timestamp have the same summary, whatever deletions they
 # still keep: forgetting one makes no difference.
 
@@ -99,11 +99,11 @@ class RowTable:
 
     @property
     def summary(self) -> Summary:
-        """The summary that is sent to others (Law 2)."""
+        """The summary that is sent to other nodes (Law 2)."""
         return Summary(self.kind, self._newest, self._sum.to_bytes(DIGEST) if self._rows else b"")
 
     def behind(self, stamp: int, name: str) -> Iterator[SharedRow]:
-        """Yield the rows with a later position."""
+        """Yield the rows behind the position (`stamp`, `name`), in order."""
         first = bisect_right(self._places, (stamp, name))
         return (self._rows[name] for _, name in self._places[first:])
 

@@ -1,1 +1,1 @@
-"""Rules for messages between sites, which settings contain and the kernel applies."""
+"""Rules for messages between sites: settings contain them, and the kernel applies them."""

@@ -1,4 +1,4 @@
-"""Decides which messages of another site may enter, or pass: never those of system topics."""
+"""Decides which messages of another site may enter this one or pass through it: never system topics."""
 
 # Law: the owner of another site controls the topics that the site may write here, and nothing else.
 
@@ -65,7 +65,7 @@ class _Inbound(NamedTuple):
 class Accepting:
     """An index of the topics, addresses and clients of this site that another site may write to.
 
-    The index also has the sites to which messages of that site may pass through here.
+    The index also contains the sites to which the other site may send messages through this one.
     """
 
     __slots__ = ("_accepts", "_addresses", "_clients", "_sites", "_writes")
@@ -104,7 +104,7 @@ class Accepting:
         return any(kind != PATTERN or may_share(topic, text) for topic in topics)
 
     def may_write_to(self, client: str) -> bool:
-        """Return whether a direct message to that client, or a session of it, may enter."""
+        """Return whether a direct message to that client, or to one of its sessions, may enter."""
         is_named = client in self._clients or EVERY_CLIENT in self._clients
         return is_named and not client.startswith(SYSTEM)
 
@@ -117,11 +117,11 @@ class Accepting:
 
 
 def any_brings(sites: Iterable[Accepting], domain: str, topic: str) -> bool:
-    """Return whether any of the sites may send a value of that topic. `domain` may be ANY."""
+    """Return whether any of the sites may write the topic. `domain` may be ANY."""
     return any(site.may_bring(domain, topic) for site in sites)
 
 
 def is_own_address(text: str) -> bool:
-    """Return whether an address or pattern begins like those of the mesh itself, or like client names."""
+    """Return whether an address or pattern begins like addresses of the mesh itself, or like client names."""
     first = text.partition("/")[0]
     return text.startswith((SYSTEM, "/")) or first in RESERVED or first == CLIENT

@@ -9,8 +9,8 @@ from __future__ import annotations
 from mesh.hops import is_foreign
 from mesh.remote_names import WAY_LOST
 
-# Refusals that are not final for another site. Nor is EXPIRED, unless the message expired by its own
-# time.
+# Refusals that are not final for another site. EXPIRED is not final either, unless the message expired by its
+# own expiry time.
 FOR_NOW = frozenset({"CLOCK_AHEAD", "TAILBACK_FULL", "INBOX_FULL", "STORE_FULL", "STORE", "SITE_UNREACHABLE"})
 # These refusals concern the latest route of a direct message, which may have arrived over another route. A
 # missing right or a wrong node name is final.
@@ -20,7 +20,7 @@ _OF_ITS_ROUTE = FOR_NOW | {"CIRCULAR_LOOP"}
 def is_for_now(sender: str, state: str, to: str = "") -> bool:
     """Return whether the refusal of a message from another site is temporary.
 
-    No node of this site then remembers the refusal. For a direct message every refusal is final.
+    No node of this site remembers a temporary refusal. For a direct message every refusal is final.
     """
     return state in FOR_NOW and not to and is_foreign(sender)
 

@@ -1,4 +1,4 @@
-"""Selects the sites that a message goes to, by its domain or topic."""
+"""Selects the sites that receive a message, by its domain or topic."""
 
 # Law 1: an empty selection selects nothing, and system topics never leave a site.
 # Law 2: the cost of a lookup grows neither with the number of named topics nor with the number of sites.
@@ -15,7 +15,7 @@ NOWHERE: tuple[str, ...] = ()
 
 
 class Selecting(Protocol):
-    """A site with the topics and direct messages that it receives."""
+    """A site with the domains and topics that it receives."""
 
     @property
     def name(self) -> str: ...
@@ -28,9 +28,9 @@ class Selecting(Protocol):
 
 
 class Selection:
-    """An index of which sites receive a message. Domains and patterns must have been checked before.
+    """An index of the sites that receive a message. The caller has checked the domains and patterns.
 
-    `stays` has the flags of messages that leave no site.
+    `stays` is a mask of the envelope flags whose messages never leave their site.
     """
 
     __slots__ = ("_domains", "_stays", "_topics")
@@ -42,7 +42,7 @@ class Selection:
 
     @classmethod
     def of(cls, sites: Iterable[Selecting], stays: int = 0) -> Selection:
-        """Return an index of what `sites` receive."""
+        """Return an index of the domains and topics that `sites` receive."""
         found, topics = cls(stays), Trie[str]()
         for site in sites:
             for domain in site.domains:
@@ -56,7 +56,7 @@ class Selection:
         return bool(self._domains) or self._topics is not None
 
     def sites_for(self, domain: str, topic: str, *, flags: int = 0) -> tuple[str, ...]:
-        """Return the names of the sites that get a message of `topic` with these envelope `flags`."""
+        """Return the names of the sites that receive a message of `topic` with these envelope `flags`."""
         if flags & self._stays or is_own(domain) or topic.startswith(SYSTEM):
             return NOWHERE
         found = self._domains.get(domain, NOWHERE)

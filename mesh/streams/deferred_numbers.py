@@ -1,13 +1,13 @@
-"""Refused messages that will be resent, and for which later ones of the same sender must wait."""
+"""Temporarily refused messages: later messages of the same sender wait until they are resent."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import OrderedDict
 
-# Seconds after which a missing resend is no longer waited for.
+# Seconds for which later numbers wait for a missing resend.
 FORGOTTEN = 120.0
-BEHIND = 16  # remembered numbers of one stream
+BEHIND = 16  # remembered numbers of one sender
 
 # Law 1: a refused number never delays later ones forever. A number below the `low` of its sender, or a
 # number that is not resent, is forgotten.
@@ -16,15 +16,18 @@ BEHIND = 16  # remembered numbers of one stream
 
 
 class DeferredNumbers:
-    """The lowest refused numbers of each stream, for the latest `most` streams."""
+    """The lowest refused numbers of each sender, for the latest `most` senders.
+
+    A sender (`who`) is a stream, or a leg of one stream.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        # By stream: sorted numbers, time of the first.
+        # By sender: sorted numbers, time of the first.
         self._refused: OrderedDict[bytes, tuple[list[int], float]] = OrderedDict()
 
     def defer(self, who: bytes, first: int, now: float) -> None:
-        """Record that the message with the number `first` was refused for now."""
+        """Record that the message with the number `first` was temporarily refused."""
         numbers, since = self._refused.pop(who, ([], now))
         since = now if not numbers or first <= numbers[0] else since
         if first not in numbers:

@@ -14,12 +14,12 @@ T = TypeVar("T")
 
 
 class LinkSender(Generic[T]):
-    """Messages that were sent and are not acknowledged yet, within a window of bytes and count."""
+    """Sent messages without an acknowledgment, within a window of bytes and messages."""
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self.next: int = 1
         self._flight: deque[tuple[int, int, T]] = deque()  # (number, size, message)
-        self.bytes = 0  # under way
+        self.bytes = 0  # in flight
         self._window = (window_bytes, window_count)
 
     @property
@@ -41,7 +41,7 @@ class LinkSender(Generic[T]):
         self.next += 1
 
     def on_acked(self, have: int) -> None:
-        """Record that the other end has all numbers up to `have`. Raises: RemoteError, if unsent."""
+        """Record that the other end has all numbers up to `have`. Raises: RemoteError, if it was not sent."""
         if have >= self.next:
             raise RemoteError(
                 f"message {have} is acknowledged, but {self.next - 1} were sent", code="FORGED_ACK"
@@ -55,7 +55,10 @@ class LinkSender(Generic[T]):
         return oldest - 1 <= have < self.next
 
     def resume(self, have: int) -> list[T]:
-        """Return the messages to resend after a reconnect, in order."""
+        """Drop the messages up to `have`, and return the others, to be resent after a reconnect, in order.
+
+        Raises: RemoteError, as `on_acked`.
+        """
         self.on_acked(have)
         return [message for _, _, message in self._flight]
 

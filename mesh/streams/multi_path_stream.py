@@ -1,7 +1,7 @@
 """Deduplication at a site for messages that arrive from their publisher or from masters of other sites.
 
 `low` is a promise of one sender to one receiver. Numbers below the low of a publisher were answered at its
-own site, and may still be in transit to this one. Numbers below the low of a master of another site were
+own site, and may still be in transit to this site. Numbers below the low of a master of another site were
 answered here.
 """
 
@@ -21,16 +21,16 @@ MOST = 16_384  # maximum of ranges; other sites wait beyond it
 IDLE = 600.0  # s of silence after which a leg is not waited for
 
 # Law 1: a number is accepted once, whichever legs deliver it, in any order and any number of times.
-# Law 2: a low counts for its own leg. A hole below it is no reason to refuse the number from another leg.
+# Law 2: a low applies to its own leg only. A missing number below it is accepted from another leg.
 # Law 3: numbers above the low of an active leg are forgotten only for a locally connected publisher.
 # Law 4: the lowest open number of a leg is never deferred: others may wait for it.
-# Law 5: nothing is refused for good, because its holder may resend it. A deferred number comes before later
-# numbers of the same leg. The low that a master promises to another site is computed in
+# Law 5: nothing is refused permanently, because the sender may resend it. A deferred number precedes
+# later numbers of the same leg. The low that a master promises to another site is computed in
 # `mesh.streams.promises`.
 
 
 class LegsFull(Exception):
-    """A number was not accepted, because there is no room to record it or an earlier one comes first.
+    """A number was not accepted, because there is no room for it or an earlier number must come first.
 
     The sender may retry.
     """
@@ -38,16 +38,16 @@ class LegsFull(Exception):
 
 @dataclass(slots=True)
 class _Leg:
-    """A source of messages of the stream. Below `low` its sender has all answers."""
+    """A source of messages of the stream. The source has the answers to all numbers below `low`."""
 
     low: int
     used: float = 0.0
 
 
 class MultiPathStream(OriginStream):
-    """Numbers accepted from one (client session, domain) at a master whose site accepts from other sites.
+    """The accepted numbers of one (client session, domain) whose messages may also arrive from other sites.
 
-    The object is stored as any other stream. The lows of legs are not stored: each envelope has its own.
+    The object is stored like any other stream. The lows of legs are not stored: each envelope has its own.
     """
 
     def __init__(self, low: int = 1, above: Ranges | None = None) -> None:
@@ -57,13 +57,13 @@ class MultiPathStream(OriginStream):
         self._now = 0.0
 
     def accept(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
-        """Accept numbers from the publisher itself. Returns and raises as `accept_by`."""
+        """Accept numbers from the publisher itself; see `accept_by`."""
         return self.accept_by(PUBLISHER, first, last, low, self._now)
 
     def accept_by(self, leg: bytes, first: int, last: int, low: int, now: float) -> list[tuple[int, int]]:
         """Record the numbers first..last, and return the ranges that are new; [] means a duplicate.
 
-        Raises LegsFull if the sender must wait, and StaleSequence as any stream does.
+        Raises: LegsFull if the sender must wait; StaleSequence, as any stream.
         """
         self._now = max(self._now, now)
         is_early = self._turns is not None and self._turns.is_early(leg, first, last, low, now)
@@ -95,12 +95,12 @@ class MultiPathStream(OriginStream):
     def settle(self, low: int) -> None:
         """Record that the publisher has the answers to all numbers below `low`.
 
-        From other legs the numbers still count as new.
+        Other legs may still deliver these numbers as new ones.
         """
         self._use(PUBLISHER, low)
 
     def _use(self, leg: bytes, low: int) -> int:
-        """Record the low of a leg, and return the leg's known low."""
+        """Raise the low of a leg to at least `low`, and return it."""
         known = self._legs.pop(leg, None) or _Leg(self.low if leg == PUBLISHER else low)
         known.low, known.used = max(known.low, low), self._now
         self._legs[leg] = known  # keeps them sorted by last use
@@ -116,7 +116,10 @@ class MultiPathStream(OriginStream):
         return min(each.low for each in self._legs.values())
 
     def _make_room(self, leg: bytes, is_lowest: bool) -> None:
-        """Forget ranges below all lows except for the newest, and more ranges for a publisher."""
+        """Forget old ranges until another one fits. Raises: LegsFull.
+
+        Ranges below all lows are forgotten first. For a local publisher, ranges above the lows may follow.
+        """
         if len(self.above) < KEPT:
             return
         self._forget_below(self._floor(), KEPT)

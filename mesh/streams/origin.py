@@ -24,7 +24,7 @@ class OriginStream:
     def __init__(self, low: int = 1, above: Ranges | None = None) -> None:
         self.low = low  # everything below is settled with the publisher
         self.above = above or Ranges()
-        # Numbers refused for lack of room or of a receiver, for good: later ones may have been accepted.
+        # Numbers refused permanently, for lack of room or of a receiver: later ones may have been accepted.
         self.refused = Ranges()
         # Numbers that another master has for durable subscriptions; None: none. See `mark_second`.
         self.second: Ranges | None = None
@@ -58,7 +58,7 @@ class OriginStream:
     def settle(self, low: int) -> None:
         """Treat all numbers below `low` as known: they were answered, so the publisher never resends them.
 
-        Missing numbers among them do not matter: other nodes may have accepted those.
+        Missing numbers among them do not matter, because other nodes may have accepted them.
         """
         self.above.drop_below(low)
         self.refused.drop_below(low)
@@ -69,7 +69,7 @@ class OriginStream:
             self._forgotten = self.above.drop_lowest() + 1
 
     def refuse(self, first: int, last: int) -> None:
-        """Refuse accepted numbers that could not be handed on, for good."""
+        """Permanently refuse accepted numbers whose messages could not be passed on."""
         self.above.remove(first, last)
         self.give_up(first, last)
 
@@ -79,7 +79,7 @@ class OriginStream:
             self.refused.drop_lowest()
 
     def mark_second(self, runs: Iterable[tuple[int, int]]) -> None:
-        """Mark accepted numbers that another master has for durable subscriptions, too."""
+        """Mark accepted numbers that another master also has, for durable subscriptions."""
         second = self.second = self.second or Ranges()
         second.drop_below(self.low)
         for first, last in runs:
@@ -98,8 +98,8 @@ class OriginStream:
     def pack(self) -> bytes:
         """Return the stored form.
 
-        It has low, the mark of forgotten holes, the number of ranges in `above` and (upper half) in `second`,
-        then the ranges of `above`, `refused` and `second`.
+        It contains `low`, the mark of forgotten holes, the number of ranges in `above` and (upper half) in
+        `second`, then the ranges of `above`, `refused` and `second`.
         """
         ranges = self.above.pack() + self.refused.pack()
         if self.second is None:
@@ -110,7 +110,7 @@ class OriginStream:
     @classmethod
     def unpack(cls, data: bytes) -> Self:
         """Return the stream from its stored form. Raises: StoreError, if it is invalid."""
-        if len(data) >= RANGE and len(data) % RANGE == 0:  # stored before refusals were
+        if len(data) >= RANGE and len(data) % RANGE == 0:  # stored by a release without refusals
             data = data[:RANGE] + (len(data) // RANGE - 1).to_bytes(8) + data[RANGE:]
         if len(data) < HEAD:
             raise _damaged(data)

@@ -15,7 +15,7 @@ from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ENVELOPE_BYTES
 
-# A large content counts with an eighth of its bytes, so that usually 32 of 1 MiB fit in the window.
+# A large content counts as an eighth of its bytes, so usually 32 contents of 1 MiB fit in the window.
 LARGE_SHARE = 8
 
 
@@ -25,13 +25,13 @@ class WaitingEnvelope:
 
     envelope: Envelope
     open: int  # messages without a final answer
-    # Messages without any answer. While there are some, the envelope takes room in the window.
+    # Messages without any answer. While there are some, the envelope occupies the window.
     silent: int
-    room: int  # bytes that it takes in the window
+    room: int  # bytes that it occupies in the window
 
 
 class Stream:
-    """One (session, domain): the next number, and the unanswered envelopes."""
+    """The stream of one (session, domain): its next number, and its envelopes without a final answer."""
 
     def __init__(self, start: int = 1) -> None:
         self.next = start
@@ -41,7 +41,7 @@ class Stream:
 
     @property
     def low(self) -> int:
-        """The lowest number without a final answer that the publisher has not abandoned, or the next one."""
+        """The first number of the oldest envelope that may be resent, or the next number if there is none."""
         return self.waiting[0].envelope.first if self.waiting else self.next
 
     def between(self, first: int, last: int) -> Iterator[WaitingEnvelope]:
@@ -58,7 +58,7 @@ class Stream:
 
 
 class Outbox:
-    """The streams of a session."""
+    """The streams of a session, and the window that their unanswered envelopes share."""
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self.window: tuple[int, int] = (window_bytes, window_count)
@@ -75,7 +75,7 @@ class Outbox:
 
     @property
     def flight(self) -> int:
-        """The number of envelopes that take room in the window."""
+        """The number of envelopes that occupy the window."""
         return self._count
 
     def next_number(self, domain: str) -> int:
@@ -85,7 +85,7 @@ class Outbox:
         return {domain: stream.next - 1 for domain, stream in self._streams.items()}
 
     def low(self, domain: str) -> int:
-        """Return the lowest number of the domain without a final answer, or else the next number."""
+        """Return the lowest number in the domain that may be resent, or the next number if there is none."""
         return self._stream(domain).low
 
     def add(self, envelope: Envelope) -> Envelope:
@@ -102,7 +102,7 @@ class Outbox:
         return numbered
 
     def note_answer(self, domain: str, first: int, last: int, final: bool) -> list[tuple[int, int]]:
-        """Record an answer to first..last. Return the ranges that had none of this kind before.
+        """Record an answer to first..last, and return the ranges that had no answer of this kind before.
 
         With `final` False (FORWARD_WARNING) the window opens, but the envelope stays until the final answer.
         An answer to numbers that were never sent, or answered before, changes nothing.
@@ -148,11 +148,11 @@ class Outbox:
         return number < stream.low or number in stream.final
 
     def marks(self) -> dict[str, int]:
-        """Return the next number of each domain: lower ones have been sent by now."""
+        """Return the next number of each domain: all lower numbers are assigned."""
         return {domain: stream.next for domain, stream in self._streams.items()}
 
     def is_answered_below(self, marks: Mapping[str, int]) -> bool:
-        """Return whether all numbers below `marks` have any answer."""
+        """Return whether all numbers below `marks` have an answer, final or not."""
         streams = ((self._stream(domain), mark) for domain, mark in marks.items())
         return all(mark <= s.low or s.heard.covers(s.low, mark - 1) for s, mark in streams)
 
@@ -188,9 +188,9 @@ class Outbox:
 
 
 def room_of(envelope: Envelope) -> int:
-    """Return the bytes of the window that an envelope takes, fewer than its size for one large content.
+    """Return the bytes of the window that an envelope occupies: an eighth of its size for one large content.
 
-    Otherwise a camera that publishes large pictures would have a window of few messages, and would wait for
+    Otherwise only a few large pictures of a camera would fit in the window, and the camera would wait for
     answers. Direct messages count in full: the backlog of a queue at a node is limited by a whole window.
     """
     size = len(envelope.body)

@@ -38,10 +38,10 @@ class Promises:
         return stream in self._open and self._open[stream].overlaps(number, number)
 
     def low(self, stream: bytes, publishers: int) -> int:
-        """Return the number below which everything is settled for good.
+        """Return the number below which everything is permanently settled.
 
-        `publishers` is the low of the publisher as known here: unanswered numbers there may still arrive
-        after higher ones are settled.
+        `publishers` is the publisher's own low as known here. Its unanswered numbers may arrive after higher
+        numbers are settled.
         """
         numbers = self._open.get(stream)
         return publishers if numbers is None else min(publishers, numbers.bottom())

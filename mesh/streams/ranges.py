@@ -51,7 +51,7 @@ class Ranges:
             self._insert(first, last)
 
     def add_all(self, runs: Sequence[tuple[int, int]]) -> None:
-        """Add ascending ranges, of which there may be many."""
+        """Add ascending ranges; the cost stays low even for many."""
         if len(runs) >= MANY:
             firsts, lasts = zip(*runs, strict=True)
             # Usually they are behind all others and disjoint.
@@ -257,7 +257,10 @@ class Ranges:
 
 
 def numbers_within(numbers: Collection[int], first: int, last: int) -> list[int]:
-    """Return the elements from `first` to `last`, at a cost bounded by the smaller of both."""
+    """Return the elements from `first` to `last`, in any order.
+
+    The cost grows with the smaller of the two: the collection, and the range.
+    """
     if last - first < len(numbers):
         return [n for n in range(first, last + 1) if n in numbers]
     return [n for n in numbers if first <= n <= last]

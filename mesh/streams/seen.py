@@ -51,7 +51,7 @@ class SeenMessages:
         if first > ranges.top():
             new = [(first, last)]
         else:
-            # Below both marks the origin's own highest number decides for the forgotten ranges.
+            # Numbers up to both marks count as known: each origin delivers in ascending order (Law 3).
             unsure = min(highs.get(origin, 0), known.forgotten) + 1
             new = ranges.missing(max(first, unsure), last)
         for new_first, new_last in new:
@@ -65,21 +65,21 @@ class SeenMessages:
     def has_passed(self, origin: Hashable, position: int, persistent: bool, is_direct: bool = False) -> bool:
         """Return whether a message with a later position in the origin's log has arrived.
 
-        The position of this message is recorded. A transient message is in no log, and the result is False:
-        its position is the last one before it, 0 for none. That position is passed if `is_direct`: the origin
-        itself has delivered it. Of two routes, each may deliver a part of an envelope, one of them later.
+        The position of this message is recorded. A transient message is in no log: its `position` is the last
+        one before it (0: none), and the result is False. With `is_direct` the origin itself delivered it, so
+        that position is passed. Of two routes, each may deliver a part of an envelope at another time.
         """
         place, last = 2 * position + (is_direct and not persistent), self._places.get(origin, 0)
         self._places[origin] = max(place, last)
         return persistent and 0 < place < last
 
     def top(self, stream: Hashable) -> int:
-        """Return the highest number delivered by any origin; 0 without any."""
+        """Return the highest number of the stream that any origin has delivered; 0 if there is none."""
         known = self._streams.get(stream)
         return known.ranges.top() if known else 0
 
     def high(self, origin: Hashable, stream: Hashable) -> int:
-        """Return the highest number of the stream that this origin has delivered; 0 without any."""
+        """Return the highest number of the stream that this origin has delivered; 0 if there is none."""
         known = self._streams.get(stream)
         return known.highs.get(origin, 0) if known else 0
 

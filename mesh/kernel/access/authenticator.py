@@ -26,9 +26,9 @@ SOFTWARE = "heronry 0.1.0"
 class Authenticator:
     """The handshakes of a node.
 
-    `admit` answers a proven HELLO, with `None` to answer later. `entered` handles a WELCOME to our own HELLO,
-    `rejected` a REFUSE (and whether that is proven), and `denied` our own refusal of the end that we dialed.
-    `mirrored` is called when the other end has proven our own key, with its process and address.
+    `admit` answers a proven HELLO, or returns `None` to answer later. `entered` handles a WELCOME to our own
+    HELLO. `rejected` handles a REFUSE, and receives whether it is proven. `denied` handles our own refusal of
+    the end that we dialed. `mirrored` receives the process and address of an end that has proven our own key.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Authenticator:
         self._context.out.send(conn, self._proofs.prove_hello(conn, hello, c.nonce))
 
     def hello(self, conn: Conn, h: Hello) -> None:
-        """Answer the HELLO of the dialing end: with a challenge, WELCOME or REFUSE, or not yet."""
+        """Answer a HELLO with CHALLENGE, WELCOME or REFUSE, unless `admit` answers later."""
         refusal = self._checks.unfit(conn, h)
         if refusal is None and not conn.trusted and not (h.proof and conn.nonce):
             # This includes a proof that was asked for on a connection that is no longer known.
@@ -106,7 +106,7 @@ class Authenticator:
         self._context.out.send(conn, answer)
 
     def _passwd_for(self, h: Hello) -> str:
-        """Return our password for a node that dialed us; clients require none."""
+        """Return our password for the node that dialed us; clients require none."""
         keyring = self._proofs.keyring
         if keyring is None or h.node is None or h.role == RELAY:
             return ""
@@ -134,7 +134,7 @@ class Authenticator:
         self._rejected(conn, replace(r, reason=plain(r.reason), hint=plain(r.hint)), is_proven)
 
     def refuse(self, conn: Conn, h: Hello, answer: Refuse) -> None:
-        """Refuse an end, report it, and hang up."""
+        """Refuse the dialing end, report the refusal, and hang up."""
         who = who_of(h)
         self._context.counters.count("hello_refused")
         if h.role == CLIENT:

@@ -1,7 +1,7 @@
-"""Proofs by which the two ends of a connection show that they know a secret, and their identity."""
+"""Proofs by which each end of a connection shows its identity and its knowledge of a secret."""
 
 # Law 1: a proof holds for one connection: it covers both nonces, and both CURVE keys or the endpoint.
-# Law 2: with keys the secret is that of a role, signed by nodes; without keys it is the cookie of the user.
+# Law 2: with keys the secret is that of a role, and nodes sign, too; without keys it is the user's cookie.
 # Law 3: a gateway proves the secret that was given to its site.
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class ConnectionProofs:
 
     @property
     def keyring(self) -> Keyring | None:
-        """The current keys, as the keys of other sites may change."""
+        """The current keys, which change with the keys of other sites; `None` in a mesh without keys."""
         return self._context.settings.keyring
 
     def _where(self, conn: Conn) -> str:
-        """Return the text that binds proofs to this connection, which no relay in between could fake."""
+        """Return the text that binds proofs to this connection, so no relay in between can reuse them."""
         keyring = self.keyring
         if keyring is None:
             return conn.endpoint
@@ -107,7 +107,7 @@ class ConnectionProofs:
         return self._context.settings.verify(h.key, h.signature, text)
 
     def knows_secret(self, conn: Conn, w: Welcome) -> bool:
-        """Return whether the dialed end proves the secret in WELCOME."""
+        """Return whether WELCOME proves that the dialed end knows the secret."""
         mine, theirs = conn.nonce[:NONCE], conn.nonce[NONCE:]
         proof = prove(self._dialed_secret(conn), "listener", mine, theirs, self._where(conn))
         return bool(theirs) and same(w.proof, proof)
@@ -118,7 +118,7 @@ class ConnectionProofs:
         return self.keyring is None or self.keyring.verify(w.node.key, w.signature, text)
 
     def is_refusal_proven(self, conn: Conn, r: Refuse) -> bool:
-        """Return whether the dialed end proves the cookie in REFUSE."""
+        """Return whether REFUSE proves that the dialed end knows the cookie."""
         return same(r.proof, prove(self._context.settings.secret, "refuser", *self._refusal(conn, r)))
 
     def is_our_refusal(self, conn: Conn, r: Refuse) -> bool:
@@ -131,7 +131,7 @@ class ConnectionProofs:
     def is_our_hello(self, conn: Conn, h: Hello, key: bytes) -> bool:
         """Return whether the dialing end has proven our own key.
 
-        The signature of HELLO was checked before.
+        With keys, the caller has checked the signature of HELLO.
         """
         if self.keyring is not None:
             return key == self._context.me.key

@@ -1,4 +1,4 @@
-"""Why the other end of a connection is refused: version, role, cluster, proofs and passwords."""
+"""Checks of the other end of a connection: version, role, cluster, proofs and passwords."""
 
 # Law 1: on a socket that other users could open, both ends prove a secret before they are admitted.
 # Law 2: a client's stream is named after a key, which also signs HELLO where a secret must be proven.
@@ -47,7 +47,7 @@ class HandshakeChecks:
     # --- HELLO ------------------------------------------------------------------------------------------
 
     def unfit(self, conn: Conn, h: Hello) -> Refuse | None:
-        """Check what HELLO says of the dialing end, before anything is proven."""
+        """Check the claims of HELLO about the dialing end, before any proof."""
         return (
             self._other_version(conn, h)
             or self._wrong_role(conn, h)
@@ -102,7 +102,7 @@ class HandshakeChecks:
         return Refuse("FORGED_STREAM", text, NEWER, final=True)
 
     def unproven(self, conn: Conn, h: Hello) -> Refuse | None:
-        """Check what the dialing end proves: its secret, its key and its password. Sets `conn.grant`."""
+        """Check the secret, key and password of the dialing end, and set `conn.grant`."""
         if conn.trusted:
             conn.grant = NODE
             return None

@@ -9,10 +9,9 @@ from itertools import islice
 from mesh.wire.commands import Query
 
 # Law 1: for queries with the same sources and the same requesters, the sources are looked up once.
-# Law 2: when nodes appear or disappear, only peers are notified that are asked now and were not, or the
-# reverse.
+# Law 2: when nodes appear or disappear, a peer is notified only if it is newly asked, or is no longer asked.
 # Law 3: the number of queries sent per step is bounded; the next step continues behind them, whatever has
-# happened.
+# happened meanwhile.
 # Law 4: a peer that receives a full list has nothing left to receive: it drops queries that are not in it,
 # and owes messages for them only after they are sent again.
 
@@ -48,7 +47,7 @@ class QueryGroup:
         return bool(changed)
 
     def next(self, most: int) -> list[Query]:
-        """Return the next queries to be sent, after examining at most `most`."""
+        """Take up to `most` of the queries still to be sent, and return those that are still in the group."""
         part, self.left = self.left[-most:], self.left[:-most]
         return [query for query in reversed(part) if query in self.queries]
 
@@ -81,7 +80,7 @@ class Aims:
         return group
 
     def take(self, query: Query, row: Hashable, by: frozenset[bytes]) -> None:
-        """Remove the query from the group of its sources and the given requesters, if it is there."""
+        """Remove the query, if present, from the group of its sources and of the requesters `by`."""
         group = self._groups.get((row, by))
         if group is not None:
             group.queries.pop(query, None)
@@ -99,14 +98,14 @@ class Aims:
                 self._changed[group] = None
 
     def left_for(self, peer: bytes) -> list[QueryGroup]:
-        """Return the groups with changes that may concern that peer, by the current nodes."""
+        """Look up the targets again, and return the groups with changes that may concern that peer."""
         self.refresh()
         return [group for group in self._changed if peer in group.changed]
 
     def regroup(self, row: Callable[[Query], Hashable]) -> None:
         """Regroup all queries after rules have changed.
 
-        All old and new targets of each query are notified.
+        All old and new targets of each query will be notified.
         """
         before, self._groups, self._changed = self._groups, {}, {}
         for (_, by), old in before.items():

@@ -38,9 +38,9 @@ OnErased = Callable[[bool, list[str]], None]
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """An erasure of a topic, as it is executed at several nodes.
+    """An erasure of a topic, which several nodes execute.
 
-    The stream and the number identify the event at all of them.
+    The stream and the number identify the event at each of them.
     """
 
     stream: bytes
@@ -49,7 +49,7 @@ class Erasure:
     domain: str
     sender: str
     route: tuple[str, ...] = ()
-    is_copy: bool = False  # the requester has asked the other masters too
+    is_copy: bool = False  # the requester also asks the other masters
 
 
 def erasure(stream: bytes, request: int, key: str, domain: str, sender: str) -> Erasure:
@@ -89,7 +89,7 @@ def _asked(ask: AskErase) -> Erasure:
 
 
 class Erasing:
-    """The erasures of clients and of other nodes."""
+    """Executes the erasures of clients and of other nodes."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Erasing:
         nodes: Nodes,
         judge: Callable[[Peer, tuple[str, ...], Callable[[bool], None]], None],
     ) -> None:
-        """`judge` decides whether a peer may forward messages that took a route."""
+        """`judge` decides whether a peer may forward messages over the given route."""
         self._context = context
         self._router = router
         self._demand = demand
@@ -114,10 +114,10 @@ class Erasing:
     def erase(
         self, erasure: Erasure, then: Callable[[bool], None], failed: Callable[[MasterAway], None]
     ) -> None:
-        """Erase for a client: in the given domain, or without one in all domains that this node knows.
+        """Erase a topic for a client: in its domain, or without one in all domains that this node knows.
 
-        `then` is called with whether the topic existed, or `failed` if a master is unreachable or could not
-        erase it.
+        `then` receives whether the topic existed. `failed` is called instead if a master is unreachable or
+        could not erase the topic.
         """
 
         def came(was_there: bool, away: list[str]) -> None:
@@ -133,7 +133,7 @@ class Erasing:
     def erase_for(
         self, peer: Peer, ask: AskErase, then: OnErased, failed: Callable[[LocalError], None]
     ) -> None:
-        """Erase for a peer. Raises: LocalError for an invalid request.
+        """Erase a topic for a peer. Raises: LocalError for an invalid request.
 
         `failed` is called if the route of the request is not believed.
         """
@@ -189,7 +189,7 @@ class Erasing:
             )
 
     def erased_by(self, key: str, domain: str) -> str | None:
-        """Return the client that erased that topic here recently, or None.
+        """Return the client session that recently erased the topic at this node, or None.
 
         A topic with a newer value does not count as erased.
         """
@@ -246,7 +246,7 @@ class Erasing:
             self._router.publish(event.stream, event, gone)
 
     def _may_come(self, erasure: Erasure) -> None:
-        """Store the erasure against older values that another site may still bring here."""
+        """Store the erasure, so that no older value from another site can restore the topic."""
         domain = erasure.domain or ANY
         if any_brings(self._context.settings.accepting.values(), domain, erasure.key):
             event = self._event(erasure, domain)
@@ -271,6 +271,6 @@ class Erasing:
 
 
 def _why(away: list[str]) -> str:
-    """Return the reasons as text: names of unreachable nodes, and sentences of the others."""
+    """Join the reasons into a text: a list of the unreachable nodes, then the other reasons."""
     names, said = [why for why in away if " " not in why], {why: None for why in away if " " in why}
     return "; ".join([*([f"{listed(names)} cannot be reached"] if names else []), *list(said)[:SHOWN]])

@@ -1,7 +1,7 @@
 """Events about erased topics, with the client and the number of topics.
 
-One client can erase thousands of topics, and only the last thousand events are kept, so that not each topic
-gets an event.
+One client can erase thousands of topics, but only the last thousand events are kept. Therefore one event
+reports many topics.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ MOST = 64  # clients remembered; beyond, the oldest is reported
 class _Erased:
     """The topics that a client has erased since its last event."""
 
-    told: float  # when that was
+    told: float  # time of that event
     by: str
     count: int = 0
     last: str = ""  # key of a topic
 
 
 class Erasures:
-    """Reports the first erased topic of a client immediately, and the number of others once a minute."""
+    """Reports the first erased topic of a client immediately, and the number of further ones each minute."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report

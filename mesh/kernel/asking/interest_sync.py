@@ -54,7 +54,7 @@ class InterestSync(Component):
         self._aims = Aims(self.targets)
         self._is_spent = False  # the budget is used up until the next tick
         self._before: dict[Hashable, list[Query]] = {}  # queries of an earlier process, by row
-        self._asked_again: set[bytes] = set()  # peers that were asked for these again
+        self._asked_again: set[bytes] = set()  # peers to which these were sent again
 
     def on_restored(self) -> None:
         for query in self.interests.queries() if self.has_ways else ():
@@ -64,7 +64,7 @@ class InterestSync(Component):
         return (on_fact(RoutesChanged, lambda _: self.refresh()),)
 
     def expect(self, *others: Sequence[Rule]) -> None:
-        """Subscribe by these rules as well, which are next or were recently in force.
+        """Subscribe by `others` as well: rules that are next, or that were recently in force.
 
         Queries that had the same sources may then have different ones.
         """
@@ -74,12 +74,12 @@ class InterestSync(Component):
 
     @property
     def has_ways(self) -> bool:
-        """Whether nodes may forward messages of other masters."""
+        """Whether any node may forward messages of other masters."""
         return self._named.has_ways
 
     @property
     def is_changing(self) -> bool:
-        """Whether queries also follow other rules, during a change of rules and for a while after."""
+        """Whether queries follow other rules as well: during a change of rules and for a while after."""
         return self._named.is_changing
 
     def want(self, query: Query, by: bytes = CLIENTS) -> None:
@@ -92,7 +92,7 @@ class InterestSync(Component):
     def unwant(self, query: Query, by: bytes = CLIENTS) -> None:
         """Drop one request of a requester for a query.
 
-        After its last request the fact Unwanted is published.
+        After the requester's last request for the query, the fact Unwanted is published.
         """
         if self.interests.discard(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) | {by})
@@ -133,7 +133,7 @@ class InterestSync(Component):
                 self._send_interests(self.interests.aim(query, group.targets, self._context.clock.now))
 
     def say_all(self, peer: Peer, conn: Conn) -> None:
-        """Send a peer that has logged in all queries for it, with our positions."""
+        """Send all queries to a peer that has logged in, with the positions received from it."""
         self._aim_at(peer.node.uuid)
         self._ask_again(peer)
         upstreams = peer.exchange.upstreams
@@ -141,12 +141,12 @@ class InterestSync(Component):
         full = self.interests.full(peer.node.uuid, positions, conn.speaks)
         if self._send_interest(conn, full) > 1 and conn.version < MORE:
             text = f"{peer.node.name}, which runs an earlier release, receives {len(full.add):,} queries,"
-            text = f"{text} more than it accepts at once; some of its messages may be lost"
+            text = f"{text} more than it accepts in one message; some of its messages may be lost"
             self._context.event("link", text, peer.node, level="warning")
         self._slow.tells(peer.node.uuid, full.version, is_new=True)
 
     def _ask_again(self, peer: Peer) -> None:
-        """Send queries of an earlier process again.
+        """Add the queries of an earlier process of this node to those for a peer.
 
         A peer that forwarded for that process may still hold messages for it, or get them later from a
         master. Without the queries the peer would drop them.
@@ -180,7 +180,7 @@ class InterestSync(Component):
         return len(frames)
 
     def unconfirmed(self, uuids: set[bytes] | None = None) -> dict[bytes, int]:
-        """Return the versions that the given peers, or all, have yet to confirm.
+        """Return the versions that the given peers (`None`: all) have yet to confirm, by uuid.
 
         Unreachable and slow peers are left out.
         """

@@ -107,7 +107,7 @@ class Lookup(Component):
     ) -> None:
         """Look up the values of this node and of its sources.
 
-        `fresh` bypasses the cache. With `after` the reply of a node comes after all its messages that are in
+        `fresh` bypasses the cache. With `after` a node replies only after all its messages that are in
         transit to this node.
         """
 
@@ -134,7 +134,7 @@ class Lookup(Component):
         within: float,
         after: bool,
     ) -> None:
-        """Look up for a peer: own values, and those of the nodes that the peer reaches through this one."""
+        """Look up values for a peer: own ones, and those of nodes that the peer reaches through this one."""
         if self._demand.is_relayed(query):
             then = partial(self._gather, query, then, peer.node.uuid, visited, within, after)
         self._own(query, then, is_local=False)
@@ -162,9 +162,9 @@ class Lookup(Component):
             looked(self._router.log.retained.find(query, self._context.clock.believed))
 
     def _age(self, last: RetainedValue) -> float | None:
-        """Return for how many s the master has been unreachable if this node replaces it, otherwise `None`.
+        """Return for how many s the master that this node replaces has been unreachable, or else `None`.
 
-        That master may have had a newer value.
+        That master may have a newer value.
         """
         masters = self._demand.stands_for(last.key, last.envelope)
         if not masters or last.envelope.master == self._context.me.name:
@@ -216,7 +216,7 @@ class Lookup(Component):
         ask(self._demand.targets(query, {by}, sources))
 
     def _next_alive(self, names: list[str]) -> bytes | None:
-        """Remove the names before the first reachable node with its own, and return that node's uuid."""
+        """Remove the names up to the first reachable node, and return its uuid, or None if there is none."""
         while names:
             peer = self._nodes.named(names.pop(0))
             if peer is not None and self._nodes.is_alive(peer.node.name):
@@ -255,7 +255,7 @@ class Lookup(Component):
                 self._cache.knows(Query("exact", key, domain), life)
 
     def _unwanted(self, query: Query) -> None:
-        """Drop cached values that no other query here keeps up to date; all of them for an XPath query."""
+        """Drop the cached values that no other query here keeps up to date; for an XPath query, drop all."""
         if query.kind == XPATH:  # matching values are not looked up again
             self._cache.empty()
             return

@@ -1,4 +1,4 @@
-"""Selects the nodes to ask for a query, by the rules in force and by rules that apply for a while."""
+"""Selects the nodes to ask for a query, by the rules in force and by others during a change of rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mesh.wire.spoken import KINDS
 
 
 class QuerySources:
-    """The sources of queries by the rules of `mapping`, and by others during a change."""
+    """The sources of queries by the rules of `mapping`, and by other rules during a change."""
 
     def __init__(self, mapping: Mapping, nodes: Nodes, neighbours: Neighbours) -> None:
         self._mapping = mapping
@@ -32,19 +32,19 @@ class QuerySources:
         self._beside: tuple[Mapping, ...] = ()  # other rules that also apply during a change
 
     def expect(self, *others: Sequence[Rule]) -> None:
-        """Use these rules as well, which are next or were recently in force."""
+        """Use `others` as well: rules that are next, or that were recently in force."""
         mapping = self._mapping
         self._beside = tuple(Mapping(mapping.me, rules, mapping.scope) for rules in others)
         self._ways = frozenset(rule.node for rules in (mapping.rules, *others) for rule in rules)
 
     @property
     def has_ways(self) -> bool:
-        """Whether nodes may forward messages of other masters."""
+        """Whether any node may forward messages of other masters."""
         return not self._mapping.is_plain or bool(self._beside)
 
     @property
     def is_changing(self) -> bool:
-        """Whether queries also follow other rules, during a change of rules and for a while after."""
+        """Whether queries follow other rules as well: during a change of rules and for a while after."""
         return bool(self._beside)
 
     def is_way(self, node: str) -> bool:
@@ -66,7 +66,7 @@ class QuerySources:
     def sources(self, query: Query, use: Use = Use.SUBSCRIBE) -> Sources:
         """Return the nodes that the rules name for the query.
 
-        With several masters a GET names another one each time. Queries for system topics have no sources, as
+        Of several masters, each GET names another one. Queries for system topics have no sources, as
         each node publishes these for its own clients only.
         """
         if _is_own(query):

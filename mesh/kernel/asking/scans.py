@@ -31,7 +31,7 @@ class Scans:
         return bool(self._begun or self._waiting)
 
     def begin(self, query: Query, then: OnFound) -> None:
-        """Begin a scan; `then` gets the values.
+        """Begin a scan; `then` receives the values.
 
         The scan ends immediately if there is little to scan and no other scan ran since the last tick.
         """

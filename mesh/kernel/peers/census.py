@@ -1,6 +1,6 @@
 """Asks other nodes for members that this node does not know.
 
-In a crowd not all nodes are connected, so a node that knows too few members asks a better informed one.
+In a crowd not all nodes are connected, so a node that knows too few members asks a better-informed one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Censuses(Component):
         self._neighbours.liveness.rumours(peer, rumours, self._is_answer(conn, rumours))
 
     def compare(self, conn: Conn, alive: int) -> None:
-        """Ask the other end for all members if it counts many more than this node.
+        """Ask the other end for all members if it counts many more live nodes than this node.
 
         Rumors only report changes, so a newcomer must ask for the rest.
         """
@@ -50,7 +50,7 @@ class Censuses(Component):
             self._context.out.send(conn, Census())
 
     def mentioned(self, by: bytes, uuids: Iterable[bytes]) -> None:
-        """Ask the node `by` for nodes whose states it relays, but that this node does not know."""
+        """Ask the node `by`, which relays the states of `uuids`, about the unknown ones."""
         strangers = tuple(uuid for uuid in uuids if self._neighbours.membership.of(uuid) is None)
         peer = self._neighbours.peers.get(by)
         if strangers and peer is not None and peer.reach.question is None and self._may_ask():
@@ -64,14 +64,14 @@ class Censuses(Component):
         return True
 
     def _is_answer(self, conn: Conn, rumours: Rumours) -> bool:
-        """Return whether these rumors answer our question for all members; others are ordinary news."""
+        """Return whether these rumors answer our question for all members, and are not ordinary news."""
         is_awaited = conn is self._awaited and len(rumours.rumours) > CROWD
         if is_awaited:
             self._awaited = None
         return is_awaited
 
     def _send_rumors(self, conn: Conn, census: Census) -> None:
-        """Answer a census with rumors, which the other end treats like any others."""
+        """Answer a census with rumors, which the other end treats like all other rumors."""
         known = self._neighbours.membership.known()
         if census.uuids:
             wanted = set(census.uuids)

@@ -67,7 +67,7 @@ class Changes:
     def react(self, peer: Peer, lived: Sighted | Lived, known: int) -> None:
         """Take a step of the reach table for the event `lived`.
 
-        `known` is the boot that was known before.
+        `known` is the boot of the peer that was known before the event.
         """
         event = EVENTS[type(lived)]
         if event is ReachEvent.SAID_GOODBYE and lived.member.boot > known:
@@ -111,7 +111,7 @@ class Changes:
     def _tell_where_it_was(self, peer: Peer) -> None:
         """Send a peer its earlier address.
 
-        If another process with its identity answers there, both learn of the conflict.
+        If another process with its identity answers at that address, both learn of the conflict.
         """
         rumour = Rumour(peer.node, 0, str(NodeLife.ALIVE), self._context.me.uuid)
         for conn in peer.conns.values():

@@ -65,7 +65,7 @@ class Dialler:
     def on_data_requested(self, peer: Peer) -> None:
         """Dial the data connection that a peer asks for.
 
-        If this node has only asked the peer to dial, as both sides may do at the same time, this node dials.
+        Both sides may have asked each other to dial at the same time. This node then dials itself.
         """
         self.apply(peer, peer.link.wanted(self._context.clock.now))
         if _only_asks(peer):
@@ -74,7 +74,7 @@ class Dialler:
     def reached(self, peer: Peer) -> None:
         """Continue a login over a new control connection.
 
-        A login request on the earlier connection may be lost with it.
+        A login request on the earlier connection may have been lost with it.
         """
         if _only_asks(peer):
             self._login(peer)
@@ -99,7 +99,7 @@ class Dialler:
             peer.pinged, peer.used = 0.0, self._context.clock.now
 
     def drop(self, peer: Peer, role: str) -> None:
-        """Close all connections of this role to a peer, and ignore their ends."""
+        """Close all connections of this role to a peer, and ignore later notices that they ended."""
         conn, dials = peer.conns[role], peer.dials[role]
         peer.conns[role], peer.dials[role] = None, []
         for old in (conn, *dials):
@@ -151,7 +151,7 @@ class Dialler:
     # --- dialing ----------------------------------------------------------------------------------------
 
     def dial(self, address: str, role: str, owner: bytes, seed: str = "", site: str = "") -> Conn:
-        """Open a connection to `address`; `owner` is the uuid of the peer there, or b"" if it is unknown."""
+        """Open a connection to `address`; `owner` is the uuid of its peer, or b"" if it is unknown."""
         self._dialled += 1
         now = self._context.clock.now
         conn = Conn(self._dialled, True, False, address, now, now, role, owner=owner, seed=seed, site=site)
@@ -162,7 +162,7 @@ class Dialler:
         return conn
 
     def dial_delay(self, attempt: int) -> float:
-        """Return the seconds until dial number `attempt`."""
+        """Return the random wait in s after dial number `attempt`."""
         s = self._context.settings
         return delay(attempt, self._context.jitter(), low=s.backoff_min, high=s.backoff_max)
 
@@ -181,7 +181,7 @@ class Dialler:
 
     @property
     def room(self) -> int:
-        """The number of unknown nodes that may still be dialed at the same time.
+        """The number of further control connections that may be dialed at the same time.
 
         The limit is low, as the first nodes to answer introduce the others.
         """
@@ -203,5 +203,5 @@ class Dialler:
 
 
 def _only_asks(peer: Peer) -> bool:
-    """Return whether a data connection is wanted and the peer was only asked to dial it."""
+    """Return whether this node has asked the peer to dial the data connection, and does not dial itself."""
     return peer.link.is_dialling and peer.data is None and not peer.dials[NODE_DATA]

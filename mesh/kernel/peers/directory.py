@@ -12,9 +12,9 @@ from mesh.wire.commands import Introduction
 
 
 class Directory:
-    """The known peers, in `peers`.
+    """The known peers, with lookups by uuid, name and address.
 
-    `made(node)` returns a new peer.
+    `peers` contains them by uuid. `made(node)` returns a new peer.
     """
 
     def __init__(self, peers: dict[bytes, Peer], made: Callable[[Introduction], Peer]) -> None:

@@ -22,7 +22,7 @@ PLACES, DIALS = 64, 8  # remembered addresses; concurrent dials
 class DuplicateDetector:
     """Detects rivals, which are processes with the identity of this one, in direct contact.
 
-    A young process may also be refused by other nodes.
+    Without direct contact, another node's refusal stops a young process (peer_handshake.py).
     """
 
     def __init__(self, context: NodeContext, dialler: Dialler) -> None:
@@ -33,7 +33,7 @@ class DuplicateDetector:
         self._juniors: set[bytes] = set()  # reported rivals that started later
 
     def rumoured(self, node: Introduction) -> None:
-        """Dial addresses where others report this node, except its own and those dialed lately."""
+        """Dial the addresses at which others report this node, except its own and recently dialed ones."""
         for address in filter(None, (node.address, *node.also)):
             self._dials = {conn for conn in self._dials if not (conn.is_open or conn.closed)}
             now = self._context.clock.now

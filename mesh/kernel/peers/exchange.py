@@ -22,7 +22,7 @@ REPORTED_AGAIN = 600.0  # s until a peer is reported again
 
 
 class Exchange:
-    """The traffic with one peer, which outlives the peer's connections."""
+    """The state of the traffic with one peer; it outlives the connections."""
 
     def __init__(self, outlet: Outlet, feed: PeerFeed) -> None:
         self.outlet = outlet

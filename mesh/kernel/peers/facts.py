@@ -53,7 +53,7 @@ class PeerJoined(Fact):
 
 @dataclass(frozen=True, slots=True)
 class PeerLost(Fact):
-    """A peer with that boot cannot be asked any longer."""
+    """The peer, in the given boot, can no longer be asked."""
 
     peer: Peer
     boot: int
@@ -68,7 +68,7 @@ class PeerForgotten(Fact):
 
 @dataclass(frozen=True, slots=True)
 class GivenUp(Fact):
-    """A node that is down was forgotten by a user's command, and will not return with its state."""
+    """A user removed a node that is down, so the node will not return with its state."""
 
     uuid: bytes
 
@@ -105,6 +105,6 @@ class LoggedOut(Fact):
 
 @dataclass(frozen=True, slots=True)
 class LoginRefused(Fact):
-    """The node must stop, as its name or identity is taken; `stop` has the reason."""
+    """This node must stop, as its name or identity is taken; `stop` contains the reason."""
 
     stop: Stop

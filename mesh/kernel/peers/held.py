@@ -1,4 +1,4 @@
-"""Envelopes that wait until it is known whether the peer that forwarded them may do so."""
+"""Forwarded envelopes that wait until this node knows whether the peer may forward them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mesh.kernel.peers.peer import Peer
 from mesh.wire.envelope import Envelope
 
 PATIENCE = 2.0  # s after which an envelope is not believed
-WINDOWS = 4  # connection windows that may wait, by peer
+WINDOWS = 4  # connection windows that may wait, per peer
 EACH = 1024  # bytes of an envelope beside its body
 Believes = Callable[[Peer, Envelope], bool]
 
@@ -59,7 +59,7 @@ class HeldByPeer:
         return peer in self._of and self._of[peer].size > self._most
 
     def bound(self, peer: Peer) -> None:
-        """Raise RemoteError if too many bytes of the peer wait, and drop them.
+        """Drop the waiting envelopes of a peer and raise RemoteError if they exceed the limit.
 
         The peer resends them on its next connection.
         """
@@ -75,10 +75,10 @@ class HeldByPeer:
     def take_decided(
         self, now: float, believes: Believes, denies: Believes = lambda peer, envelope: False
     ) -> Iterator[tuple[Peer, Envelope, bool]]:
-        """Remove and yield the envelopes that wait no longer, each with whether it is believed.
+        """Remove and yield the envelopes whose wait is over, each with whether it is believed.
 
-        An envelope that waited too long, or that is denied while there is no room, is not believed. Later
-        envelopes of a stream stay behind earlier ones.
+        An envelope that waited too long, or is denied while its peer exceeds the limit, is not believed.
+        Later envelopes of a stream stay behind earlier ones.
         """
         crowded = {peer for peer in self._of if self.is_crowded(peer)}
         before, self._of = self._of, {}
@@ -95,7 +95,7 @@ class HeldByPeer:
                 self._of[peer] = stays
 
     def ways(self) -> dict[Peer, list[str]]:
-        """Return the peers with waiting envelopes, each with the nodes on the routes except the last one."""
+        """Return the peers with waiting envelopes, each with the nodes before the last one on the routes."""
         return {
             peer: list(dict.fromkeys(hop.node for _, e in waiting.envelopes for hop in inside(e.route)[:-1]))
             for peer, waiting in self._of.items()

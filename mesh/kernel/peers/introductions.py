@@ -44,7 +44,7 @@ def _checked(*said: Any) -> Node:
 
 
 def without_metadata(said: Introduction) -> Introduction:
-    """Return an introduction without metadata, which counts only from the node itself."""
+    """Return an introduction without its metadata, which is valid only if the node itself sends it."""
     return replace(said, metadata=NOTHING)
 
 

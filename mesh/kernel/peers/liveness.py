@@ -114,7 +114,7 @@ class Liveness:
                 peer.node.uuid, p.number, p.uuid, p.boot, as_rumours(p.rumours), self._context.clock.now
             )
         ):
-            self._context.out.send(conn, answer)  # on the connection it came by
+            self._context.out.send(conn, answer)  # on the connection of the probe
 
     def _handle_results(self, happened: Results) -> list[c.Probed]:
         """Handle all results except answers to probes, and return the answers."""

@@ -172,7 +172,7 @@ class Neighbours(Component):
                 self.sighted(node, "gossip", by.node.uuid)
 
     def sighted(self, node: Introduction, via: str, by: bytes = b"") -> None:
-        """Report a node to membership, as found by `via`."""
+        """Report a node to membership; `via` is how the node was found."""
         self.happened(self.membership.sight(as_node(node), via, self._context.clock.now, by))
 
     def readdressed(self) -> None:

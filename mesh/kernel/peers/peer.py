@@ -78,7 +78,7 @@ class Peer:
 
     @property
     def ahead(self) -> int:
-        """The ns by which its clock is ahead of ours, as its connections measure; 0 if it has none."""
+        """The ns by which the peer's clock is ahead of ours, as a connection measures it; 0 without one."""
         conn = self.control or self.data
         return conn.clock.ahead if conn is not None else 0
 
@@ -93,7 +93,7 @@ class Peer:
 def met(
     context: NodeContext, timing: Timing, meets: Callable[[Introduction], Exchange], node: Introduction
 ) -> Peer:
-    """Return a new peer; `meets` makes the exchange with it."""
+    """Return a new peer; `meets` creates the exchange with it."""
     return Peer(
         node, Reach(context.jitter, timing), Link(node.uuid, context.clock.now, context.jitter, timing), meets
     )

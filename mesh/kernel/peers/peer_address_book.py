@@ -25,7 +25,7 @@ from mesh.wire.commands import NODE_CONTROL, Introduction
 from mesh.wire.replies import Changed, PeerRow, Reason
 
 PATIENT = 4  # failed dials before silence is reported
-DIALLED = 64  # of them, dialed at the next start
+DIALLED = 64  # remembered nodes that are dialed at the next start
 LONGEST = 300  # characters of an address
 ADDRESS = re.compile(r"tcp://(?:\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|\w[\w.-]*):\d{1,5}")
 TRYING_ON = "Connecting."
@@ -53,7 +53,7 @@ class Seed:
 class PeerAddressBook(Component):
     """The addresses to dial, and the remembered nodes with their addresses and first keys.
 
-    `is_alive(uuid)` returns whether a node is alive, and `is_occupied(address)` whether a live node is there.
+    `is_alive(uuid)` returns whether a node is alive, and `is_occupied(address)` whether a live node has it.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class PeerAddressBook(Component):
         asked.reply(Changed(changed=self.remove(a.remove) if a.add is None else self.add(a.add)))
 
     def add(self, address: str) -> bool:
-        """Dial that address, now and after every start, and return whether that is new.
+        """Dial that address now and after every start; return False if the node does so already.
 
         Raises: LocalError for an invalid address, or if the node keeps `MET` addresses already.
         """
@@ -130,7 +130,7 @@ class PeerAddressBook(Component):
     def remove(self, what: str) -> bool:
         """Forget an address, or a node by its name or address; return whether any was known.
 
-        Configured addresses stay. A forgotten node that is not alive is given up.
+        Configured addresses stay. For a forgotten node that is not alive, GivenUp is published.
         """
         uuids = [node.uuid for node, _ in self._nodes if what in (node.name, node.address)]
         for uuid in uuids:
@@ -154,7 +154,7 @@ class PeerAddressBook(Component):
 
     @property
     def remembered(self) -> int:
-        """The number of addresses that are dialed because a node was there before."""
+        """The number of addresses that are dialed because a node was reached at them before."""
         return sum(seed.kind == REMEMBERED for seed in self._seeds.values())
 
     def rows(self) -> dict[str, PeerRow]:
@@ -177,7 +177,7 @@ class PeerAddressBook(Component):
         return rows
 
     def in_vain(self, node: str, most: int) -> Iterator[Reason]:
-        """Yield reasons for the failed dials of addresses where that node may be."""
+        """Yield a reason for each failed dial of an address where that node may be, at most `most`."""
         names = (node,) if any(met.name == node for met, _ in self._nodes) else ("", node)
         failed = ((a, s.why) for a, s in self._seeds.items() if s.why and s.node in names)
         for address, why in islice(failed, most):
@@ -212,7 +212,7 @@ class PeerAddressBook(Component):
         self._context.clock.wake(self._deadline())
 
     def _is_taken(self, address: str, seed: Seed) -> bool:
-        """Return whether a live node is there, perhaps under another address.
+        """Return whether a live node is at the address, even if it is known by another address.
 
         A live node resets the failed dials.
         """
@@ -241,7 +241,7 @@ class PeerAddressBook(Component):
         return is_news
 
     def on_refused(self, conn: Conn, is_us: bool) -> None:
-        """Dial an address less often after a refusal, or never again if it is this very node."""
+        """Dial an address less often after a refusal, or forget the address if this node itself answered."""
         seed = self._seeds.get(conn.seed)
         if seed is None:
             return

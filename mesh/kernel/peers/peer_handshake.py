@@ -35,7 +35,7 @@ YOUNG = 30.0  # s: a node this young gives way when its name or its identity is 
 
 
 class RefusalMeaning(NamedTuple):
-    """Consequence of a refused HELLO for the refused node."""
+    """The consequences of a refused HELLO for the refused node."""
 
     is_reported: bool = True
     is_for_the_younger: bool = False  # a young node stops, if the refusal is final
@@ -55,7 +55,7 @@ OTHER = RefusalMeaning()  # of all other codes
 
 
 class PeerHandshake(Component):
-    """The second half of a handshake with a node, which has proven that it belongs to this mesh."""
+    """Second half of a handshake with a node, after the node has proven that it belongs to this mesh."""
 
     def __init__(
         self, context: NodeContext, dialler: Dialler, neighbours: Neighbours, rivals: DuplicateDetector
@@ -205,7 +205,7 @@ class PeerHandshake(Component):
             self._context.out.note("info", f"refused: {text}", ACCESS)
 
     def mirrored(self, conn: Conn, process: bytes, address: str) -> None:
-        """Handle another end that has proven our own key."""
+        """Handle a connection whose other end has proven our own key."""
         if process == self._context.process and conn.seed:
             self._neighbours.acquaintances.on_refused(conn, is_us=True)
         self._rivals.proved(conn, process, address)
@@ -262,7 +262,7 @@ class PeerHandshake(Component):
         return self._neighbours.acquaintances.key_of(uuid) or present
 
     def _name_in_use(self, clash: NameClash, process: bytes) -> Refuse:
-        """Refuse a newcomer with a used name.
+        """Refuse a newcomer whose name is in use.
 
         If this node has the name and is young, and the newcomer started first, this node gives way.
         """
@@ -289,7 +289,7 @@ class PeerHandshake(Component):
     def _answers(self, holder: Peer, heard: float) -> bool:
         """Return whether the holder of a name has sent anything since a newcomer first asked for it.
 
-        The holder may be dead already without having been noticed.
+        The holder may have died unnoticed.
         """
         if self._context.clock.now - holder.probed > self._context.settings.silence:
             holder.probed = self._context.clock.now

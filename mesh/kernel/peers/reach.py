@@ -1,7 +1,7 @@
-"""The state of reach of another node, and the time of its next dial."""
+"""The reach state of another node, and the time of its next dial."""
 
-# Rule 1: how a node is reached changes in this file only, and only by REACH_TABLE.
-# Rule 2: nothing here dials or hangs up; each event returns what the caller must do, in order.
+# Rule 1: a node's reach state changes in this file only, and only by REACH_TABLE.
+# Rule 2: nothing here dials or hangs up; each event returns the actions for the caller, in order.
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIVING = (ReachState.ALIVE, ReachState.SUSPECT)
 
 
 class Reach:
-    """The state of reach of one node, one of five, and its next dial.
+    """The reach state of one node, and the time of its next dial.
 
     Actions about waiting are carried out here and never returned. `jitter` returns a random number from 0 to
     1; `timing` has the shortest and the longest wait.
@@ -45,7 +45,7 @@ class Reach:
         return self.question is not None or bool(self.untried)
 
     def is_due(self, now: float) -> bool:
-        """Return whether the node may be dialed."""
+        """Return whether the node may be dialed now."""
         return now >= self.due and self.state is not ReachState.LEFT
 
     def happens(self, event: ReachEvent, now: float) -> list[ReachAction]:
@@ -54,7 +54,7 @@ class Reach:
         return [action for action in actions if self._is_for_caller(action, now)]
 
     def delay_dial(self, until: float) -> None:
-        """Delay the next dial until `until`, unless it is due later."""
+        """Delay the next dial until `until`, unless the dial is due even later."""
         self.due = max(self.due, until)
 
     def set_question(self, question: ReachQuestion, now: float) -> None:
@@ -70,7 +70,7 @@ class Reach:
     def next_address(self, places: Iterable[str], is_dialling: bool, now: float) -> str | None:
         """Return the address to dial now, or `None` if all are being dialed.
 
-        Each address has a head start of STAGGER before the next.
+        Each address has a head start of STAGGER seconds before the next one.
         """
         if not self.untried:
             if is_dialling:

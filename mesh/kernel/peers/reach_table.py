@@ -1,6 +1,6 @@
-"""The state table of reach: all events of another node's control connection, and their actions."""
+"""State table of reach: all events of a known node, and their consequences."""
 
-# Rule 1: REACH_TABLE alone changes how a node is reached; an absent cell is illegal.
+# Rule 1: REACH_TABLE has all changes of a node's reach state; an absent cell is illegal.
 # Rule 2: nothing here knows a socket, a clock or the node; only reach.py reads the table.
 # Rule 3: reach.py carries out actions about waiting, the caller all others, in order.
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class ReachState(Enum):
-    """The degrees to which a node is reached; the value is the term in the docs."""
+    """Reach state of a node. The value is the term in the docs."""
 
     AWAY = "away"
     TOLD_OF = "told of"
@@ -18,7 +18,7 @@ class ReachState(Enum):
 
 
 class ReachEvent(Enum):
-    """The events of a known node; the value is the explanation in the docs."""
+    """Event of a known node. The value is its explanation in the docs."""
 
     SIGHTED = "new facts about the peer arrived"
     DIALLED = "this node starts to dial its addresses in turn"
@@ -38,7 +38,7 @@ class ReachEvent(Enum):
 
 
 class ReachAction(Enum):
-    """The actions that follow from an event; the value is the explanation in the docs."""
+    """Action that follows from an event. The value is its explanation in the docs."""
 
     SOON = "dial after a short delay, in which the peer may dial first"
     NOW = "dial immediately"
@@ -47,7 +47,7 @@ class ReachAction(Enum):
     RETRY = "as BACK_OFF, but with a short maximum delay"
     RETRY_RARELY = "wait for the maximum delay before the next dial"
     AFRESH = "forget pending queries and attempts, and dial as after a loss"
-    HANG_UP = "close its control connection, or the dials of it"
+    HANG_UP = "close its control connection, or cancel its dials"
     LOG_IN = "notify the link that the peer restarted"
     FOLLOW = "notify the link of the new address"
     SILENCE = "notify the link that the peer is silent and not needed"

@@ -1,4 +1,4 @@
-"""The nodes that this node has met, with their addresses and first keys, over restarts."""
+"""The nodes that this node has met, with their addresses and first keys; the list outlives restarts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mesh.operations import Delete, Put
 from mesh.wire.codec import reader
 from mesh.wire.commands import Introduction
 
-# Law 1: the first key of a node stays until a user has the node forgotten.
+# Law 1: the first key of a node stays until a user removes the node.
 # Law 2: of more than MET nodes, those that were not met for the longest time are forgotten.
 
 MET = 1024  # remembered nodes
@@ -23,7 +23,7 @@ class Met(msgspec.Struct, frozen=True, array_like=True):
     """A remembered node, as it is stored.
 
     `wall` is the time of the last contact in ns since 1970. `has_queued` means that its queues held messages
-    then.
+    at the last report.
     """
 
     node: Introduction
@@ -35,7 +35,7 @@ _read_met = reader(Met, 64 * 1024)
 
 
 class RememberedNodes:
-    """The remembered nodes, the one met last at the end."""
+    """The remembered nodes, in the order of their last contacts."""
 
     def __init__(self, context: NodeContext, disk: Disk) -> None:
         self._context = context
@@ -56,7 +56,7 @@ class RememberedNodes:
         self._old = frozenset(self._met)
 
     def latest(self, most: int) -> Iterator[Introduction]:
-        """Yield the latest nodes, at most `most`, that have an address and were met not too long ago."""
+        """Yield those of the `most` latest nodes that have an address and were met in the last 7 days."""
         for met in list(self._met.values())[-most:]:
             if met.node.address and self._context.clock.wall - met.wall < FORGOTTEN:
                 yield met.node
@@ -75,7 +75,7 @@ class RememberedNodes:
             self.forget(next(iter(self._met)))
 
     def keep_queued(self, uuid: bytes, has_queued: bool) -> None:
-        """Remember over a restart whether the queues of a remembered node hold messages."""
+        """Store whether the queues of a remembered node hold messages, for the next start."""
         met = self._met.get(uuid)
         if met is not None and met.has_queued != has_queued:
             kept = self._met[uuid] = Met(met.node, met.wall, has_queued)

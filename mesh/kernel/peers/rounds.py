@@ -16,7 +16,7 @@ from mesh.wire.commands import NODE_CONTROL
 FIRST_VIEW = 1.0  # s that a node waits for known nodes at its start
 CROWD = 32  # nodes; with more, idle control links are closed
 UNUSED = 30.0  # s until an idle control link is closed
-SWEEP = 60.0  # s between two sweeps for forgotten peers
+SWEEP = 60.0  # s between two sweeps for peers to forget
 
 
 class Rounds:

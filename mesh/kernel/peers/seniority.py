@@ -1,7 +1,7 @@
 """Decides which of two processes continues if only one can: the process that started first."""
 
-# Law: both processes judge by the same bytes, which each has sent, and so agree in any order. A difference of
-#      their clocks only changes which of the two continues.
+# Law: both processes compare the same bytes, which each has sent, so they agree. A difference of their clocks
+#      only changes which of the two continues.
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ CODES = {
 def standing(
     context: NodeContext, member: Member | None, peer: Peer | None, node: str, is_usable: bool
 ) -> Reason:
-    """Return the state of a node as a reason, which is a cause unless the node can be asked."""
+    """Return the state of a node as a reason, which counts as a cause unless the node can be asked."""
     if member is None or peer is None:
         return reason("NODE_UNKNOWN", node=node)
     link = peer.link

@@ -77,7 +77,10 @@ class Watchlist:
         self._away.remove(peer)
 
     def active(self) -> list[Peer]:
-        """Return the active peers; peers that need nothing now rest until their next dial, if one is due."""
+        """Remove the peers that need nothing now, and return the active ones.
+
+        A removed peer rests until its next dial if it has an address, and is away or newly sighted.
+        """
         for peer in [peer for peer in self._active if not peer.is_active]:
             del self._active[peer]
             if peer.node.address and peer.reach.state is ReachState.TOLD_OF:
@@ -87,7 +90,7 @@ class Watchlist:
         return list(self._active)
 
     def take_due(self, now: float, most: int, is_crowd: bool) -> list[Peer]:
-        """Remove and return at most `most` resting peers that are due, which become active.
+        """Activate at most `most` resting peers that are due, and return them.
 
         In a crowd, peers that are away are not dialed again.
         """

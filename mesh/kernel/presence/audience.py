@@ -32,7 +32,7 @@ class Audience:
         return self._mute.get(peer.node.uuid) == peer.node.boot
 
     def awaited(self) -> Iterator[Peer]:
-        """Yield the live nodes that may support presence, and that answer."""
+        """Yield the live nodes that may support presence, except slow ones."""
         for peer in self._nodes.askable():
             if peer.node.uuid not in self._slow and not self.is_mute(peer):
                 yield peer

@@ -11,7 +11,7 @@ from mesh.kernel.context.facts import Fact
 class ServersChanged(Fact):
     """The number of servers of a name here, or of a watched name at another node, has changed.
 
-    With a change of 0, the node has a new note about them.
+    A change of 0 means that only the node's note about the servers has changed.
     """
 
     kind: str

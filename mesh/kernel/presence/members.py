@@ -76,7 +76,7 @@ class GroupMembers(Component):
             raise LocalError(text, hint="Use fewer groups, or wider patterns.", code="TOO_MANY_GROUPS")
 
     def joined(self, name: str, members: int, then: Callable[[], None]) -> None:
-        """Set the number of members here; 0 means that the group has none.
+        """Set the number of members of a group at this node; 0 means that the group has none here.
 
         `then` is called when all awaited nodes know the number, or after CONFIRM seconds.
         """

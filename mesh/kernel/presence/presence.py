@@ -1,6 +1,6 @@
 """Presence: each node reports its servers of a name to the nodes that watch the name.
 
-Nothing is gossiped, stored or relayed: a report is valid as long as its connection.
+Nothing is gossiped, stored or relayed: a report is valid as long as its connection lasts.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Presence(Component):
     def when_known(self, name: ServedName, then: Callable[[], None]) -> None:
         """Call `then` when all reachable nodes have reported whether they serve the name, or after 2 s.
 
-        Once known, a name with any server is answered immediately: further servers will be reported.
+        For a known name with any server the call is immediate: further servers will be reported.
         """
         self._watch(name)
         watched = self._watching.names[name]
@@ -260,7 +260,7 @@ class Presence(Component):
 
 def _check_count(watched: int, most: int) -> None:
     if watched > most:
-        raise RemoteError(f"more than {most:,} addresses are watched at once", code="TOO_MANY_NAMES")
+        raise RemoteError(f"more than {most:,} addresses are watched", code="TOO_MANY_NAMES")
 
 
 def _parts(names: Iterator[Sequence[Row]]) -> Iterator[tuple[Row, ...]]:

@@ -22,7 +22,7 @@ HOLD = 0.05  # s that a lone OK waits for its reply
 class ReplyBatch:
     """Collects answers and replies during an event.
 
-    `here` has those for clients of this node, and for clients of other sites whose gateway is this node. A
+    `here` contains those for clients of this node, and for clients of sites whose gateway is this node. A
     reply implies that its request was accepted, so the OK of a lone request waits up to 50 ms for the reply,
     which replaces the OK. Otherwise the OK is sent before anything later of the same stream.
     """
@@ -82,7 +82,7 @@ class ReplyBatch:
             self._context.facts.publish_last(RequestAnswered())
 
     def _flush(self) -> None:
-        """Send all answers and replies; those for disconnected peers are useless, and dropped."""
+        """Send all answers and replies. Those for disconnected peers are dropped."""
         for uuid, streams in self._outcomes.items():
             outcomes = [Outcome(s, answer) for s, answers in streams.items() for answer in merged(answers)]
             for at in range(0, len(outcomes), OUTCOMES):

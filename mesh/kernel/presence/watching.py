@@ -1,4 +1,4 @@
-"""The names that this node watches at all others, and how far each node has confirmed them."""
+"""The names that this node watches at all other nodes, and the version that each node has confirmed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ EACH = 512  # names in one message
 
 @dataclass(slots=True)
 class WatchedName:
-    """A name that is watched since `version`.
+    """A name that has been watched since `version`.
 
-    A name is kept while it is used, or watched by clients, of which `held` is the number.
+    The name is kept while it is used, or while any client watches it; `held` is the number of such clients.
     """
 
     version: int
@@ -80,7 +80,7 @@ class WatchedNames:
     def full(self, node: Hashable) -> Iterator[Watch]:
         """Yield the commands with all watched names for a node that has logged in.
 
-        Later changes follow with the news.
+        Names that are not announced yet follow with `news`.
         """
         self.lost(node)
         names = _parts(name for name in self.names if name not in self._added)
@@ -88,7 +88,7 @@ class WatchedNames:
             yield Watch(self._version, True, has_more, add)
 
     def confirm(self, node: Hashable, version: int) -> None:
-        """Record that the node has reported all servers of the names of a version."""
+        """Record that the node has reported all its servers of the names up to a version."""
         self._confirmed[node] = max(version, self.confirmed(node))
 
     def confirmed(self, node: Hashable) -> int:

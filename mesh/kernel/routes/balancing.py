@@ -14,7 +14,7 @@ from mesh.kernel.routes.strategies import Strategies
 from mesh.wire.metadata import NONE, heard
 
 # Law: messages that belong together (a publisher's stream, a subscription) stay with the chosen node while it
-# is a candidate. Then another one is chosen, and stays.
+# is a candidate. After that, another node is chosen and kept.
 
 KEPT = 100_000  # choices remembered
 SWEEP = 60.0  # s between two cleanups of unused entries
@@ -113,7 +113,7 @@ class Balancing:
     def several(
         self, address: str, nodes: Mapping[str, int], message: MessageReader | None = None
     ) -> list[str]:
-        """Return the nodes that get a message for all consumers of the address; usually each of them."""
+        """Return the nodes that receive a message for all consumers of the address; usually all nodes."""
         if not nodes:
             return []
         balancer = self._strategies.of_address(address)
@@ -143,7 +143,7 @@ class Balancing:
         self._answers.sent(node, self._boot(node), n)
 
     def count_answers(self, node: str, n: int = 1, seconds: float | None = None) -> None:
-        """Count n answers after `seconds`, or with None n messages that will not be answered."""
+        """Count n answers that took `seconds`; `None` means n messages that will not be answered."""
         self._answers.answered(node, self._boot(node), n, seconds)
 
     def outstanding(self, node: str) -> int:

@@ -27,7 +27,7 @@ class Follower:
 
 
 class StrataFollowers:
-    """The following peers, and the number of the last report, which grows as long as this node runs."""
+    """The peers that follow this node, and the number of the last report, which grows until a restart."""
 
     def __init__(self, context: NodeContext, neighbours: Neighbours) -> None:
         self._context = context
@@ -38,7 +38,7 @@ class StrataFollowers:
     def set_followed(self, peer: Peer, command: Follow) -> None:
         """Set the domains that a peer follows.
 
-        All of them are reported again. Without domains the peer follows no longer.
+        All of them are reported again. Without domains the peer stops following.
         """
         self.peers.pop(peer.node.uuid, None)
         if command.domains:

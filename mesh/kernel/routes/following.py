@@ -32,7 +32,7 @@ class Followed:
 
 
 class StrataFollowing:
-    """The followed peers.
+    """The peers that this node follows.
 
     `wants(at)` requests a new measurement at that time at the latest.
     """

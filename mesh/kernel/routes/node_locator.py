@@ -21,7 +21,7 @@ from mesh.wire.replies import Hops, Reason
 NOBODY = 2.0  # s that a negative answer is valid
 FOUND = 30.0  # s that a route is valid
 FAR = 16
-ASKED = 64  # nodes asked at once, each a new connection
+ASKED = 64  # nodes asked together, each over a new connection
 
 
 class Askable(Protocol):
@@ -91,7 +91,7 @@ class NodeLocator(Component):
     ) -> None:
         """Call `then` with the neighbor nearest to the node and the hops to the node, or with ("", -1).
 
-        That may be immediately, or up to `within` seconds later.
+        The call may be immediate, or come up to `within` seconds later.
         """
         if self._nodes.is_alive(node):
             then(node, 1)

@@ -132,7 +132,7 @@ class Nodes:
         return self.whereabouts.way_to(node)
 
     def ask_way(self, node: str) -> bool:
-        """Ask other nodes for the route to a node unless it is known; return whether it is unknown."""
+        """Ask other nodes for the route to a node unless it is known; return whether it is still unknown."""
         return self.whereabouts.ask_nodes(node)
 
 

@@ -1,4 +1,4 @@
-"""Questions to other nodes, and the replies that are pending."""
+"""Questions to other nodes, and their pending replies."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ class PeerCalls(Component):
         self._neighbours.review_login(peer)
 
     def when_settled(self, work: Callable[[], None]) -> None:
-        """Call `work` once this node had time to meet its peers, which seem absent after a start.
+        """Call `work` once this node had time to meet its peers, which seem absent right after a start.
 
-        Once that time is over, `work` is called immediately.
+        After that time `work` is called immediately.
         """
         if self._neighbours.settled():
             work()
@@ -151,8 +151,8 @@ class PeerCalls(Component):
     ) -> None:
         """Ask each peer, and call `then` with the replies that arrive within `within` seconds.
 
-        `then` is called once all have replied; if only slow or dead nodes are missing, it is called earlier.
-        `by` sends the question in another way than on the data connection.
+        `then` is called as soon as all live nodes have replied; slow nodes alone delay it by SHORT seconds at
+        most. `by`, if given, sends the question to a peer; otherwise the data connection is used.
         """
         self._request += 1
         peers = list(peers)

@@ -3,7 +3,7 @@
 # Law 1: nothing is reported before it is known.
 # Law 2: everything is measured again after a change, but at most once per PAUSE. A route that flaps is
 # reported at growing intervals (Damping).
-# Law 3: the routing of messages does not depend on it.
+# Law 3: the routing of messages does not depend on measured distances.
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class LiveStrata(Component):
     # --- questions ----------------------------------------------------------------------------------------
 
     def when_measured(self, domain: str, then: Callable[[], None]) -> None:
-        """Call `then` when the distance in that domain is known, or if too many domains are measured."""
+        """Call `then` when the distance in the domain is known, or the domain is beyond the limit MOST."""
         self._looked[domain] = self._context.clock.now + LOOKED
         while len(self._looked) > FOLLOWED:
             self._looked.pop(next(iter(self._looked)))
@@ -187,7 +187,7 @@ class LiveStrata(Component):
                 self._waiting.append((domain, then))
 
     def explain_claims(self, domain: str) -> Iterator[tuple[Claim, str]]:
-        """Yield each node nearer to the master, with the obstacle for messages through it, or ""."""
+        """Yield the claim of each node nearer to the master, with the obstacle on its route, or ""."""
         claims = self._mapping.of_domain(domain, self._nodes)
         for claim in closer(self._context.me.name, claims):
             yield claim, self._says(claim, self._ways.get(domain, {}).get(claim.node), claims)

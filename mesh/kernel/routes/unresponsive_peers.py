@@ -1,7 +1,7 @@
-"""Tracks live nodes that do not answer, so that questions hardly wait for them.
+"""Tracks live nodes that do not answer, so that questions wait for them only briefly.
 
 A late answer may have waited for a broken connection, so the node is asked again. Slow nodes are also asked
-now and then; otherwise the first question after a quiet time would not wait for a recovered node.
+periodically; otherwise the first question after a quiet time would not wait for a recovered node.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class UnresponsivePeers:
     def tells(self, uuid: bytes, version: int, is_new: bool = False) -> None:
         """Record that a version of our interest was sent, unless an earlier version is not confirmed yet.
 
-        `is_new` means on a new connection, where earlier versions do not count.
+        With `is_new` the version was sent on a new connection, where earlier versions do not count.
         """
         if is_new or uuid not in self._versions:
             self._versions[uuid] = version, self._context.clock.now

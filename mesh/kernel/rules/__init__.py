@@ -1,1 +1,1 @@
-"""Shared rows, mesh-wide rules and weights, and the values that a new master or a backup takes over."""
+"""The rules in force and their changes, and the values that a new master or a backup takes over."""

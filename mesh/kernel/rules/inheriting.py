@@ -21,8 +21,8 @@ from mesh.wire.commands import Query
 from mesh.wire.limits import XPATH as BY_XPATH
 
 # Law 1: a value is placed by its own timestamp, so a newer value published here stays.
-# Law 2: only nodes that were masters by the old rules are asked, and only values are taken whose master this
-# node is by the new ones.
+# Law 2: only masters by the old rules are asked. Only values of which this node is master by the new ones
+# are taken over.
 
 ASKED = (6.0, 20.0, 50.0)  # s after the change; late ones reach disconnected nodes
 KINDS = {EXACT: "exact", PATTERN: "pattern", XPATH: BY_XPATH}
@@ -90,7 +90,7 @@ class Inheriting(Component):
 
 
 def query_of(rule: KeyRule) -> Query:
-    """Return a query for at least all messages that an alternative of a rule may match."""
+    """Return a query that matches at least the messages that an alternative of a rule may match."""
     if rule.kind in KINDS:
         return Query(KINDS[rule.kind], rule.text, "")
     return Query("pattern", "#", rule.text if rule.kind == DOMAIN else "")

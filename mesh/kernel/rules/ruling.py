@@ -1,6 +1,6 @@
 """The rules in force at this node, and the two steps in which they change while messages flow."""
 
-# Law 1: a decision uses the rules of one moment, all of them.
+# Law 1: a decision uses one set of rules, never parts of two.
 # Law 2: first the node subscribes by both the old and the new rules; then it sends by the new ones, and still
 # subscribes by both, and by others of the recent past. So no message is missed if all nodes know the rules
 # before any sends by them. For shared rules each node announces when it subscribes by them, and is awaited.
@@ -101,7 +101,7 @@ class Ruling(Component):
     def reload(self, by: str) -> Reloaded:
         """Read the configuration again, and apply the settings that need no restart.
 
-        LocalError leaves everything unchanged.
+        Raises: LocalError; everything then stays unchanged.
         """
         found = self._read()
         if found.ruleset is not None:
@@ -113,7 +113,7 @@ class Ruling(Component):
         return found
 
     def reload_and_tell(self, by: str) -> None:
-        """Do the same as `reload`, but report an error as an event."""
+        """Read and apply the configuration as `reload` does, but report an error as an event."""
         try:
             self.reload(by)
         except LocalError as error:
@@ -122,7 +122,7 @@ class Ruling(Component):
     def adopt(self, rules: Sequence[Rule], known: Sequence[str]) -> None:
         """Set the rules of the settings, which come into force after SWITCH seconds.
 
-        A repeated call restarts the wait. LocalError leaves everything unchanged.
+        A repeated call restarts the wait. Raises: LocalError; everything then stays unchanged.
         """
         own = RuleSet(tuple(rules), tuple(known))
         self.check(own, self.agreed)
@@ -134,7 +134,8 @@ class Ruling(Component):
     def share(self, agreed: Agreed, summary: Summary) -> None:
         """Set the shared rules, which come into force when all nodes have confirmed or SWITCH has passed.
 
-        Before the node serves clients, they apply immediately. LocalError leaves everything unchanged.
+        Before the node serves clients, they apply immediately. Raises: LocalError; everything then stays
+        unchanged.
         """
         self.check(self.own, agreed)
         self.agreed, self._summary = agreed, summary

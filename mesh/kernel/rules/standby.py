@@ -1,9 +1,9 @@
 """Keeps masters and their backups in step, so that each can continue where another one stopped."""
 
-# Law 1: each of these nodes subscribes at all others to all that they accept. So every accepted message is
-# owed to some node, even while another one is disconnected.
-# Law 2: each also asks once for the values from before, whenever one of the two processes is new to the
-# other.
+# Law 1: each of these nodes subscribes at all others to everything that they accept. So every accepted
+# message is owed to some node, even while another one is disconnected.
+# Law 2: each node also asks every other node once for its earlier values, and again after either has
+# restarted.
 
 from __future__ import annotations
 

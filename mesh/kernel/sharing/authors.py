@@ -33,7 +33,7 @@ class UnknownAuthor(LocalError):
 class Authors(Component):
     """Checks the authors of rows from other nodes.
 
-    Rows that are on this node's disk were checked before.
+    The authors of rows on this node's disk were checked before.
     """
 
     def __init__(self, context: NodeContext, neighbours: Neighbours) -> None:
@@ -52,9 +52,9 @@ class Authors(Component):
         self._since.pop(fact.peer.node.uuid, None)
 
     def is_signed(self, row: SharedRow, by_admin: bool) -> bool:
-        """Return whether the row has the signature of Law 1.
+        """Return whether the row has the signature that Law 1 requires.
 
-        A mesh without keys signs nothing, so that every row passes.
+        A mesh without keys signs nothing, so every row passes.
         """
         keyring = self._context.settings.keyring
         if keyring is None:
@@ -68,7 +68,7 @@ class Authors(Component):
         return (not known or known == row.key) and keyring.verify(row.key, row.signature, row.text)
 
     def check(self, row: SharedRow, by: Peer) -> None:
-        """Check that `by` may bring that row (Law 2). Raises: UnknownAuthor."""
+        """Check that the peer `by` may send that row (Law 2). Raises: UnknownAuthor."""
         if self._is_known(row.author):
             return
         names = self._vouched[row.kind]
@@ -89,7 +89,7 @@ class Authors(Component):
         )
 
     def count_row(self, row: SharedRow) -> None:
-        """Count the accepted row if its author is not known; otherwise stop counting the row of that name."""
+        """Count the accepted row if its author is unknown; otherwise stop counting the row of that name."""
         if self._is_known(row.author):
             self.forgotten(row.kind, row.name)
         else:

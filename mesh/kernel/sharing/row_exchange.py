@@ -25,7 +25,7 @@ from mesh.wire.limits import SHARED
 from mesh.wire.replies import R, RowsTold
 
 # Law 1: each node is asked one thing at a time, and no node waits for the answer of another one.
-# Law 2: a rejected row of a node is reported once, and does not keep its other rows away.
+# Law 2: rejected rows of a node are reported once, and do not block the node's other rows.
 
 AT_ONCE = 64  # rows in one reply; each needs a signature check
 WITHIN = 5.0  # s that a node has for a reply
@@ -89,7 +89,7 @@ class RowExchange:
     def may_ask(self, peer: Peer, theirs: Summary) -> bool:
         """Return whether to ask the peer for the rows it announces; the caller must then ask.
 
-        The answer is False while a question is open, or after the same announcement was followed up.
+        The result is False while a question is open, or if the same announcement was already followed up.
         """
         ours = self._tables[theirs.kind].summary
         is_free = peer.reach.question is None

@@ -127,7 +127,7 @@ class Shared(Component):
         self._accept_row(row, by)
 
     def bring(self, row: SharedRow) -> None:
-        """Accept a row of the admin from a client.
+        """Accept a row that the admin has signed and a client has sent.
 
         Raises: LocalError as `write_row` does, or for a timestamp in the future.
         """
@@ -138,7 +138,7 @@ class Shared(Component):
     def spread(self, kind: str, name: str, word: str, then: Callable[[], None]) -> None:
         """Send the row to all reachable nodes with the feature `word`.
 
-        `then` is called when all have it, or do not answer.
+        `then` is called when each node has it or has not answered in time.
         """
         ask = AskRow(row=msgspec.to_builtins(self.get(kind, name), builtin_types=(bytes,)))
         self.ask_speaking(word, ask, ReplyValue, lambda replies, missing: then())

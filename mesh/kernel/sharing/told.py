@@ -32,7 +32,7 @@ class Told:
     def may_ask(self, uuid: bytes, theirs: Summary, ours: Summary, now: float) -> bool:
         """Return whether to ask the node, and record its announcement if so; the caller must then ask.
 
-        The answer is False while a question is open, or if the same announcement was followed up.
+        The result is False while a question is open, or if the same announcement was already followed up.
         """
         place, boast = (uuid, theirs.kind), (theirs, ours)
         is_again = self.is_passed_over(*place, now)
@@ -43,15 +43,15 @@ class Told:
         return True
 
     def may_ask_for_all(self, uuid: bytes, kind: str, now: float) -> bool:
-        """Return whether all rows of a node without newer ones may be requested again."""
+        """Return whether the node may be asked again for all its rows, although it announces none newer."""
         return now >= self._whole.get((uuid, kind), -inf)
 
     def asks_for_all(self, uuid: bytes, kind: str, rows: int, now: float) -> None:
-        """Record a request for all rows of `kind`, of which this node has `rows`."""
+        """Record a request for all rows of `kind`; `rows` is the number of such rows at this node."""
         self._whole[uuid, kind] = now + WHOLE * rows / ROWS
 
     def is_passed_over(self, uuid: bytes, kind: str, now: float) -> bool:
-        """Return whether a row of the node was skipped, and may be requested again."""
+        """Return whether a row of the node was skipped and may now be requested again."""
         return now >= self._passed.get((uuid, kind), inf)
 
     def asks(self, uuid: bytes) -> None:
@@ -80,8 +80,8 @@ class Told:
 def is_worth_asking(theirs: Summary, ours: Summary, since_change: float) -> bool:
     """Return whether the other node may have rows that are missing here.
 
-    A node without newer rows may only lack ours, and asks for them. Such a node counts once our rows have not
-    changed for SETTLED seconds.
+    A node without newer rows may simply lack ours, and will ask for them. It is worth asking only if our rows
+    have not changed for SETTLED seconds.
     """
     if not theirs.digest or (theirs.digest == ours.digest and theirs.stamp <= ours.stamp):
         return False

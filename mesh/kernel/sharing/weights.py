@@ -132,7 +132,7 @@ class Weights(Component):
         asked.reply(self.called(asked.ask, asked.who.text))
 
     def called(self, ask: AskWeights, by: str) -> ReplyValue:
-        """Execute the call: `set` applies a set, `clear` an empty one, neither returns the current one.
+        """Execute the call: apply `set`, or an empty set with `clear`, or else return the current set.
 
         Raises: LocalError for invalid or expired weights, and for weights of another mesh.
         """

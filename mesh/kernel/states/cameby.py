@@ -11,9 +11,9 @@ from mesh.patterns import SYSTEM
 
 
 def is_way(sender: str, nodes: Sequence[str], last: str, sites: Container[str] = ()) -> bool:
-    """Return whether the route leads from the sender's node to `last`, with valid names, each once.
+    """Return whether the route leads from the sender's node to `last`, with valid names, each of them once.
 
-    For a sender of one of the `sites`, the route may begin at any node, as that is a gateway of this site.
+    For a sender of one of the `sites`, the route may begin at any node, which is then a gateway of this site.
     """
     try:
         if not nodes or nodes[-1] != last:

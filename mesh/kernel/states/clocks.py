@@ -38,7 +38,7 @@ class Clocks(Component):
         return {"clock_apart": max((abs(ahead) for _, ahead in self._connected().values()), default=0.0)}
 
     def _connected(self) -> dict[bytes, tuple[str, float]]:
-        """Return the name of each connected node, and the s by which its clock is ahead, by uuid."""
+        """Return, by uuid, the name of each connected node and how many s its clock is ahead of ours."""
         peers = (peer for peer in self._neighbours.peers.values() if peer.control is not None)
         clocks = {peer.node.uuid: (peer.node.name, peer.ahead / 1e9) for peer in peers}
         for role in self._context.face.connection_roles.values():
@@ -82,7 +82,7 @@ class Clocks(Component):
 
 
 def apart(here: str, found: Mapping[str, float]) -> str:
-    """Return the text of an event about the clocks of the given nodes, with how many s each is ahead."""
+    """Return the text of an event about wrong clocks; `found` has the s by which each one is ahead."""
     if len(found) > NAMED:
         furthest = max(found.values(), key=abs)
         what = f"{_names(list(found))} up to {_by(furthest)} the clock of {here}"

@@ -131,7 +131,7 @@ class Gossiping(Component):
         return known.state.load, self._context.clock.now - known.heard, known.state.ram_free
 
     def behind(self, stamp: int) -> list[str]:
-        """Return the nodes that are known to have weights older than `stamp`."""
+        """Return the names of the nodes that are known to have weights older than `stamp`."""
         known = self.gossip.known.values()
         return [one.state.name for one in known if one.state.weights < stamp]
 
@@ -211,7 +211,7 @@ class Gossiping(Component):
         self._context.clock.wake(self._due)
 
     def hurry(self) -> None:
-        """Publish our state at the next tick, which is requested for now."""
+        """Publish our state at the next tick, and request that tick immediately."""
         self._due = self._context.clock.now
         self._context.clock.wake(self._due)
 
@@ -219,7 +219,7 @@ class Gossiping(Component):
         """Send the last state to all peers, before the goodbye on each of their connections.
 
         Peers use that state while this node is stopped. The PUB socket may close before they have received
-        it. A node that has not served, or whose identity another process has, sends none.
+        it. A node that never served, or whose identity another process uses, sends none.
         """
         if self.sample is not None and self._context.serves and not self._context.is_doubled:
             _, message = self._next_state(self.sample)

@@ -1,4 +1,4 @@
-"""Detects at the start that the store is older than the node was, by asking the other nodes."""
+"""Detects at the start that the store is older than the node's last state, by asking the other nodes."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Recall(Component):
         return None
 
     def _on_refused(self, fact: LoginRefused) -> None:
-        """Keep a refusal of another node, which counts unless some node admits this one."""
+        """Keep a refusal by another node; it stops this node unless some other node admits it."""
         self._unwelcome = fact.stop
         if self.is_over:
             self._leave_if_unwelcome()

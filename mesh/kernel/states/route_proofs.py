@@ -1,4 +1,4 @@
-"""Checks routes against the hops that each node declares in its signed state, whichever peer sends it."""
+"""Checks routes against the hops that each node declares in its signed state."""
 
 # Rule 1: in a mesh with keys, for a route [a, b, peer], a must name b, and b the peer. The node at the other
 # end of a link is known, and its own messages need no such proof.
@@ -85,7 +85,7 @@ class RouteProofs(Component):
         return True
 
     def denies(self, peer: Peer, route: Sequence[str]) -> bool:
-        """Return whether a node on this route declares hops without the next node."""
+        """Return whether a node on this route declares hops that do not include the next node."""
         found = ((self._found(peer, node), way) for node, way in pairwise(route))
         return any(said is not None and way not in said.ways for said, way in found)
 
@@ -94,7 +94,7 @@ class RouteProofs(Component):
         return said is not None and way in said.ways
 
     def _found(self, peer: Peer, node: str) -> Vouched | None:
-        """Return the hops that a node declared, as this peer sent them if the node is not known otherwise."""
+        """Return the declaration of a node; one sent by `peer` counts only if the node was never met."""
         if (b"", node) in self._said or self._is_met(node):
             return self._said.get((b"", node))
         return self._said.get((peer.node.uuid, node))

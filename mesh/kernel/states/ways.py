@@ -50,7 +50,7 @@ class OwnWays(Component):
         left = self._onward[WAYS:]
         if left:
             text = (
-                f"the rules name {len(self._onward)} next hops, and other nodes accept "
+                f"the rules name {len(self._onward)} next hops, but other nodes accept only "
                 f"{WAYS}: messages through {', '.join(left[:WAYS])} may be refused as "
                 "FORGED_SENDER"
             )
