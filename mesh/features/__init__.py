@@ -1,4 +1,4 @@
-"""The features of a node, each one package."""
+"""The features of a node, each in one package."""
 
 from __future__ import annotations
 
