@@ -1,1 +1,1 @@
-"""Packages of the features: what a node, a client and the command line have beside the kernel."""
+"""The packages of the features."""

@@ -1,1 +1,1 @@
-"""Figures of a node for monitoring: as Prometheus metrics, and as a verdict."""
+"""Figures of a node for monitoring: as Prometheus metrics, and as a health verdict."""

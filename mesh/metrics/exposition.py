@@ -1,4 +1,4 @@
-"""Text format of Prometheus metrics, written by its own library."""
+"""Writes metrics in the Prometheus text format, with the library prometheus-client."""
 
 from collections.abc import Iterator, Sequence
 
@@ -34,9 +34,9 @@ class _Given(Collector):
 
 
 def exposed(families: Sequence[Family], with_process: bool = False) -> bytes:
-    """Return the text of all metrics that have samples, with control characters in labels escaped.
+    """Return the text of all metrics that have samples, with unsafe characters in labels escaped.
 
-    With `with_process`, add the metrics of this process that the library provides, such as its memory.
+    If `with_process` is set, the library adds metrics of this process, such as its memory.
     """
     registry = CollectorRegistry()
     if with_process:

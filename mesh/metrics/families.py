@@ -1,4 +1,4 @@
-"""The metrics of one node, from its reported figures and a limited number of its queues."""
+"""The metrics of one node, from its reported figures and a limited number of queues and addresses."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -56,7 +56,7 @@ ADDRESS = (
 
 
 def families(info: Info, queues: Sequence[QueueRow] = (), addresses: Sequence[FaredRow] = ()) -> list[Family]:
-    """Return the families in the order of the tables, without families for which the node has no figures."""
+    """Return the families in the order of the tables, except families for which the node has no figures."""
     return [
         *_node(info),
         *_figures(info),

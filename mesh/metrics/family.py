@@ -11,7 +11,10 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The samples of one metric. The name of a counter has no `_total`, which is added on output."""
+    """The samples of one metric.
+
+    The name of a counter is stored without `_total`, which is added on output.
+    """
 
     name: str
     kind: str
@@ -20,15 +23,15 @@ class Family:
 
     @property
     def title(self) -> str:
-        """The name as used in queries."""
+        """The name in queries: that of a counter ends with `_total`."""
         return f"{self.name}_total" if self.kind == COUNTER else self.name
 
 
 def harmless_labels(family: Family) -> Family:
-    """Return the family with labels that a terminal or a page shows unchanged.
+    """Return the family with unsafe characters in its labels escaped.
 
-    If a changed label equals another one, only the sample of the original is kept: duplicate labels would
-    make the whole text invalid.
+    If escaped labels equal the labels of another sample, only one sample is kept, preferably the unchanged
+    one: duplicate labels would make the whole text invalid.
     """
     samples = sorted(family.samples, key=lambda sample: _shown(sample[0]) != sample[0])
     found = dict[tuple[str, ...], tuple[Labels, float]]()

@@ -11,7 +11,10 @@ from mesh.metrics.family import COUNTER, GAUGE
 
 
 class MetricRow(NamedTuple):
-    """The metric of a figure. Kind and help are those of the first row with the name."""
+    """The metric of a figure.
+
+    If several rows have the same name, the first one determines kind and help.
+    """
 
     name: str
     kind: str

@@ -20,7 +20,7 @@ class Grade(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A figure with its thresholds. With `is_least` lower values are bad."""
+    """A figure with its thresholds, which are lower limits if `is_least` is set, else upper limits."""
 
     name: str
     figure: str
@@ -79,7 +79,7 @@ class CheckResult:
 
 
 def findings(figures: CheckedFigures, checks: Mapping[str, Check]) -> list[CheckResult]:
-    """Return the results for the figures that the node has. Older nodes have fewer."""
+    """Return the results of the checks whose figures the node reports; older releases report fewer."""
     return [
         CheckResult(check, float(figures[check.figure]), check.grade(float(figures[check.figure])))
         for check in checks.values()
@@ -88,7 +88,7 @@ def findings(figures: CheckedFigures, checks: Mapping[str, Check]) -> list[Check
 
 
 def verdict(found: list[CheckResult]) -> Grade:
-    """Return the worst grade, or UNKNOWN without results."""
+    """Return the worst grade, or UNKNOWN without results; UNKNOWN ranks between OK and WARNING."""
     return max((each.grade for each in found), key=_RANK.index, default=Grade.UNKNOWN)
 
 
@@ -104,7 +104,10 @@ def line(who: str, found: list[CheckResult]) -> str:
 
 
 def checks_of(limits: Mapping[str, str]) -> dict[str, Check]:
-    """Return the checks with changed limits, "WARNING,CRITICAL" or one for both. Raises: BadArgument."""
+    """Return all checks by name, with the thresholds in `limits` replaced. Raises: BadArgument.
+
+    A value of `limits` is "WARNING,CRITICAL", or one number for both.
+    """
     found = {check.name: check for check in CHECKS}
     for name, text in limits.items():
         check = found[name]

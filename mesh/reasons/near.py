@@ -18,7 +18,7 @@ def near(text: str, names: Iterable[str], most: int = 3) -> list[str]:
 
 
 def near_patterns(key: str, patterns: Iterable[str], most: int = 3) -> list[str]:
-    """Return up to `most` patterns that match a key similar to `key`, but not `key` itself."""
+    """Return up to `most` patterns that match a key similar to `key`, but do not match `key`."""
     return _alike(_wanted(key, patterns), most)
 
 
@@ -33,7 +33,7 @@ def _wanted(key: str, patterns: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _alike(pairs: Iterable[tuple[str, str]], most: int) -> list[str]:
-    """Return up to `most` names of the pairs (name, text) in which one resembles the other, sorted."""
+    """Return up to `most` names, sorted, from the (name, text) pairs whose name and text are similar."""
     found: set[str] = set()
     compared = 0
     for name, text in islice(pairs, LOOKED_AT):
@@ -49,7 +49,7 @@ def _alike(pairs: Iterable[tuple[str, str]], most: int) -> list[str]:
 
 
 def is_near(text: str, name: str) -> bool:
-    """Return whether one may be a misspelling of the other, or a topic above the other.
+    """Return whether one text may be a misspelling of the other, or names a topic above the other.
 
     Equal texts are not near.
     """
@@ -57,7 +57,7 @@ def is_near(text: str, name: str) -> bool:
 
 
 def as_pattern(pattern: str, key: str) -> str:
-    """Return the key with the wildcards of the pattern in their places, to be compared like a name."""
+    """Return `key` with the wildcards of `pattern` at the same levels, for comparison with `pattern`."""
     levels = key.split("/")
     for place, level in enumerate(pattern.split("/")):
         if level == "#":
@@ -68,7 +68,10 @@ def as_pattern(pattern: str, key: str) -> str:
 
 
 def _may_slip(text: str, name: str) -> bool:
-    """Return whether `text` and `name` have about the same length, and begin or end alike."""
+    """Return whether the lengths differ by at most SLIP, and the first or last characters are equal.
+
+    The longer text must have more than SLIP characters.
+    """
     longest = max(len(text), len(name))
     if not longest > SLIP or not text or not name or abs(len(text) - len(name)) > SLIP:
         return False
@@ -83,7 +86,7 @@ def _slip(text: str, name: str) -> int:
 
 
 def _common(text: str, name: str) -> int:
-    """Return the length of the common prefix, by binary search, as names may be long."""
+    """Return the length of the common prefix, found by binary search because names may be long."""
     low, high = 0, min(len(text), len(name))
     while low < high:
         middle = (low + high + 1) // 2

@@ -14,9 +14,9 @@ NAMES = 8  # names listed, at most
 
 
 def reason(code: str, about: Sequence[str] = (), /, **names: object) -> Reason:
-    """Return the reason with that code. `names` fill the gaps in its text and hint.
+    """Return the reason with the given code; `names` fill the placeholders in its text and hint.
 
-    `about` names the nodes concerned, at most NAMES of them, for combining reasons.
+    `about` lists the nodes concerned, which `verdict` uses to combine reasons. Only the first NAMES are kept.
     """
     rank, says, hint = TEXTS[code]
     words = {name: _word(value) for name, value in names.items()}
@@ -30,7 +30,7 @@ def reason(code: str, about: Sequence[str] = (), /, **names: object) -> Reason:
 
 
 def ago(seconds: float) -> str:
-    """Format a duration in s in a suitable unit, such as "3 min"."""
+    """Format a duration, given in seconds, in a suitable unit, such as "3 min"."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"

@@ -228,11 +228,11 @@ TEXTS: dict[str, Text] = {
     "NEAR_SITE": Text(CAUSE, "a site with a similar name is known: {near}", "Did you mean {near}?"),
 }
 
-# Reasons for lost messages, as they are counted.
+# Reasons by which undelivered messages are counted.
 LOSSES = {
     "OVERRUN": "messages came faster than the receiver read them",
     "EXPIRED": "expired before the receiver read them",
     "CUT_OFF": "the receiver read nothing, and was disconnected",
-    "LOST": "the connection or process of the receiver ended during the transit",
+    "LOST": "the connection or process of the receiver ended during delivery",
     "INBOX_FULL": "the inbox of the receiver was full",
 }

@@ -14,7 +14,10 @@ REST = ""  # receiver and topic of merged rows
 
 
 class Loss(NamedTuple):
-    """A number of undelivered messages; `at` is the time of the latest, in s of the node's clock."""
+    """The number of messages on one topic that one receiver did not get for one reason.
+
+    `at` is the time of the latest, in s of the node's clock.
+    """
 
     who: str
     topic: str
@@ -43,7 +46,7 @@ class Undelivered:
         return sum(loss.n for loss in self)
 
     def add(self, who: str, keys: Sequence[str], domain: str, why: str, n: int, now: float) -> None:
-        """Count `n` undelivered messages for `who`, under the first of their keys if they are known."""
+        """Count `n` undelivered messages for `who` under the first of `keys`, or under "" without keys."""
         row = (who, keys[0] if keys else "", domain, why)
         before, _ = self._rows.get(row, (0, 0.0))
         self._rows[row] = before + n, now

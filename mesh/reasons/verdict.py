@@ -22,7 +22,7 @@ STRANGE = frozenset(("NODE_SEEN", "NODE_LEFT", "NODE_UNKNOWN", "NOT_LINKABLE", "
 NEAR = frozenset(
     ("NEAR_NODE", "NEAR_KEY", "OTHER_DOMAIN", "NEAR_CLIENT", "NEAR_ADDRESS", "NEAR_QUEUE", "NEAR_SITE")
 )
-# For each kind: the codes of an object that exists, and the code to add if there is none of them.
+# For each kind: the codes which show that the object exists, and the code to add if none is present.
 THERE: Mapping[str, tuple[frozenset[str], str]] = {
     NODE: (frozenset(("NODE_ALIVE", "NODE_SELF")), ""),
     TOPIC: (frozenset(("SUBSCRIBED", "GROUP_TAKES", "DURABLE_TAKES", "SITES_TAKE")), "NO_SUBSCRIBER"),
@@ -64,9 +64,9 @@ def of_step(step: Step) -> Reason:
 def verdict(
     what: What, me: str, found: Iterable[Reason], steps: Sequence[Step] = (), missing: Iterable[str] = ()
 ) -> list[Reason]:
-    """Return the combined reasons, within a limit: causes first, and this node before others.
+    """Return the combined reasons, at most TOLD: causes first, and reasons of the node `me` before others.
 
-    `steps` are those of a message's route, and `missing` names the nodes that did not answer.
+    `steps` is the route of a message, and `missing` has the names of nodes that did not answer.
     """
     told = _without_bare_refusals([*found, *map(of_step, steps)])
     there, absent = THERE[what.kind]
@@ -83,7 +83,7 @@ def verdict(
 
 
 def _without_bare_refusals(told: Sequence[Reason]) -> list[Reason]:
-    """Drop a node's refusals without a reason if it also gives one with a reason."""
+    """Drop a refusal without details if its node also reports a refusal with details."""
     bare = reason("REFUSED", why="REFUSED").says
     given = {each.node for each in told if each.code == "REFUSED" and each.says != bare}
     return [each for each in told if each.says != bare or each.node not in given]
@@ -108,7 +108,7 @@ def _unless_asked(each: Reason, node: str) -> Reason:
 
 
 def _differ(told: Sequence[Reason], steps: Sequence[Step]) -> list[Reason]:
-    """Return a reason for each subscribed node whose requests do not reach a master."""
+    """Return a reason for each node with subscribers whose requests do not reach a master."""
     masters = sorted({step.node for step in steps if step.decision == "here"})
     asks = {each.node: each.about for each in told if each.code == "ASKS"}
     found = []
@@ -133,7 +133,7 @@ def _reaches(node: str, masters: Sequence[str], asks: Mapping[str, Sequence[str]
 
 
 def _few(what: What, told: Sequence[Reason], me: str) -> list[Reason]:
-    """Drop mere states that other nodes report when the question is about a node."""
+    """Drop reasons of rank STATE from third nodes if the question is about a node."""
     if what.kind != NODE:
         return list(told)
     return [each for each in told if each.node in (me, what.text) or each.rank != STATE]

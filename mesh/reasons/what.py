@@ -1,4 +1,4 @@
-"""Questions for reasons: about a node, topic, message, address, queue, client or site."""
+"""A question for reasons, about a node, topic, message, address, queue, client or site."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE = (
 
 @dataclass(frozen=True)
 class What:
-    """A question for reasons.
+    """A question for the reasons why an object is in its current state.
 
-    `is_start`: the question comes from a client of this node, not from another node. `who`: the client, or
-    address of another site, on whose behalf the question is asked.
+    `is_start`: the question comes from a client of this node, not from another node. `who`: the client or
+    address in another site that the original question was about.
     """
 
     kind: str
@@ -48,12 +48,12 @@ class What:
 
     @cached_property
     def client(self) -> SessionName:
-        """The client or session; a bare name is a client's. For a question about a client only."""
+        """The client or session, for a question about a client only; a bare name is a client's."""
         return session_name(self.text)
 
 
 def session_name(text: str) -> SessionName:
-    """Return the client or session named `text`; a bare name is a client's. Raises: BadName."""
+    """Return the client or session named `text`; a name without a slash is a client's. Raises: BadName."""
     return SessionName.parse(text if "/" in text else f"client/{text}")
 
 

@@ -1,1 +1,1 @@
-"""The feature that records the history."""
+"""The feature that records the history of the mesh."""

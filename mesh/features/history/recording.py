@@ -1,4 +1,4 @@
-"""Records the history of the mesh: states and events as they arrive, and own figures periodically."""
+"""Records the history of the mesh: states and events on arrival, this node's figures periodically."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ STARTED, STOPPED = "started", "stopped"  # events about this node
 
 
 class Recording(Component):
-    """Component that records the mesh, if the settings have an interval."""
+    """Component that records the history of the mesh, if the settings have an interval for it.
+
+    `weight_of(node)` returns the balancing weight of a node.
+    """
 
     def __init__(
         self,
@@ -80,7 +83,7 @@ class Recording(Component):
             self._state(state)
 
     def _event(self, kind: str, text: str, who: Introduction | None) -> None:
-        """Record an event about the node `who`, or about this one if that is `None`."""
+        """Record an event about the node `who`, or about this node if `who` is `None`."""
         about = who or self._context.me
         self._write(EVENT, about.name, about.uuid, about.boot, event=kind, text=text)
 
@@ -123,7 +126,7 @@ class Recording(Component):
                 self._service(address, node, fared)
 
     def _linked(self) -> Iterator[Peer]:
-        """Yield peers with a connection, logged-in ones first, then peers that should have one."""
+        """Yield the peers with a data connection, then those with a control connection or a wanted link."""
         peers = self._neighbours.peers.values()
         yield from (peer for peer in peers if peer.data is not None)
         yield from (peer for peer in peers if peer.data is None and (peer.control or peer.link.is_wanted))
@@ -140,7 +143,7 @@ class Recording(Component):
         )
 
     def _balances(self) -> None:
-        """Record the figures of each candidate, for lost ones only if they changed, to limit the lines."""
+        """Record the figures of each candidate node, for an unreachable one only if they have changed."""
         for node, given in self._context.counters.tally.given.items():
             peer = self._neighbours.named(node)
             if (peer is None or not peer.alive) and self._told.get(node) == given.total:
@@ -183,14 +186,14 @@ class Recording(Component):
         )
 
     def _who(self, node: str) -> tuple[bytes, int]:
-        """Return the uuid and boot of the node of that name, or (b"", 0) if it is unknown."""
+        """Return the uuid and boot of the node named `node`, or (b"", 0) if the node is unknown."""
         me, peer = self._context.me, self._neighbours.named(node)
         if node == me.name:
             return me.uuid, me.boot
         return (b"", 0) if peer is None else (peer.node.uuid, peer.node.boot)
 
     def _waiting(self) -> None:
-        """Record the longest queues, and once more a queue that has become empty."""
+        """Record the longest backlogs, and once more each recorded backlog that has become idle."""
         me = self._context.me
         for queue in self._longest.select(self._context.face.waiting(self._longest.told)):
             self._write(
@@ -253,7 +256,7 @@ class Recording(Component):
         )
 
     def _age(self, uuid: bytes) -> float | None:
-        """Return the seconds since the last message of that node, or `None` if the node is unknown."""
+        """Return the seconds since the last message from the node `uuid`, or `None` if it is unknown."""
         if uuid == self._context.me.uuid:
             return 0.0
         member = self._neighbours.membership.of(uuid) if uuid else None

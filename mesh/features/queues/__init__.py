@@ -1,1 +1,1 @@
-"""The feature of queues and durable subscriptions."""
+"""The feature that provides queues and durable subscriptions."""

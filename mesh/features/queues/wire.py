@@ -1,4 +1,4 @@
-"""Moves of messages between the parts of a queue."""
+"""Commands that move messages between the parts of a queue."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Number = Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
 Numbers = Annotated[tuple[Number, ...], Meta(max_length=2 * TRANSFERS_OPEN)]  # first, last, first, last, ...
 
 
-# Number of the transfer of an envelope, whether it was sent before, its moves including this one, and a u16
-# column with the failed deliveries of each message, plus 256 if it may have been delivered besides. An empty
-# column means all 0.
+# Number of the transfer of an envelope, whether it may have been sent before, its moves including this one,
+# and a u16 column with the failed deliveries of each message, plus 256 if one more delivery may have
+# happened. An empty column means all 0.
 MovingEntry = tuple[
     Number, bool, Annotated[int, Meta(ge=0, le=255)], Annotated[bytes, Meta(max_length=2 * ENVELOPE_MESSAGES)]
 ]
@@ -41,16 +41,16 @@ class Transfer(Command, frozen=True, tag=52):
     """Messages of a queue that move to the receiver.
 
     Each transfer is sent once on each connection until it is answered, and both ends store its number with
-    the messages. Numbers of a node begin at 2⁴⁰ times the boot.
+    the messages. The numbers of a node are above 2⁴⁰ times its boot.
 
     Attributes:
         queue: Name of the queue.
         low: Lowest number of a transfer whose outcome is not yet on disk at the sender.
         frames: As in PUBLISH.
         entries: For each envelope: number of the transfer, whether it may have been sent before, how often it
-            has moved, and for each message a u16 with its failed deliveries (plus 256 if it may have been
-            delivered besides). An empty column: all 0.
-        parting: Whether the sender holds them in memory only and is being drained.
+            has moved, including this move, and for each message a u16 with its failed deliveries (plus 256 if
+            one more delivery may have happened). An empty column: all 0.
+        parting: Whether the sender, which is being drained, no longer keeps these messages.
     """
 
     word: ClassVar[str] = TRANSFERS
@@ -79,9 +79,9 @@ class Transferred(Command, frozen=True, tag=53):
 
     Attributes:
         queue: Name of the queue.
-        taken: Transfers that the receiver keeps.
-        refused: Transfers that stay at the sender and were not delivered here.
-        unsure: Transfers that stay at the sender but may have been delivered here.
+        taken: Transfers that the target has accepted.
+        refused: Transfers that stay at the source, and that the target has not delivered to a consumer.
+        unsure: Transfers that stay at the source, but that the target may have delivered to a consumer.
     """
 
     word: ClassVar[str] = TRANSFERS

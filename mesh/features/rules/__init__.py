@@ -1,1 +1,1 @@
-"""The feature of rules that the admin sets for all nodes."""
+"""The feature that lets the admin set rules for all nodes."""

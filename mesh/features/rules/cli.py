@@ -1,4 +1,4 @@
-"""`mesh rule`: sets and lists the rules of the whole mesh: which node is master of which topics."""
+"""`mesh rule`: sets and lists the mesh-wide rules that assign masters to topics."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def ls(as_json: bool, url: str | None) -> None:
 
 
 class Listed(NamedTuple):
-    """A rule of a node, or `None` for no rule, and its source."""
+    """A rule of a node, and where the rule was set; `rule` is `None` if the node was set to have no rule."""
 
     node: str
     rule: Rule | None
@@ -194,7 +194,7 @@ class Listed(NamedTuple):
 
 
 def listed(agreed: Agreed, own: Agreed) -> Iterator[Listed]:
-    """Yield all rules by node, the shared ones first."""
+    """Yield the rules of each node, sorted by node: first those in `agreed`, then those in `own`."""
     for name in sorted({*agreed.nodes, *own.nodes}):
         said = agreed.nodes.get(name, AgreedNode()).rules
         if said is not None:
@@ -204,7 +204,7 @@ def listed(agreed: Agreed, own: Agreed) -> Iterator[Listed]:
 
 
 def remarks(found: RulesTold) -> list[str]:
-    """Return the remarks below the table."""
+    """Return the remarks to print below the table."""
     agreed = unpacked(found.value)
     said = []
     if found.stamp:

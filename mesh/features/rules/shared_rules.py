@@ -1,7 +1,7 @@
 """Rules that all nodes share: a row that only the admin of the mesh can sign."""
 
-# Law 1: a change names the rules that it replaces. If others are in force by then, nothing changes.
-# Law 2: a node that cannot apply the rules keeps all earlier ones, and reports it.
+# Law 1: a change names the rules that it replaces, and is rejected if other rules are in force.
+# Law 2: a node that cannot apply new rules keeps all earlier ones, and reports the reason.
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class SharedRules(Component):
 
     @property
     def stamp(self) -> int:
-        """The timestamp of the row; 0 if there is none yet."""
+        """The timestamp of the row with the rules; 0 if no rules have been set yet."""
         row = self._shared.get(RULES, "")
         return row.stamp if row is not None else 0
 
@@ -117,7 +117,7 @@ class SharedRules(Component):
         return found if len(found) <= VALUE else b""
 
     def _behind(self) -> list[str]:
-        """Return the names of live nodes that have not announced these rules, at most 16."""
+        """Return the names of live nodes that have not announced the current rules, at most SHOWN."""
         if not self.stamp:
             return []
         mine = self._shared.summary(RULES)
@@ -129,13 +129,13 @@ class SharedRules(Component):
 
     def _on_rules_put(self, asked: IncomingCall[AskRulesPut]) -> None:
         row = self._admins(asked.ask.row)
-        is_again = row == self._shared.get(RULES, "")  # the answer was lost
+        is_again = row == self._shared.get(RULES, "")  # a repeated request: the answer was lost
         if not is_again:
             self._check_seen(asked.ask.was, row)
         before, after = self._ruling.agreed, unpacked(row.value)
         self._ruling.check(self._ruling.own, after)
         gone = {peer.node.name for peer in self._nodes.away()}
-        away = sorted(name for name in gone if not self._nodes.is_alive(name))[:SHOWN]  # no process lives
+        away = sorted(name for name in gone if not self._nodes.is_alive(name))[:SHOWN]  # not if restarted
         if away and not asked.ask.force and before.rules != after.rules:
             text = (
                 f"Clients of these unreachable nodes would miss messages of a new master until the nodes "
@@ -162,7 +162,7 @@ class SharedRules(Component):
         return row
 
     def _check_seen(self, was: int, row: SharedRow) -> None:
-        """Raise LocalError STALE if other rules are in force than the client has seen (Law 1)."""
+        """Raise LocalError STALE if the rules in force are not those that the client has seen (Law 1)."""
         if was != self.stamp or row.stamp <= self.stamp:
             known = self._shared.get(RULES, "")
             by = unpacked(known.value).by if known is not None else ""
@@ -188,7 +188,7 @@ class SharedRules(Component):
 
 
 def as_agreed(own: RuleSet) -> Agreed:
-    """Return the rules of the settings in the form of shared ones, for display beside the shared ones."""
+    """Return the rules of the settings as an `Agreed`, for display beside the shared rules."""
     by_node: dict[str, tuple[Rule, ...]] = dict.fromkeys(own.known, ())
     for rule in own.rules:
         by_node[rule.node] = (*by_node.get(rule.node, ()), rule)

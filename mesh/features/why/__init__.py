@@ -1,1 +1,1 @@
-"""The feature that explains why something is as it is."""
+"""The feature that explains the state of a node, topic, message or other object."""

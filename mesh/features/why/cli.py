@@ -111,7 +111,7 @@ def queue(name: str, as_json: bool, url: str | None) -> int:
 
 
 def _tell(kind: str, text: str, domain: str | None, as_json: bool, url: str | None) -> int:
-    """Print the reasons. Return the exit code."""
+    """Print the reasons, and return the exit code: 1 if there is a cause, else 0."""
     for what, said in ((kind, text), ("domain", domain or "")):
         check_text(said, what, len(said), BadKey)  # the node reports a text that is too long
     with sync.connect(url) as m:
@@ -127,5 +127,5 @@ def _tell(kind: str, text: str, domain: str | None, as_json: bool, url: str | No
 
 
 def _hints(found: Sequence[Reason]) -> list[str]:
-    """Return the hints of the first causes."""
+    """Return the first HINTS different hints of causes."""
     return list(dict.fromkeys(each.hint for each in found if each.is_cause and each.hint))[:HINTS]

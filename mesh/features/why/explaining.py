@@ -1,4 +1,4 @@
-"""Explains why a message, topic, client or node is as it is: gathers the reasons of all reachable nodes."""
+"""Explains the state of a message, topic, client or node: gathers the reasons of all reachable nodes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mesh.remote_names import split
 from mesh.wire.calls import AskRoute, AskWhy
 from mesh.wire.replies import Reason, Reasons, Step
 
-BEHIND = 200  # reasons of one node and those behind it
+BEHIND = 200  # reasons of one node and the nodes behind it
 VISITED = 1024  # visited nodes in a question
 WORD = 64  # characters of a code, package or name
 
@@ -62,7 +62,7 @@ class Explaining(Component):
         return (answer(AskWhy, self._asked_by_node),)
 
     def _asked_by_node(self, asked: IncomingCall[AskWhy]) -> None:
-        """Answer with the reasons here and, unless all nodes may be linked, with those of nodes behind."""
+        """Reply with this node's reasons and, unless all nodes may be linked, those of nodes behind it."""
         ask = asked.ask
         own = self._own(What.of(ask.kind, ask.text, ask.domain))
         if self._nodes.is_open:  # the asking node asks the others itself
@@ -97,7 +97,7 @@ class Explaining(Component):
         self._ask_others(replace(asked.ask, kind=what.kind, text=what.text), came)
 
     def _ask_others(self, ask: AskWhy, then: Callable[[list[Reason], list[str]], None]) -> None:
-        """Ask the nodes not yet visited; `then` gets their reasons, and the names of silent ones."""
+        """Ask the nodes not yet visited, and call `then` with their reasons and the names of silent nodes."""
         peers = {peer.node.uuid: peer.node.name for peer in self._nodes.askable(ask.visited)}
         names = {*peers.values(), self._context.me.name}
         further = replace(ask, visited=[*ask.visited, *names][:VISITED])
@@ -120,7 +120,7 @@ class Explaining(Component):
         return [replace(each, node=me) for each in self._context.face.explain(what)]
 
     def _follow(self, what: What, then: Callable[[Sequence[Step]], None]) -> None:
-        """Call `then` with the route of a message under a topic, or with no steps for another subject."""
+        """Call `then` with the route of a message if `what` is a topic, else with no steps."""
         if what.kind == kinds.TOPIC:
             self._routes.trace(AskRoute(key=what.text, domain=what.domain), then)
         else:
@@ -139,7 +139,7 @@ class Explaining(Component):
 
 
 def _within(what: What, here: str) -> What:
-    """Return the subject in this site; for another site, the question of how it is reached."""
+    """Return the question without the name of this site, or a question about the other site that it names."""
     site, name = split(what.text) if what.kind in (kinds.ADDRESS, kinds.CLIENT) else ("", what.text)
     if site in ("", here):
         return What(what.kind, name, what.domain, what.is_start)
@@ -149,7 +149,7 @@ def _within(what: What, here: str) -> What:
 def _said(node: str, reasons: Sequence[Reason], asked: Collection[str]) -> list[Reason]:
     """Return the reasons of a node and of the nodes behind it.
 
-    A reason for a node in `asked` counts as the sender's own, as that node answers itself.
+    A reason from a node in `asked` is attributed to `node` instead: nodes in `asked` answer for themselves.
     """
     return [
         Reason(

@@ -1,4 +1,4 @@
-"""`mesh ingest`: gathers the snapshots of nodes in a history."""
+"""`mesh ingest`: gathers the snapshots of nodes into a history."""
 
 import click
 
@@ -29,7 +29,7 @@ def command(
     master: str | None,
     conf: tuple[str, ...],
 ) -> int:
-    """Gather the snapshots of nodes in one history: Parquet, for reports and for SQL.
+    """Gather the snapshots of nodes into one history: Parquet, for reports and for SQL.
 
     Every line counts once, however often it is gathered. The command runs a Spark job, and needs `pip install
     'heronry[spark]'` and Java 17 or newer.

@@ -56,7 +56,7 @@ def command(
 
 
 def _sources(given: tuple[str, ...], history: str) -> list[str]:
-    """Return the sources to gather; none is required if the history exists."""
+    """Return the places to gather snapshots from; an empty list is valid only if the history exists."""
     try:
         return gathering.places(given)
     except LocalError as error:

@@ -32,7 +32,7 @@ places = click.option(
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The segments of one node in one directory. Times are the hours, in UTC, of their lines."""
+    """The segments of one node in one directory; `oldest` and `newest` are hours in UTC."""
 
     node: str
     uuid8: str
@@ -105,14 +105,14 @@ def _done(tally: SyncTally) -> str:
 
 
 def _places(given: Sequence[str]) -> list[Path]:
-    """Return the selected directories without duplicates."""
+    """Return the given directories, else the existing default ones, without duplicates."""
     if given:
         return list(dict.fromkeys(Path(text).resolve() for text in given))
     return list(dict.fromkeys(place for place in gathering.usual() if place.is_dir()))
 
 
 def _kept(place: Path) -> Iterator[Kept]:
-    """Yield the segments of each node in `place`."""
+    """Yield a summary of the segments of each node in `place`."""
     ingested, synced = (_marker(place / name) for name in (INGESTED, SYNCED))
     try:
         closed = find(place).closed

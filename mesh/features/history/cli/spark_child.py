@@ -12,9 +12,9 @@ SIGNALLED = 128  # added to the number of a signal
 
 
 def run(verb: str, arguments: Sequence[str]) -> int:
-    """Run `python -m mesh.history VERB ARGUMENTS…` at this terminal. Return its exit code.
+    """Run `python -m mesh.history VERB ARGUMENTS…` as a child, and return its exit code.
 
-    Raises: LocalError NO_SPARK if PySpark is not installed.
+    The code is 128 + N if signal N ended the child. Raises: LocalError NO_SPARK if PySpark is not installed.
     """
     if find_spec("pyspark") is None:
         what = "PySpark is not installed in this Python."
@@ -30,13 +30,16 @@ def run(verb: str, arguments: Sequence[str]) -> int:
 
 
 def _ended(command: Sequence[str]) -> int:
-    """Run the job and return its exit code. SIGTERM waits for the start, so that no job is left running."""
+    """Run the job, and return its exit code, which is negative after a signal.
+
+    SIGTERM is deferred until the job has started, so that the job is always terminated.
+    """
     put_off: list[int] = []
     process: subprocess.Popen[bytes] | None = None
     before = signal.signal(signal.SIGTERM, lambda number, _: put_off.append(number))
     try:
         process = subprocess.Popen(command)
-        signal.signal(signal.SIGTERM, before)  # before the try ends: later signals end the job
+        signal.signal(signal.SIGTERM, before)  # inside `try`: `finally` terminates the job
         for number in put_off:
             signal.raise_signal(number)
         return process.wait()

@@ -104,7 +104,7 @@ def purge(ids: tuple[str, ...], is_all: bool, queue: str | None, url: str | None
 
 
 def _said(m: sync.Client, method: str, arguments: dict[str, Any]) -> Published:
-    """Publish, send or put the message of a dead letter again. Return the answer."""
+    """Publish, send or put the message of a dead letter again, and return the answer."""
     said: Published
     if method == "put":
         said = m.queue(arguments.pop("queue")).put(**arguments)
@@ -116,7 +116,7 @@ def _said(m: sync.Client, method: str, arguments: dict[str, Any]) -> Published:
 def found(m: sync.Client, queue: str | None = None) -> list[DeadLetter]:
     """Return the dead letters of the mesh or of one queue, oldest first.
 
-    Entries of the same time are in the order of their publisher. Raises: BadName.
+    Dead letters of the same time are in the order in which a client published the messages. Raises: BadName.
     """
     to = None if queue is None else PUTS + check_taken(queue)
     letters = [letter for letter in map(DeadLetter.of, m.get(pattern=PATTERN)) if to in (None, letter.to)]
@@ -124,7 +124,7 @@ def found(m: sync.Client, queue: str | None = None) -> list[DeadLetter]:
 
 
 def readable(m: sync.Client, queue: str | None) -> list[DeadLetter]:
-    """Return the dead letters that this client may read, and report the others."""
+    """Return the dead letters that this client may read, and print how many others there are."""
     letters = found(m, queue)
     if not letters:
         _tell_none(queue)
@@ -147,7 +147,10 @@ def _tell_private(letters: Sequence[DeadLetter]) -> None:
 
 
 def chosen(letters: Sequence[DeadLetter], ids: Sequence[str], is_all: bool) -> list[DeadLetter]:
-    """Return the dead letters that `ids` name. A unique beginning of an id is enough."""
+    """Return the dead letters with the given ids or unique prefixes of ids, or all if `is_all` is set.
+
+    Raises: BadName for an unknown or ambiguous id, UsageError unless either `ids` or `is_all` is given.
+    """
     if is_all == bool(ids):
         raise click.UsageError("Give either ids of dead letters, as printed by `mesh dlq ls`, or --all.")
     if is_all:
@@ -169,7 +172,7 @@ def _named(letters: Sequence[DeadLetter], text: str) -> DeadLetter:
 
 
 def described(letter: DeadLetter) -> dict[str, object]:
-    """Return the fields for JSON: `content` as text with escaped bytes, `headers` as pairs."""
+    """Return the fields for JSON: `content` as text with invalid UTF-8 escaped, `headers` as pairs."""
     content = letter.content.decode(errors="backslashreplace")
     return {**asdict(letter), "headers": list(letter.headers.items()), "content": content}
 

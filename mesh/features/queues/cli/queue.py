@@ -1,4 +1,7 @@
-"""`mesh queue`: declares, lists and deletes queues. Their messages are in queue_messages.py."""
+"""`mesh queue`: creates, lists, purges, moves and deletes queues.
+
+The commands `put`, `take` and `peek` are defined in mesh/cli/queue_messages.py.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -133,7 +136,7 @@ def ls(parts: bool, as_json: bool, url: str | None) -> int:
 
 
 def _all(m: sync.Client) -> tuple[list[QueueRow], list[str], list[str]]:
-    """Return all queues, the nodes that did not answer, and the unreachable nodes."""
+    """Return all queues, the nodes that did not answer, and the unreachable nodes that had messages."""
     rows, missing, away, after = list[QueueRow](), list[str](), list[str](), ""
     while True:
         page = read_result(QueueRows, m.call("queue_ls", after=after))

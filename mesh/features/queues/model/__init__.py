@@ -1,1 +1,1 @@
-"""Queues: definitions, messages, consumers and selectors, and moves between nodes. No I/O, no clocks."""
+"""Queue logic without I/O or clocks: definitions, messages, consumers, selectors, and moves between nodes."""

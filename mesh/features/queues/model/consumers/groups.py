@@ -67,8 +67,8 @@ class MessageGroups:
     def follows(self, name: str, new: int, line: object) -> bool:
         """Return whether new messages of a group may wait in `line` for a move to another node.
 
-        If other messages of the group wait elsewhere, new and later messages stay. `new` counts published
-        messages that wait nowhere yet. `line` is `None` if not all of them move, or not to one node.
+        If other messages of the group wait elsewhere, new and later messages stay here. `new` counts the
+        published messages that wait nowhere yet. `line` is `None` unless all of them move to the same node.
         """
         group = self._all.get(name)
         if group is None:

@@ -31,13 +31,13 @@ class LeasedDeliveries(OutstandingDeliveries[LeasedRun]):
     __slots__ = ()
 
     def add_delivery(self, lot: QueuedEnvelope, runs: Runs, until: float = inf) -> int:
-        """Add messages under the next tags, and return their count."""
+        """Add messages under the next tags, with leases that end at `until`, and return their count."""
         n = count(runs)
         self.add(LeasedRun(self.given + 1, n, lot, runs, until))
         return n
 
     def extend(self, first: int, last: int, until: float) -> list[LeasedRun]:
-        """End the leases of the tags `first` to `last` at `until`, and return their runs."""
+        """Set the leases of the tags `first` to `last` to end at `until`, and return their runs."""
         taken = self.settle(first, last)
         for run in taken:
             run.until = until

@@ -25,7 +25,7 @@ class TakerSelector(Protocol):
 
 
 class QueueConsumer:
-    """A consumer, identified by the key of its subscription; it outlives a short absence of its session."""
+    """A consumer, identified by the key of its subscription; it survives short disconnections."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class QueueConsumer:
 
     @property
     def room(self) -> int:
-        """The number of messages that the consumer may still receive now."""
+        """The number of further messages that the consumer may receive now: 0 while paused or away."""
         return 0 if self.is_paused or self.away < inf else max(0, self.credit - self.busy)
 
     @property
@@ -66,7 +66,7 @@ class QueueConsumer:
         return self.holding.out
 
     def place(self, priority: int) -> LotKey:
-        """Return the key up to which nothing is left for the consumer in memory."""
+        """Return the key up to which the consumer has searched the envelopes in memory."""
         return self.passed.get(priority, FIRST)
 
     def place_on_disk(self, priority: int) -> int:
@@ -85,6 +85,6 @@ class QueueConsumer:
             del self.lapsed[next(iter(self.lapsed))]
 
     def take_lapsed(self, first: int, last: int) -> Iterator[tuple[int, QueuedEnvelope, int]]:
-        """Remove and yield the (tag, envelope, number) of messages in a tag range whose lease ended."""
+        """Remove and yield (tag, envelope, number) for each tag from `first` to `last` whose lease ended."""
         for count in [c for c in self.lapsed if first <= c <= last]:
             yield count, *self.lapsed.pop(count)

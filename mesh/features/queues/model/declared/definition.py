@@ -37,12 +37,12 @@ class QueueTerms(Struct, frozen=True, kw_only=True):
     Each node decides on its own in which store it keeps the messages of a queue.
 
     Attributes:
-        scope: Whether every node of the mesh has the queue, or this node only.
+        scope: Whether every node of the mesh has the queue, or only the node where it was declared.
         distribution: How published messages are distributed over the nodes.
         redistribution: Seconds that a message waits without a matching consumer before it moves.
             None: it stays.
-        max_bytes: The most bytes that wait at one node.
-        max_count: The most messages that wait at one node.
+        max_bytes: The maximum number of bytes that wait at one node.
+        max_count: The maximum number of messages that wait at one node.
         when_full: Whether a full queue blocks producers or rejects messages.
         max_attempts: Failed deliveries after which a message is dead-lettered.
         dead_letter: A key or queue/NAME that receives dead letters. Empty: the dead letters of the mesh.
@@ -109,7 +109,7 @@ def same(old: QueueTerms, new: QueueTerms) -> bool:
 
 
 def check_own(name: str, terms: QueueTerms) -> None:
-    """Check that a queue of that name can have these terms. Raises: BadArgument."""
+    """Check that the queue `name` can have these terms. Raises: BadArgument."""
     if terms.dead_letter == f"{PUTS}{name}":
         what = f"dead_letter={terms.dead_letter!r} is the queue itself, so dead letters would fail forever."
         raise BadArgument(what, hint="Name another queue, or a key.")

@@ -36,7 +36,7 @@ def durable_of(queries: Iterable[Query]) -> DurableTerms:
     for query in found:
         check_query(query)
         check_domain(query.domain)
-        if query.text.startswith(SYSTEM):  # dead letters are published there
+        if query.text.startswith(SYSTEM):  # keys of dead letters begin with it
             hint = "Subscribe without durable=."
             raise BadQuery(f"{query.text[:80]!r} is reserved for the mesh and cannot be durable.", hint=hint)
     if not 1 <= len(found) <= QUERIES:
@@ -52,7 +52,7 @@ def packed(durable: DurableTerms) -> bytes:
 
 
 def unpacked(data: bytes) -> DurableTerms:
-    """Return the declaration that `packed` wrote, without kinds of later releases. Raises: LocalError."""
+    """Return the declaration that `packed` wrote, without queries of unknown kinds. Raises: LocalError."""
     try:
         return durable_of(query for query in _decode(data).queries if query.kind in KNOWN)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -52,9 +52,9 @@ def together(
     missing: Sequence[str] = (),
     away: Mapping[str, QueuePart | None] = NONE,
 ) -> QueueRow:
-    """Return the row of the whole queue.
+    """Return the row of the whole queue, combined from the rows of its nodes.
 
-    `mine` is the row of the requested node, which provides the terms. `away` has the unreachable nodes that
+    `mine` is the row of the asked node, which provides the terms. `away` has the unreachable nodes that
     had messages in their queues, each with the last known part of this queue, or `None`.
     """
     rows = [mine, *others]
@@ -73,12 +73,12 @@ def together(
 
 
 def total(figures: Iterable[float]) -> Any:
-    """Return the sum of the plausible figures of several nodes."""
+    """Return the sum of `figures`, without negative ones and those above MOST."""
     return sum(figure for figure in figures if 0 <= figure <= MOST)
 
 
 def by_name(pages: Iterable[Sequence[QueueRow]]) -> dict[str, list[QueueRow]]:
-    """Return the rows of each queue, in the order of the pages."""
+    """Return the rows of all pages by queue name; the rows of a queue are in the order of the pages."""
     found: dict[str, list[QueueRow]] = {}
     for page in pages:
         for row in page:

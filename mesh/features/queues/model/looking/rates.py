@@ -9,9 +9,9 @@ PACE = 1.0  # s: time constant for consumers that just started
 
 
 class RateMeter:
-    """The rate of counted events.
+    """The rate of counted events per second.
 
-    After `over` seconds of a steady rate it shows 63 %, and 95 % after three times as long.
+    After `over` seconds of a steady rate, the meter shows 63 % of this rate; after three times as long, 95 %.
     """
 
     __slots__ = ("_at", "_over", "_rate")
@@ -22,7 +22,7 @@ class RateMeter:
         self._at = 0.0  # s
 
     def add(self, n: int, now: float) -> None:
-        """Count `n` events at `now` (s). A clock that goes back does not change earlier counts."""
+        """Count `n` events at `now` (s). If the clock goes back, earlier counts do not decay."""
         self._rate = self.value(now) + n / self._over
         self._at = max(self._at, now)
 
@@ -32,7 +32,7 @@ class RateMeter:
 
 
 class QueueTraffic:
-    """The messages that have entered and left a local queue since its start."""
+    """Counters and rates of the messages that enter and leave a local queue."""
 
     def __init__(self) -> None:
         self.arrives, self.leaves = RateMeter(), RateMeter()
@@ -42,7 +42,7 @@ class QueueTraffic:
         self.dropped = 0  # messages dropped because the queue was full
 
     def settled(self, n: int, now: float) -> None:
-        """Count messages that consumers here settled."""
+        """Count `n` messages that consumers here settled at `now` (s)."""
         self.leaves.add(n, now)
         self.pace.add(n, now)
         self.finished += n

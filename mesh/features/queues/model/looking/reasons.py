@@ -21,7 +21,7 @@ LONG = 100  # characters shown of a name
 
 
 class WaitReason(NamedTuple):
-    """Why `messages` messages wait.
+    """A reason why a number of messages is not settled.
 
     `is_cause` is set if no consumer here matches them and they do not move.
     """
@@ -43,8 +43,8 @@ def reasons(
     """Yield the reasons for all messages in the local queue.
 
     `others` has the state of the queue at nodes with consumers, by name; `closed` the nodes that refused
-    messages a moment ago. `ways_out` has the targets of all messages while this node leaves, else it is
-    `None`. `drained` has nodes that would be targets but are leaving too.
+    messages a moment ago. `ways_out` has the targets of all messages while this node is drained, else it
+    is `None`. `drained` has nodes that would be targets but are drained, too.
     """
     takers = [taker for taker in part.consumers.eligible() if taker.away == inf]
     if part.ready and ways_out is not None and part.terms.scope == "mesh":

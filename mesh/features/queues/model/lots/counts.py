@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Protocol
 
-MANY = 4  # runs above which a batch check pays
+MANY = 4  # runs from which a batch check pays off
 Runs = list[tuple[int, int]]  # first and last of each, in order
 
 
 class SeveralRuns(Protocol):
-    """A list of runs, or Ranges."""
+    """Several runs with a known count: a list of runs, or `Ranges`."""
 
     def __len__(self) -> int: ...
 
@@ -35,7 +35,7 @@ def first_of(runs: Runs, n: int) -> Runs:
 
 
 def slice_of(runs: Runs, start: int, end: int) -> Runs:
-    """Return the numbers at the indices from `start` up to, but without, `end`."""
+    """Return the runs of the numbers at the indices from `start` up to, but excluding, `end`."""
     some: Runs = []
     for first, last in runs:
         if end <= max(0, start):

@@ -1,9 +1,9 @@
-"""The envelopes of a queue that wait on disk only, and which of them are read next."""
+"""The envelopes of a queue that wait on disk only, and the choice of those to read next."""
 
 # Law 1: new envelopes of a priority that has envelopes here, or envelopes being read, are added here too.
 # Law 2: envelopes are ordered by position, which is also the order of acceptance. An envelope in memory that
 #   belongs behind an envelope here was read for a selector. Only a consumer that has searched the disk up to
-#   there receives it early.
+#   its position receives it early.
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DiskIndex:
         return iter({*self._paged, *self._loading} - {VOID})
 
     def first(self, priority: int, after: int = 0) -> float:
-        """Return when the first envelope behind position `after` was accepted, or infinity if there is none.
+        """Return the acceptance time (ns) of the first envelope behind position `after`, or infinity.
 
         While envelopes of this priority are being read, the first of them counts, whatever its position.
         """
@@ -67,17 +67,17 @@ class DiskIndex:
         return min((paged.oldest for paged in self._paged.values() if paged), default=0)
 
     def last(self, priority: int, n: int) -> int:
-        """Return the acceptance time of the envelope `n` places behind the first, or of the last one.
+        """Return the acceptance time (ns) of the envelope `n` places behind the first, or of the last one.
 
-        Return 0 if none of this priority waits here.
+        Return 0 if no envelope of this priority waits here.
         """
         return self._paged[priority].last(n) if priority in self._paged else 0
 
     def add(self, lot: QueuedEnvelope, expiry: float | None, *, is_back: bool = False) -> None:
-        """Add an envelope.
+        """Add an envelope, and keep its stored state if it has one.
 
-        `expiry` is the expiry of the queue in seconds. With `is_back` the envelope is inserted at its place,
-        else at the end.
+        `expiry` is the expiry of the queue in seconds. If `is_back` is set, the envelope is inserted at its
+        place, else at the end.
         """
         self.add_parcel(lot.parcel, lot.priority, lot.left, expiry, is_back=is_back)
         if row := lot.row():
@@ -86,7 +86,7 @@ class DiskIndex:
     def add_parcel(
         self, parcel: StoredEnvelope, priority: int, left: int, expiry: float | None, *, is_back: bool = False
     ) -> None:
-        """Add an envelope of which `left` messages are not done. The options are those of `add`."""
+        """Add an envelope with `left` messages that are not done; `expiry` and `is_back` are as in `add`."""
         e = parcel.envelope
         limit = e.sent + int(expiry * S) if expiry is not None else 0
         paged = self._paged.get(priority)
@@ -100,7 +100,10 @@ class DiskIndex:
         return priority in self._paged and self._paged[priority].take_out(position)
 
     def to_load(self, priority: int) -> Wish | None:
-        """Start a read of the next envelopes of a priority; `None` if one is pending or none remain."""
+        """Start a read of the next envelopes of a priority, and return it.
+
+        Return `None` if a read of this priority is pending, or if no envelopes remain.
+        """
         paged = self._paged.get(priority)
         if not paged or priority in self._loading:
             return None
@@ -109,10 +112,11 @@ class DiskIndex:
         return priority, paged.take_positions(LOTS, LOT_BYTES)
 
     def void_to_load(self, wall: int) -> Wish | None:
-        """Start a read of envelopes whose messages have all expired, so that they are dead-lettered.
+        """Start a read of envelopes whose messages have all expired, and return it.
 
-        Envelopes with unexpired messages are left out: these would be delivered before older messages. Return
-        `None` if there are no such envelopes, or if such a read is pending.
+        The caller dead-letters these messages. Envelopes with unexpired messages are left out, as these would
+        be delivered before older messages. Return `None` if there are no expired envelopes, or if such a read
+        is pending.
         """
         void: list[int] = []
         for paged in self._paged.values() if VOID not in self._loading else ():
@@ -124,13 +128,13 @@ class DiskIndex:
         return VOID, tuple(void)
 
     def loaded(self, priority: int) -> bool:
-        """End a read, and return whether its envelopes are still wanted."""
+        """End a read, and return whether its envelopes are still wanted, as no purge has occurred since."""
         if not self._paged.get(priority):
             self._paged.pop(priority, None)
         return self._loading.pop(priority)
 
     def purge(self) -> tuple[int, int]:
-        """Discard all envelopes, and return their messages and bytes, without envelopes being read."""
+        """Discard all envelopes, and return how many messages and bytes they had, except those being read."""
         paged, self._paged = list(self._paged.values()), {}
         self._purged += paged
         self._loading = dict.fromkeys(self._loading, False)
@@ -151,7 +155,7 @@ class DiskIndex:
         return messages - paged.messages, size - paged.bytes
 
     def take_purged(self, most: int) -> tuple[int, ...]:
-        """Return about `most` positions of discarded envelopes, which are to be deleted from disk."""
+        """Remove and return about `most` positions of discarded envelopes, for deletion from disk."""
         places, self._discarded = tuple(self._discarded), []
         while self._purged and len(places) < most:
             places += self._purged[-1].take_positions(most - len(places), 1 << 62)

@@ -20,7 +20,7 @@ class Expiring:
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, QueuedEnvelope, int]] = []
         self._next = count()
-        self._ended = 0  # at most this many finished envelopes
+        self._ended = 0  # upper bound of finished envelopes here
 
     def __bool__(self) -> bool:
         return bool(self._heap)
@@ -28,7 +28,7 @@ class Expiring:
     def add(self, lot: QueuedEnvelope, after: float | None) -> None:
         """Add an envelope if any of its messages expires.
 
-        `after` is the expiry of the queue in seconds from acceptance; `None` means that it has none.
+        `after` is the expiry of the queue in seconds from acceptance, or `None` if the queue has none.
         """
         limit = lot.envelope.sent + int(after * S) if after is not None else 0
         first = min((at for at in (lot.envelope.expires, limit) if at), default=0)
@@ -39,7 +39,7 @@ class Expiring:
         heappush(self._heap, (at, next(self._next), lot, limit))
 
     def count_ended(self) -> None:
-        """Count an envelope as finished, and compact the heap when too many are."""
+        """Count an envelope as finished, and compact the heap when too many envelopes are finished."""
         self._ended += 1
         if self._ended > SPARE + len(self._heap) // 2:
             self._heap = [each for each in self._heap if each[2].left]
@@ -47,9 +47,9 @@ class Expiring:
             self._ended = 0
 
     def take_expired(self, wall: int) -> Iterator[tuple[QueuedEnvelope, Runs]]:
-        """Yield the envelopes that have expired ready messages, with these messages.
+        """Yield each envelope that has expired ready messages, with these messages.
 
-        Expired messages that are not ready are checked again a second later.
+        Expired messages that are not ready are checked again after a second or later.
         """
         while self._heap and self._heap[0][0] <= wall:
             _, _, lot, limit = heappop(self._heap)

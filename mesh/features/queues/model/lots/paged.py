@@ -1,4 +1,4 @@
-"""A compact index of envelopes that wait on disk only: 18 bytes each, or 26 if any of a page expires."""
+"""A compact index of envelopes that wait on disk only: 18 bytes each, or 26 in a page where any expires."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LotPage:
         self._base = position - position % SPAN
         self._places, self.sent = array("I"), array("Q")  # positions, relative to its base
         self.counts, self.sizes = array("H"), array("I")
-        self.expires: array[int] | None = None  # when all of each envelope is expired
+        self.expires: array[int] | None = None  # when the last message of each expires
         self.first_void: float = inf
         self._at = 0  # index of the first remaining envelope
 
@@ -88,7 +88,7 @@ class LotPage:
         return self._position(at), self.counts[at], self.sizes[at]
 
     def take_void(self, wall: int) -> list[PagedRow]:
-        """Remove and return the envelopes that are completely expired."""
+        """Remove and return the envelopes whose messages have all expired at `wall` (ns since 1970)."""
         if self.first_void > wall or self.expires is None:
             return []
         kept, void = LotPage(self._base), list[PagedRow]()
@@ -172,9 +172,9 @@ class PagedLots:
         return bisect_left(self._pages, position, key=lambda page: page.last)
 
     def take_positions(self, lots: int, size: int) -> tuple[int, ...]:
-        """Remove the next envelopes up to both limits, and return their positions.
+        """Remove the next envelopes up to `lots` envelopes or `size` bytes, and return their positions.
 
-        The last one may exceed the limit of `size` bytes.
+        The last envelope may exceed the limit of `size` bytes.
         """
         taken: list[int] = []
         while self._pages and len(taken) < lots and size > 0:
@@ -185,7 +185,7 @@ class PagedLots:
         return tuple(taken)
 
     def take_void(self, wall: int, most: int) -> list[int]:
-        """Remove and return the positions of expired envelopes: about `most`, as whole pages are searched."""
+        """Remove expired envelopes, and return their positions: about `most`, as whole pages are searched."""
         void: list[int] = []
         for page in self._pages:
             if len(void) < most:

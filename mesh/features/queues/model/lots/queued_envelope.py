@@ -1,6 +1,7 @@
 """An envelope in a queue, with the state of each of its messages."""
 
-# Law 1: a message is in one state: ready, out, delayed, or done. Done is final.
+# Law 1: a message has one state: ready, out, delayed, moving, held back after a restart, dead, or done. Done
+#   is final.
 # Law 2: messages are identified by their sequence numbers, as a stored envelope may be cut.
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def told_tries(tries: int, most: int) -> int:
 
 
 class LotRow(msgspec.Struct, frozen=True, array_like=True):
-    """The stored state of an envelope with messages that were delivered, delayed or moved."""
+    """The stored state of an envelope whose messages have changed their states."""
 
     done: bytes = b""  # ranges of numbers
     # By number: failed deliveries, plus PERHAPS if one more may have happened.
@@ -126,7 +127,7 @@ class QueuedEnvelope:
         return self.left > 0 and count(self.ready) == self.left
 
     def evict(self) -> None:
-        """Detach the object: only the disk copy remains, to be read again."""
+        """Empty this object: only the copy on disk remains, to be read again."""
         self.left, self.ready, self.has_left = 0, Ranges(), True
 
     # --- states of messages -----------------------------------------------------------------------------
@@ -137,7 +138,7 @@ class QueuedEnvelope:
         return runs if done is None else [run for each in runs for run in done.missing(*each)]
 
     def at_hand(self) -> Runs:
-        """Return the messages that are not done, delayed or moving."""
+        """Return the messages that are neither done, delayed nor moving."""
         runs = self.open()
         if not (self.late or self.going):
             return runs
@@ -165,7 +166,7 @@ class QueuedEnvelope:
         self.given.add_all(runs)
 
     def returned(self, runs: Runs) -> bool:
-        """Record that no consumer has `runs` any more, and return whether the row changes."""
+        """Record that no consumer has `runs`, and return whether the row changes."""
         if self.given is None:
             return False
         self.given.remove_all(runs)
@@ -175,7 +176,7 @@ class QueuedEnvelope:
     def with_somebody(self, runs: Runs) -> Runs:
         """Return the messages among `runs` that a consumer may have after a restart.
 
-        These are all if the row does not name any.
+        Without a record of deliveries, these are all of `runs`.
         """
         given = self.given
         return runs if given is None else [each for run in runs for each in given.common(*run)]
@@ -212,7 +213,7 @@ class QueuedEnvelope:
         return self.tries.get(number, 0) % PERHAPS
 
     def may_have_been_given(self, runs: Runs) -> None:
-        """Mark `runs` as possibly redelivered, except messages that have a count already."""
+        """Mark `runs` as possibly redelivered, except messages that already have a delivery count."""
         for number in numbers_of(runs):
             self.tries.setdefault(number, PERHAPS)
 
@@ -248,7 +249,7 @@ class QueuedEnvelope:
         return tuple([place[n] for n in numbers_of(runs)])
 
     def delay_messages(self, first: int, last: int, said: int, delay: int) -> None:
-        """Delay the messages `first` to `last` by `delay` ns from the time `said`."""
+        """Delay the messages `first` to `last` by `delay` ns from the time `said` (ns since 1970)."""
         self.late = [*self._late_but(first, last), (first, last, said, delay)]
 
     def wait_no_more(self, first: int, last: int) -> None:
@@ -276,7 +277,7 @@ class QueuedEnvelope:
     # --- stored row -------------------------------------------------------------------------------------
 
     def row(self) -> bytes:
-        """Return the state as it is stored, or empty if no message has changed its state."""
+        """Return the state as it is stored, or empty bytes if no message has changed its state."""
         if self.done is None and not (self.tries or self.late or self.going or self.moves or self.given):
             return b""
         row: list[object] = [self.done.pack() if self.done is not None else b"", self.tries, self.late]

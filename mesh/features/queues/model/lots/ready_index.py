@@ -14,7 +14,7 @@ FIRST: LotKey = (0, b"", 0)  # before all envelopes
 
 
 class ReadyIndex:
-    """Envelopes with ready messages, ordered by key; some may have no ready messages any more."""
+    """Envelopes with ready messages, ordered by key; some may no longer have any."""
 
     __slots__ = ("_at", "_lots", "_spare", "priority")
 
@@ -45,7 +45,7 @@ class ReadyIndex:
             lots.insert(at, lot)
 
     def first(self) -> QueuedEnvelope | None:
-        """Return the first envelope that has ready messages, or None."""
+        """Return the first envelope that has ready messages, or `None`."""
         lots = self._lots
         while self._at < len(lots):
             if lots[self._at].ready:
@@ -67,13 +67,13 @@ class ReadyIndex:
             at += 1
 
     def ahead(self, n: int) -> QueuedEnvelope | None:
-        """Return the envelope `n` places behind the first, or the last one; None if no message is ready."""
+        """Return the envelope `n` places behind the first, or the last one; `None` if no message is ready."""
         if self.first() is None:
             return None
         return self._lots[min(self._at + n, len(self._lots) - 1)]
 
     def before(self, stamp: float) -> int:
-        """Return how many envelopes here were accepted before the given time (ns since 1970)."""
+        """Return how many envelopes here were accepted before `stamp` (ns since 1970)."""
         lots = self._lots
         if not lots or lots[-1].key[0] < stamp:
             return len(self)

@@ -29,7 +29,7 @@ NOBODY: Mapping[NodeUuid, int] = {}
 
 
 class ReadyLot(Struct):
-    """An envelope with its ready messages: the ones that consumers here match, and the rest."""
+    """An envelope with its ready messages: those that consumers here match, and the rest."""
 
     lot: QueuedEnvelope
     taken: Runs
@@ -39,15 +39,18 @@ class ReadyLot(Struct):
 class ReadyScan:
     """A scan of the ready messages of a local queue that are in memory.
 
-    `stranded` is the number of ready messages that no consumer here matches: without consumers of all, else
-    of the scanned ones. `is_whole` means that the scan covered all ready messages, and that none is on disk
-    only.
+    `stranded` is the number of ready messages that no consumer here matches. If there are consumers here,
+    only scanned messages count. `is_whole` means that the scan covered all ready messages, and that none is
+    on disk only.
     """
 
     def __init__(
         self, queue: LocalQueue, here: Matching, place: Mapping[int, LotKey], most: int = DEALT
     ) -> None:
-        """Scan from `place` on; other nodes want at most `most` messages."""
+        """Scan the messages behind `place`.
+
+        `here` has the messages that consumers here match; `most` is how many messages other nodes want.
+        """
         self._queue = queue
         self.seen: list[ReadyLot] = []
         left = min(most, DEALT) if here.takes_all or not here else SEEN
@@ -71,9 +74,9 @@ class ReadyScan:
     ) -> dict[NodeUuid, list[DealtPiece]]:
         """Return the scanned messages to move to each node.
 
-        The mapping of consumers has every other node with consumers, with the messages that these match.
-        `wants` has the demand of all nodes to which messages may move: stranded messages of a group go to its
-        home even without a move there.
+        `takers` maps each other node with consumers to the messages that these consumers match. `wants` has
+        the demand of all nodes to which messages may move: stranded messages of a group move to the home node
+        of the group even if `moves` does not name this node.
         """
         found: dict[NodeUuid, list[DealtPiece]] = {}
         for is_stranded in (True, False):
@@ -90,7 +93,7 @@ class ReadyScan:
         return found
 
     def place(self) -> dict[int, LotKey]:
-        """Return where the next scan begins if this one found no match: behind it, or at the front."""
+        """Return where the next scan begins if this one has no match: behind it, or at the front."""
         if not self.is_cut:
             return {}
         last = self.seen[-1].lot
@@ -116,7 +119,7 @@ class _Deal:
         return bool(self.left or (lot.group and self._homes))
 
     def shares(self, lot: QueuedEnvelope, runs: Runs) -> Iterable[tuple[NodeUuid, Runs]]:
-        """Return the messages among `runs` that each node gets; some may stay."""
+        """Return the messages among `runs` that each node receives; some may stay."""
         if lot.group:
             return list(self._at_home(lot, runs))
         nodes = list(self.left)
@@ -135,7 +138,7 @@ class _Deal:
         return [(node, joined(some)) for node, some in found.items()]
 
     def _at_home(self, lot: QueuedEnvelope, runs: Runs) -> Iterator[tuple[NodeUuid, Runs]]:
-        """Yield the messages of a group that move to its home, chosen among the nodes that match each."""
+        """Yield the messages that move to the home of their group, a node whose consumers match them."""
         known = {node: taken for node, taken in self._takers.items() if taken}
         mine = {n for first, last in runs for n in range(first, last + 1)}
         for (home,), numbers in for_whom(lot, [known]).items() if known else ():

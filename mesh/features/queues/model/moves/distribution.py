@@ -41,9 +41,9 @@ class Distributing:
     ) -> dict[NodeUuid, Runs]:
         """Return the messages that go to each other node, by their numbers; other ready messages stay.
 
-        The mapping of consumers has every node with consumers, including this one, with the messages that
-        these match. `homes` has the reachable nodes, including this one, where messages may stay; with `None`
-        they may stay wherever a consumer is. In mode strict `homes` has all nodes that know the queue.
+        `takers` maps each node with consumers, including this one, to the messages that its consumers match.
+        `homes` has the reachable nodes, including this one, where messages may stay; with `None` they may
+        stay wherever a consumer is. In mode strict `homes` has all nodes that know the queue.
         """
         steps = self._steps(mode, takers, homes)
         if not steps:
@@ -87,7 +87,7 @@ class Distributing:
         return [step for step in steps if step]
 
     def _had_turn(self, lot: QueuedEnvelope, nodes: AllowedNodes) -> None:
-        """Count an envelope without ready messages as this node's turn: they were delivered here already."""
+        """Count an envelope without ready messages as this node's turn: its messages were delivered here."""
         if self._me in nodes and not lot.group and all(taken.takes_all for taken in nodes.values()):
             ordered = one_of("", nodes)
             self._turns[ordered] = (ordered.index(self._me) + 1) % len(ordered)
@@ -101,7 +101,7 @@ class Distributing:
 
 
 def for_whom(lot: QueuedEnvelope, steps: Sequence[AllowedNodes]) -> dict[tuple[NodeUuid, ...], list[int]]:
-    """Return the ready numbers by their candidate nodes, of which only one gets each message.
+    """Return the numbers of ready messages by candidate nodes, of which only one receives each message.
 
     Messages that no node matches are left out.
     """

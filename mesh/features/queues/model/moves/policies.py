@@ -37,7 +37,7 @@ class Policy(Protocol):
 
 
 class GuardedPolicy:
-    """A plug-in policy; the default rules answer when it raises or returns an invalid answer.
+    """A plug-in policy; the default rules apply when the plug-in raises or returns an invalid answer.
 
     `faults` counts these failures. `fault` describes the last one and is empty before the first.
     """
@@ -79,7 +79,7 @@ def _is_right(move: object, others: Mapping[NodeUuid, QueueReport], busy: Collec
 
 
 def policy(name: str = "") -> Policy:
-    """Return the policy of that name, or the default rules for "".
+    """Return the policy `name`, or the default rules if `name` is empty.
 
     Raises: LocalError if the policy is not installed, installed twice, or cannot be loaded.
     """
@@ -104,7 +104,7 @@ def _made(entry: EntryPoint) -> Policy:
         made: Policy = entry.load()
     except Exception as error:  # foreign code may raise anything; name its origin
         why = f"{what} cannot be loaded: {type(error).__name__}: {error!s:.200}."
-        raise _bad(why, "Fix or uninstall it, or set no redistribution.") from error
+        raise _bad(why, "Fix or uninstall it, or declare the queue without a policy.") from error
     if not callable(made):
         raise _bad(f"{what} is not a function.", f"Its signature must be that of {moves.__module__}.moves.")
     return made
@@ -113,8 +113,8 @@ def _made(entry: EntryPoint) -> Policy:
 class Policies:
     """The policies that queues name, each loaded once.
 
-    `tell` is called with a text when a policy cannot be loaded, so that the default rules decide, and at the
-    first fault of a loaded one.
+    `tell(text)` is called when a policy cannot be loaded, and at the first fault of each loaded policy; the
+    default rules then apply.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:

@@ -1,4 +1,4 @@
-"""The state of a queue's part, which a node reports to nodes that have messages for it."""
+"""The state of a local queue, which its node reports to nodes with messages for the queue."""
 
 # Law 1: a peer's report is refused, or read as a demand that is no higher than the report says.
 # Law 2: a report is read back exactly as it was written, and never exceeds the size limit of a note.
@@ -21,8 +21,8 @@ from mesh.values import Headers
 from mesh.wire.codec import pack, reader
 from mesh.wire.limits import NOTE
 
-SELECTORS = 8  # reported at most; with more, any message matches
-LONG = 3 * 1024  # bytes of all selectors
+SELECTORS = 8  # limit; beyond it, `is_any` is reported
+LONG = 3 * 1024  # bytes of all selectors, likewise
 AHEAD = 1.0  # s of consumption that may wait where published
 SOON = 0.5  # s of consumption wanted from other nodes
 MOST = 10_000  # limit of messages wanted for SOON
@@ -33,14 +33,14 @@ class QueueReport(Struct, frozen=True, array_like=True):
     """The state of a queue at one node, for nodes that forward messages to it.
 
     Attributes:
-        wants: Messages that its consumers have or soon have capacity for, beyond those that are ready or in
-            transit.
+        wants: Messages that its consumers can receive now or soon, beyond those that are ready or are being
+            stored.
         ready: Messages that wait.
-        leaves: Messages a second that leave.
+        leaves: Messages that its consumers settle per second.
         selectors: Selectors of its consumers. At most 8 count.
         is_any: Whether a consumer accepts every message.
         is_volatile: Whether it keeps messages in memory only.
-        is_leaving: Whether to send no messages there.
+        is_leaving: Whether the node is being drained, so that no messages are sent to it.
     """
 
     wants: Natural = 0
@@ -75,7 +75,7 @@ def stock_of(
     is_volatile: bool = False,
     is_leaving: bool = False,
 ) -> QueueReport:
-    """Return the state of a local queue with these consumers; `coming` counts messages in transit to it."""
+    """Return the state of a local queue with these consumers; `coming` counts messages being stored."""
     there = [taker for taker in takers if taker.away == inf]
     room = sum(taker.room for taker in there)
     soon = int(min(MOST, leaves * SOON)) if there else 0
@@ -96,7 +96,7 @@ def stock_of(
 
 
 def is_news(old: QueueReport | None, new: QueueReport | None) -> bool:
-    """Return whether a change must be reported immediately. `None` means that the node has no consumers."""
+    """Return whether a change must be reported soon; `None` is the report of a node without consumers."""
     if old is None or new is None:
         return old is not new
     return _kind(old) != _kind(new)
@@ -118,10 +118,7 @@ def is_wanted_more(old: QueueReport, new: QueueReport) -> bool:
 
 
 def is_worth_telling(old: QueueReport, new: QueueReport) -> bool:
-    """Return whether to include the change in the next report.
-
-    It is news, or a figure changed by more than a tenth.
-    """
+    """Return whether to report a change at all: it is news, or a figure changed by more than a tenth."""
     figures = ((old.wants, new.wants), (old.ready, new.ready), (old.leaves, new.leaves))
     return is_news(old, new) or any(abs(b - a) > TENTH * max(a, b) for a, b in figures)
 
@@ -134,7 +131,7 @@ def _kind(stock: QueueReport) -> tuple[object, ...]:
 
 
 class Matching:
-    """A set of messages: the matches of any of the `selectors`, or all messages with `None`."""
+    """A set of messages: those that any of `selectors` matches, or all if `selectors` is `None`."""
 
     __slots__ = ("_selectors", "takes_all")
 
@@ -150,7 +147,7 @@ class Matching:
 
 
 def matching(stock: QueueReport) -> Matching:
-    """Return the messages that a remote part accepts: none while it is leaving.
+    """Return the messages that a remote part accepts: none while its node is being drained.
 
     Invalid or excess selectors match no message.
     """

@@ -31,8 +31,8 @@ class Mine(NamedTuple):
 
     `leaves` is in messages a second. `stranded` counts the ready messages that no consumer here matches,
     since `stranded_since` (s, as `now`). `room` is the credit of consumers here without a selector.
-    `ready_since` is the time (s) since when messages are ready, and `finished` counts the messages that
-    consumers here settled since.
+    `ready_since` is the time (s) since which messages have been ready, and `finished` counts the messages
+    that consumers here have settled since.
     """
 
     ready: int
@@ -61,7 +61,7 @@ def moves(
 ) -> list[Move]:
     """Return the moves to start now.
 
-    `busy` has the nodes with a move in progress. A node may be named twice: its second move counts if no
+    `busy` has the nodes with a move in progress. A node may occur twice: its second move counts if no
     message matches the first.
     """
     delay = terms.redistribution
@@ -81,10 +81,10 @@ def moves(
 
 
 def _taken_soon(mine: Mine, now: float) -> int:
-    """Return how many messages consumers here are expected to take within AHEAD seconds.
+    """Return how many messages consumers here are expected to receive within AHEAD seconds.
 
-    A rate is known only when messages have been ready for that long. Before that, consumers may be fast
-    enough for one more message in the time that has passed.
+    A rate is known only when messages have been ready for that long. Before that, consumers are assumed to be
+    fast enough for one more message in the time that has passed.
     """
     passed = now - mine.ready_since
     possible = int(AHEAD * (mine.finished + 1) / max(passed, TINY)) if passed <= AHEAD else 0
@@ -94,7 +94,7 @@ def _taken_soon(mine: Mine, now: float) -> int:
 def _alike(wanting: Mapping[NodeUuid, QueueReport]) -> Collection[dict[NodeUuid, int]]:
     """Return the demand of the nodes, grouped by equal selectors.
 
-    Nodes of one group compete for the same messages. Whether messages for another group are here is unknown.
+    Nodes of one group compete for the same messages. Whether messages here match another group is unknown.
     """
     found: dict[tuple[bool, tuple[str, ...]], dict[NodeUuid, int]] = {}
     for node, stock in wanting.items():
@@ -105,8 +105,8 @@ def _alike(wanting: Mapping[NodeUuid, QueueReport]) -> Collection[dict[NodeUuid,
 def _shared(wants: Mapping[NodeUuid, int], n: int, *, is_stranded: bool) -> Iterator[Move]:
     """Yield moves that share `n` messages evenly.
 
-    Messages that one node does not want are shared by the others. The nodes that want the most get the odd
-    messages.
+    Messages that one node does not want are shared by the others. The remainder goes to the nodes that want
+    the most.
     """
     for others, (want, node) in zip(
         range(len(wants), 0, -1), sorted((want, node) for node, want in wants.items()), strict=True
@@ -118,9 +118,9 @@ def _shared(wants: Mapping[NodeUuid, int], n: int, *, is_stranded: bool) -> Iter
 
 
 class RefusingNodes:
-    """The nodes that refused messages, which get none for SHUT s.
+    """The nodes that refused messages, and therefore receive none for a pause of SHUT s.
 
-    The time doubles with each refusal after it has passed, up to LONGEST s, until the node accepts messages.
+    The pause doubles with each refusal after its end, up to LONGEST s, until the node accepts messages.
     """
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class RefusingNodes:
 
 
 def may_move(lot: QueuedEnvelope, is_stranded: bool, now: float) -> bool:
-    """Return whether an envelope may move again.
+    """Return whether the messages of an envelope may move now.
 
     Messages of a group move only when stranded. Law 3 limits the other moves.
     """

@@ -24,12 +24,12 @@ MOST_RANGES = 10_000  # of accepted numbers: more than can be open
 
 
 def first_of_boot(boot: int) -> int:
-    """Return the first number that this process of the node may use."""
+    """Return the first number that the node may use in the boot `boot`."""
     return boot * BOOT + 1
 
 
 class Outgoing(Generic[T]):
-    """Pieces that move from here to one node, each open from its number until its end is on disk."""
+    """Pieces that move from here to one node, by number, each open until its outcome is on disk."""
 
     def __init__(self, first: int) -> None:
         self._next = first
@@ -42,7 +42,7 @@ class Outgoing(Generic[T]):
 
     @property
     def low(self) -> int:
-        """The first open number, or else the next number; the end of all earlier ones is on disk."""
+        """The lowest open number, or else the next number; the outcomes of all lower ones are on disk."""
         return min((*self.going, *self._ending), default=self._next)
 
     @property
@@ -50,7 +50,7 @@ class Outgoing(Generic[T]):
         return self._next
 
     def begin(self, piece: T) -> int:
-        """Assign a number to a piece, which may be sent when that is on disk."""
+        """Assign and return the number of a piece, which may be sent after its number is on disk."""
         number, self._next = self._next, self._next + 1
         self.going[number] = piece
         self._fresh.add(number)
@@ -98,14 +98,14 @@ _read = reader(TransferRow, 1 << 20)
 
 
 class IncomingPieces:
-    """Pieces that have arrived from the local queue of another node, by the numbers of the accepted ones."""
+    """The numbers of the pieces that were accepted from the local queue of another node."""
 
     def __init__(self) -> None:
         self._low = 1
         self._taken = Ranges()
         self._coming: set[int] = set()
-        # All accepted numbers from here on are known. The number is the first that arrived here before it
-        # could arrive anywhere else. Earlier pieces may have been accepted by a node whose disk is lost.
+        # All accepted numbers from this one on are known: it is the lowest number that arrived in its first
+        # transmission. Earlier pieces may have been accepted before the disk of this node was lost.
         self._known_from = NEVER
 
     def __bool__(self) -> bool:

@@ -15,8 +15,7 @@ S = 10**9  # ns
 class DelayedMessages:
     """Delayed messages, ordered by time.
 
-    A message that a consumer gave back with a delay holds up its group; a message published with a delay does
-    not.
+    A message that a consumer nacked with a delay blocks its group; a message published with a delay does not.
     """
 
     def __init__(self, groups: MessageGroups) -> None:
@@ -34,7 +33,7 @@ class DelayedMessages:
         return self._heap[0][0] if self._heap else inf
 
     def delay_new(self, lot: QueuedEnvelope, now: float, wall: int, may_be_out: bool = False) -> None:
-        """Delay the messages of a new envelope, as its row or its header says.
+        """Delay the messages of an added envelope according to its row, or else to its published delay.
 
         With `may_be_out`, messages whose published delay is over are not delayed, as consumers may have them.
         """
@@ -48,7 +47,7 @@ class DelayedMessages:
     def delay_returned(
         self, lot: QueuedEnvelope, first: int, last: int, delay: float, now: float, wall: int
     ) -> None:
-        """Delay the messages `first` to `last`, which a consumer gave back, by `delay` seconds."""
+        """Delay the messages `first` to `last`, which a consumer nacked, by `delay` seconds."""
         late = (first, last, wall, int(delay * S))
         lot.delay_messages(*late)
         self._push(lot, late, now, wall)

@@ -43,7 +43,7 @@ class DeliveryOrder:
     def next(self, place: Mapping[int, LotKey] = NOWHERE) -> Iterator[QueuedEnvelope]:
         """Yield the envelopes with ready messages behind `place` in delivery order, by priority.
 
-        Envelopes behind the first one on disk are left out.
+        Within a priority, envelopes behind the first one on disk are left out.
         """
         for priority in sorted(self.lines, reverse=True):
             end = self.on_disk.first(priority)
@@ -55,7 +55,7 @@ class DeliveryOrder:
     def stamp_ahead(self, priority: int, n: int) -> int:
         """Return the acceptance time of the envelope `n` places behind the first of a priority.
 
-        Beyond the last envelope, that of the last one is returned; 0 if there is none.
+        If there are fewer envelopes, return the time of the last one, or 0 if there is none.
         """
         line = self.line(priority)
         here = line.before(self.on_disk.first(priority))
@@ -64,8 +64,8 @@ class DeliveryOrder:
         return max(lot.key[0] if lot is not None else 0, last)
 
     def to_load(self) -> Wish | None:
-        """Return the disk read that is due because its envelopes are next in delivery order, or `None`."""
-        if not self.on_disk:  # as a rule
+        """Start and return a disk read whose envelopes are next in delivery order; `None` if none is due."""
+        if not self.on_disk:  # the usual case
             return None
         for priority in self.priorities():
             if self.on_disk.has(priority):

@@ -11,9 +11,9 @@ from mesh.features.queues.model.part.local_queue import LocalQueue
 
 
 def drop_excess(part: LocalQueue) -> int:
-    """Drop the oldest messages until the local queue keeps to its terms, and return how many were dropped.
+    """Drop the oldest messages until the local queue is within its limits, and return how many were dropped.
 
-    The part may stay over its terms if the rest cannot be dropped.
+    The local queue still exceeds its limits if the remaining messages cannot be dropped.
     """
     backlog, terms = part.backlog, part.terms
     before = backlog.messages
@@ -25,7 +25,7 @@ def drop_excess(part: LocalQueue) -> int:
 def drop_bytes(part: LocalQueue, size: int) -> int:
     """Drop the oldest messages until `size` bytes are freed, and return how many were dropped.
 
-    Fewer bytes are freed if the rest cannot be dropped.
+    Fewer bytes are freed if the remaining messages cannot be dropped.
     """
     backlog = part.backlog
     before, most = backlog.messages, backlog.bytes - size

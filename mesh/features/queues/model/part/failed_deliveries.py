@@ -1,4 +1,4 @@
-"""Failed deliveries of a local queue: their messages are delivered again, or are dead."""
+"""Failed deliveries of a local queue: their messages are redelivered or dead-lettered."""
 
 # Law 1: a message is dead once it failed as often as the terms of its queue allow, was rejected, or expired.
 # Law 2: a dead message counts as dying, and stays in the backlog, until its dead letter is stored.
@@ -27,21 +27,21 @@ class DeadMessages(Struct):
 
 
 class FailedDeliveries:
-    """Counts failed deliveries of the queue `name`; the owner dead-letters the messages in `dead`."""
+    """The failed deliveries of the queue `name`; the owner dead-letters the messages in `dead`."""
 
     def __init__(self, name: str, backlog: QueueBacklog) -> None:
         self.dead: list[DeadMessages] = []
-        self.dying = 0  # messages without a stored dead letter
-        self.died = self.redelivered = 0  # messages since the start
+        self.dying = 0  # messages whose dead letter is not stored
+        self.died = self.redelivered = 0  # messages since the node's start
         self._name = name
         self._backlog = backlog
 
     def requeue(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Count a failed attempt, and make the messages that have attempts left ready."""
+        """Count a failed attempt of each message, and requeue the messages that have attempts left."""
         self._backlog.make_ready(lot, self.count(lot, runs))
 
     def count(self, lot: QueuedEnvelope, runs: Runs) -> Runs:
-        """Count a failed attempt, dead-letter messages without attempts left, and return the others."""
+        """Count a failed attempt, dead-letter the messages without attempts left, and return the others."""
         lot.tried(runs)
         self._backlog.changed[lot] = None
         self.redelivered += count(runs)
@@ -70,6 +70,6 @@ class FailedDeliveries:
         return dead
 
     def buried(self, dead: DeadMessages) -> None:
-        """Discard dead messages, as their dead letter is stored."""
+        """Remove dead messages from the backlog, after their dead letters are stored."""
         self.dying -= count(dead.runs)
         self._backlog.done(dead.lot, dead.runs)

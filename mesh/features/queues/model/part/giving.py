@@ -20,7 +20,7 @@ _turns = counter(1)
 def deliver(queue: LocalQueue, now: float, wall: int) -> Iterator[Given]:
     """Deliver messages while a consumer has credit, and yield each delivery.
 
-    The consumer with the fewest messages is first.
+    The consumer with the fewest outstanding messages is served first.
     """
     queue.failures.expire(wall)
     queue.search.start_turn()

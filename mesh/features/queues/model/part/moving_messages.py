@@ -48,9 +48,10 @@ class MovingMessages:
         return n
 
     def record_refused_transfer(self, lot: QueuedEnvelope, node: bytes, number: int, is_sure: bool) -> Runs:
-        """Return the messages of a refused move; they become ready in `came_back`, after their row is stored.
+        """End a refused move, and return its messages.
 
-        `is_sure` means that no consumer at `node` received them.
+        The caller passes the messages to `came_back` or `gave_up` after their row is stored. `is_sure` means
+        that no consumer at `node` received them.
         """
         runs = self._no_more(lot, node, number)
         if self._backlog.watch is not None:

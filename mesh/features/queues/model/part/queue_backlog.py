@@ -26,11 +26,11 @@ Pledge = tuple[bytes, int]  # node, number of the move
 
 
 class Pledges:
-    """Envelopes that another node keeps, too, until this node is done with all their messages."""
+    """Envelopes of which another node keeps a copy until all their messages are done here."""
 
     def __init__(self) -> None:
         self.open: dict[QueuedEnvelope, Pledge] = {}
-        self.redeemed: list[Pledge] = []  # of envelopes that are done
+        self.redeemed: list[Pledge] = []  # to report to the other nodes
 
     def add(self, lot: QueuedEnvelope, node: bytes, number: int) -> None:
         self.open[lot] = node, number
@@ -52,7 +52,7 @@ class QueueBacklog:
     """The messages of a local queue that are not done.
 
     `takers` are the consumers that search again when messages become ready. The owner writes the rows of the
-    envelopes in `changed`. `watch` observes the part.
+    envelopes in `changed`. `watch`, if set, observes the local queue.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class QueueBacklog:
         self._memory = memory
 
     def is_full_with(self, messages: int, size: int) -> bool:
-        """Return whether the queue is full, counting `messages` and `size` bytes in transit to it."""
+        """Return whether the queue is full, counting `messages` and `size` bytes that are being stored."""
         terms = self.terms
         return self.messages + messages >= terms.max_count or self.bytes + size >= terms.max_bytes
 
@@ -136,7 +136,7 @@ class QueueBacklog:
         self.order.on_disk.add(lot, self.terms.expiry)
 
     def may_page(self, lot: QueuedEnvelope) -> bool:
-        """Return whether an envelope should wait on disk only, which excludes delayed and moving messages."""
+        """Return whether an envelope should wait on disk only: never one with delayed or moving messages."""
         is_busy = bool(lot.late or lot.delay or lot.going)
         return not is_busy and (self.order.on_disk.has(lot.priority) or self._memory.has_no_room(lot.cost))
 
@@ -144,7 +144,7 @@ class QueueBacklog:
         """Return whether an envelope from another node should wait on disk only.
 
         The timestamp of a moved envelope does not match its position, so the envelope stays in memory while
-        there is room. An envelope must not be reread while another node waits for its end.
+        there is room. An envelope must not be reread while another node keeps a copy of it.
         """
         is_reread = bool(lot.parcel.position) and lot not in self.pledges.open
         return is_reread and self._memory.has_no_room(lot.cost)
@@ -178,7 +178,7 @@ class QueueBacklog:
         return True
 
     def put_back(self, lot: QueuedEnvelope) -> None:
-        """Evict a picked envelope to disk, unless its turn has come.
+        """Evict a picked envelope to disk, unless it now precedes all envelopes on disk.
 
         The caller ensures that all remaining messages of the envelope are ready.
         """
@@ -195,7 +195,7 @@ class QueueBacklog:
         self.expiring.count_ended()
 
     def review_picked(self) -> None:
-        """Let all picked envelopes return to disk if no consumer wants them any more."""
+        """Mark all picked envelopes to be returned to disk if no consumer wants them."""
         self.returning.update(self.picked)
 
     # --- ready and done ---------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ class QueueBacklog:
             taker.look_again(priority, lot.key)
 
     def done(self, lot: QueuedEnvelope, runs: Runs) -> int:
-        """Remove from the queue messages that are neither ready nor out, and return their count."""
+        """Remove `runs`, which are neither ready nor out, from the queue, and return their count."""
         n = lot.mark_done(runs)
         self.messages -= n
         self.groups.done(lot.group, n)

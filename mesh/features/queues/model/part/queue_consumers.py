@@ -1,7 +1,9 @@
-"""The consumers of a local queue: how they come, return and leave, even over a restart of the node."""
+"""The consumers of a local queue: how they register, return and leave, even across a restart of the node."""
 
-# Law 1: a consumer that returns keeps the messages that it names and had. Its others have failed once more.
-# Law 2: after a restart, messages that consumers may have wait until all have returned or the time is over.
+# Law 1: a consumer that returns keeps the messages that it names and had. Its other messages count as failed
+#   once more.
+# Law 2: after a restart, messages that consumers may have wait until all consumers have returned or the time
+#   is over.
 # Law 3: only a consumer from before the restart can claim such a message.
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ class QueueConsumers:
         """Register a consumer, and return the delivery tags of `held` messages that it no longer has.
 
         The k-th message in `held` gets tag k, even if the consumer no longer has it. Messages of its former
-        registration that are not in `held` are requeued after a failed attempt.
+        registration that are not in `held` count as failed once more, and are requeued.
         """
         old = self.takers.pop(taker.key, None)
         mine: dict[tuple[bytes, int], list[QueuedEnvelope]] = {}
@@ -143,7 +145,7 @@ class QueueConsumers:
         self.unclaimed = UnclaimedDeliveries(until, set(expected), sum(expected.values()))
 
     def hold_back(self, lot: QueuedEnvelope, runs: Runs) -> Runs:
-        """Hold back the messages that consumers may have while this queue recovers, and return the others."""
+        """While this queue recovers, hold back the messages that consumers may have; return the others."""
         if self.unclaimed is None:
             return runs
         # After a clock change, messages that are delayed by the new clock may have been due by the old one.
@@ -155,10 +157,10 @@ class QueueConsumers:
         return runs
 
     def end_recovery(self, now: float) -> None:
-        """Requeue what consumers did not claim, if the time is over or all have returned.
+        """Requeue the unclaimed messages if the time is over or all consumers have returned.
 
-        Messages that consumers can have had count as failed attempts. The rest was most likely never
-        delivered and is only marked as possibly redelivered.
+        As many messages as the consumers can have had count as failed attempts. The rest was most likely
+        never delivered, and is only marked as possibly redelivered.
         """
         unclaimed = self.unclaimed
         if unclaimed is None or (unclaimed.until > now and unclaimed.expected):

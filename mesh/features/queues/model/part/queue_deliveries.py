@@ -30,13 +30,13 @@ class QueueDeliveries:
         self._takers = takers
 
     def record_delivery(self, taker: QueueConsumer, lot: QueuedEnvelope, runs: Runs, until: float) -> None:
-        """Record that a consumer has `runs`, which the caller has removed from the ready messages."""
+        """Record that a consumer has `runs`, which are no longer ready, with leases that end at `until`."""
         n = taker.holding.add_delivery(lot, runs, until)
         self.out += n
         self._backlog.groups.out(lot.group, taker, n)
 
     def end_delivery(self, run: LeasedRun) -> None:
-        """Record that no consumer has a run any more."""
+        """Record that the consumer no longer has the messages of a run."""
         self.out -= run.n
         if run.lot.given is not None and run.lot.returned(run.runs):
             self._backlog.changed[run.lot] = None
@@ -44,7 +44,7 @@ class QueueDeliveries:
             self.look_again()
 
     def free_groups(self, taker: QueueConsumer) -> None:
-        """Let other consumers have the message groups of a consumer that has left."""
+        """Free the message groups of a consumer that has left, for other consumers."""
         if self._backlog.groups.leave(taker):
             self.look_again()
 
@@ -113,7 +113,7 @@ class QueueDeliveries:
     # --- leases -----------------------------------------------------------------------------------------
 
     def extend(self, taker: QueueConsumer, first: int, last: int, until: float) -> Runs:
-        """End the leases of the given tags at `until`, and return the tags that were not outstanding.
+        """Set the leases of the given tags to end at `until`, and return the tags that were not outstanding.
 
         Raises as `ack`.
         """

@@ -15,7 +15,7 @@ from mesh.routing.stored_envelope import StoredEnvelope
 
 
 class QueueObserver(Protocol):
-    """An observer of a local queue, which without one pays a single test for each event."""
+    """An observer of a local queue; without an observer, each event costs a single test."""
 
     def adds(self, lot: QueuedEnvelope) -> None:
         """Observe an envelope that is added and waits in memory."""
@@ -33,7 +33,7 @@ class QueueObserver(Protocol):
         """Observe an envelope that is evicted to disk."""
 
     def voids(self, runs: Runs) -> None:
-        """Observe messages that are done because a purge came while they were read."""
+        """Observe messages that are done because a purge occurred while they were read."""
 
     def purges(self) -> None:
         """Observe the start of a purge of all ready and delayed messages."""
@@ -54,16 +54,16 @@ class QueueObserver(Protocol):
         """Observe messages that `node` has accepted."""
 
     def transfer_refused(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
-        """Observe messages that `node` has refused, before that is stored."""
+        """Observe messages that `node` has refused, before the refusal is stored."""
 
     def came_back(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Observe refused messages that are ready again, after that is stored."""
+        """Observe refused messages that are ready again, after the refusal is stored."""
 
     def gave_up(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Observe refused messages that are no longer wanted, after that is stored."""
+        """Observe refused messages that are no longer wanted, after the refusal is stored."""
 
     def comes(self, lot: QueuedEnvelope) -> None:
         """Observe an envelope that has arrived from another node."""
 
     def has_no_room(self, where: str) -> None:
-        """Observe the end of a move whose record does not fit on disk."""
+        """Observe a move that fails because its record does not fit on disk."""

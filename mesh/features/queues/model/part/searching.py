@@ -1,4 +1,4 @@
-"""Searches messages on disk for selectors: small reads, of which only wanted envelopes stay in memory."""
+"""Searches messages on disk for selectors, in small reads; only wanted envelopes stay in memory."""
 
 # Law 1: a consumer receives no message behind a disk envelope that the consumer has not searched.
 # Law 2: disk messages that a consumer has searched contain no match for it.
@@ -36,7 +36,7 @@ class Search(Struct, eq=False):
 
 
 class SelectorSearch:
-    """The search of a local queue for messages that selectors match; it makes the disk reads for them.
+    """The search of a local queue for messages that selectors match, with its disk reads.
 
     `seeks` is set once a selector has searched all of memory, and `looks_at` is when the next deferred search
     is due.
@@ -57,14 +57,14 @@ class SelectorSearch:
         self.looks_at = min(self.looks_at, at)
 
     def rest(self, taker: QueueConsumer, now: float) -> None:
-        """Let a consumer rest after a search; for longer if it has searched many messages without a match."""
+        """Delay the next search of a consumer that has searched many messages without a match."""
         looking = sum(each.selector is not None for each in self._consumers.takers.values())
         taker.rests = now + (REST * looking if taker.vain >= VAIN else 0.0)
 
     def next_read(self, now: float) -> Search | None:
         """Return the next disk read for selectors, or `None` while one is pending or none is possible.
 
-        If all consumers of a read rest, `looks_at` is set to the end of the rest.
+        If all consumers of a read rest, `looks_at` is set to the end of the first rest.
         """
         on_disk = self._backlog.order.on_disk
         if not on_disk or self.is_reading:
@@ -118,7 +118,7 @@ class SelectorSearch:
             self.rest(taker, now)
 
     def evict_unwanted(self) -> None:
-        """Evict picked envelopes that no consumer wants any more, once their rows are written."""
+        """Evict picked envelopes that no consumer wants any longer, after their rows are written."""
         if not self._backlog.returning or self.is_reading:
             return
         backlog = self._backlog
@@ -153,7 +153,7 @@ class ScanBudget:
         self._search, self._now, self._left = search, now, MESSAGES
 
     def is_his(self, taker: QueueConsumer) -> bool:
-        """Return whether a consumer may search on now; if not, schedule its next search."""
+        """Return whether a consumer may continue its search now; if not, schedule its next search."""
         if taker.selector is None or (self._left > 0 and taker.rests <= self._now):
             return True
         self._search.defer(max(self._now, taker.rests))

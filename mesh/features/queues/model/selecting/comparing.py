@@ -32,7 +32,7 @@ SelectorTerm = Callable[[SelectedMessage], SelectorValue]
 
 
 def _pair(left: SelectorValue, right: SelectorValue) -> tuple[SelectorValue, SelectorValue]:
-    """Return both values, a header text as a number if it spells one and the other value is a number."""
+    """Return both values; a header text that spells a number is converted if the other value is one."""
     if type(left) is _Text and type(right) in (int, float):
         return _number(left), right
     if type(right) is _Text and type(left) in (int, float):
@@ -112,7 +112,7 @@ def joined(terms: list[SelectorTerm], is_or: bool) -> SelectorTerm:
 def chained(
     first: SelectorTerm, steps: list[tuple[Callable[[SelectorValue, SelectorValue], bool], SelectorTerm]]
 ) -> SelectorTerm:
-    """Chain comparisons such as `1 < x < 9`, each with the value before it."""
+    """Return a term for chained comparisons such as `1 < x < 9`."""
 
     def value(message: SelectedMessage) -> bool:
         left = first(message)

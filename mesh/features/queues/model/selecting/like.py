@@ -12,7 +12,7 @@ def like(pattern: str) -> Callable[[str], bool]:
     """Return a test of texts against the pattern.
 
     The test takes at most len(text) * len(pattern) steps. Backtracking is not needed, as the first place
-    where a piece fits leaves the most room for the rest.
+    where a piece fits leaves the most text for the rest.
     """
     first, *others = pattern.split(ANY)
     beginning = _piece(first)
@@ -34,5 +34,5 @@ def like(pattern: str) -> Callable[[str], bool]:
 
 
 def _piece(text: str) -> re.Pattern[str]:
-    """Return a pattern of fixed length for the text between two `%`, which needs no backtracking."""
+    """Compile the text between two `%` to a pattern of fixed length, which needs no backtracking."""
     return re.compile(".".join(map(re.escape, text.split(ONE))), re.DOTALL)

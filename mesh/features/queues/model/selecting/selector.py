@@ -27,7 +27,7 @@ LONGEST = 256  # characters
 DEEPEST = 10  # levels of nested expressions
 KEY, PRIORITY = "key", "priority"
 
-# Reject texts such as 1or or "\d", for which Python's parser would print a warning.
+# Reject texts such as `1or` or `"\d"`, for which Python's parser would print a warning.
 _TOKEN = re.compile(
     r""" \ + | "[^"\\]*"(?!") | '[^'\\]*'(?!') | [^\W\d]\w* | [0-9]+(\.[0-9]+)?(?![\w.])"""
     r""" | [=!<>]= | [<>()\[\],-] """,
@@ -40,8 +40,8 @@ class Selector:
     """A selector, such as `region == "eu" and like(name, "a%")`.
 
     A name stands for the first value of the header of that name. Without such a header, `key` is the key of
-    the message, `priority` its priority, and any other name is None. `headers["x-y"]` is a header whose name
-    is not an identifier. Selectors with the same text are equal.
+    the message, `priority` its priority, and any other name is `None`. `headers["x-y"]` is a header whose
+    name is not an identifier. Selectors with the same text are equal.
 
     Raises:
         BadSelector: The text is not a selector; the error names the position.

@@ -154,8 +154,8 @@ class Declaring(Component):
     def spread(self, name: str, then: Callable[[], None]) -> None:
         """Send the definition of a mesh queue to all reachable nodes, and then call `then`.
 
-        `then` is called when each node has stored the definition or does not answer. For a queue of this node
-        alone, `then` is called immediately.
+        `then` is called when each node has stored the definition or has not answered in time. For a queue of
+        this node alone, `then` is called immediately.
         """
         if name in self._own or self._shared.get(QUEUE, name) is None:
             then()

@@ -23,7 +23,7 @@ from mesh.wire.limits import DURABLE
 DURABLES = "durable"  # kind of rows and events
 MOST = 1000  # limit for declarations made here
 DROP_OLDEST = "drop_oldest"  # limits.durable_full; or "reject"
-TAKEN = 2 * MOST  # limit with those of peers, as each message is matched
+TAKEN = 2 * MOST  # limit with peers' rows, as each message is matched
 
 
 class Durables(Component):

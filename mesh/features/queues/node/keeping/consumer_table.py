@@ -1,8 +1,8 @@
 """The consumers of queues: CONSUME and SETTLE from clients."""
 
 # Law 1: a consumer is on disk before its request is answered and before it receives messages.
-# Law 2: a settlement is answered when it is on disk, if the client requests an answer. The answer names
-#        the tags that the consumer had lost; these change nothing.
+# Law 2: a settlement is answered when it is on disk, if the client requests an answer. The answer lists
+#        the tags that the consumer no longer had; their settlement changes nothing.
 # Law 3: a consumer that disconnects for a short time keeps the messages that it names when it returns.
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class DeadLettering:
             self._send(letter, to, gone)
 
     def _for_all(self, letter: DeadLetterContents, gone: Callable[[], None]) -> None:
-        """Publish to the dead letters of the mesh, and retry later if the mesh refuses."""
+        """Publish `letter` to the dead letters of the mesh, and retry later if it is refused."""
 
         def answered(answer: Answer) -> None:
             if answer.state == "OK":
@@ -88,7 +88,7 @@ class DeadLettering:
         self._dead.publish(letter, answered)
 
     def try_again(self) -> None:
-        """Retry the dead letters that the mesh refused."""
+        """Retry the dead letters of the mesh that were refused."""
         stuck, self._stuck = self._stuck, []
         for each in stuck:
             each()
@@ -115,7 +115,7 @@ class DeadLettering:
 
 
 def _died_here_before(e: Envelope, i: int) -> bool:
-    """Return whether message `i` already died in this queue; a second round would be an endless loop."""
+    """Return whether message `i` already died in this queue, to prevent an endless loop."""
     properties, _ = e.message(i)
     try:
         return e.to in decode_properties(properties).headers.all("dead-to")

@@ -80,7 +80,7 @@ class MarkedDelivery:
             self._marking = deque(each for each in self._marking if each[0].key != key)
 
     def lease(self, taker: QueueConsumer, counts: tuple[int, int], seconds: float) -> None:
-        """Set the leases of the delivery tags in `counts` to end in `seconds`, if the consumer has leases."""
+        """Set the leases of the tags `counts` (first, last) to end in `seconds`, if `taker` has leases."""
         if taker.lease < inf:
             taker.holding.extend(*counts, self._context.clock.now + seconds)
 

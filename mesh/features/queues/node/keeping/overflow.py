@@ -106,7 +106,7 @@ class Overflow:
         is_tight = self.is_tight = self.look()
         if is_tight != self._was_tight:
             self._was_tight = is_tight
-            room = "has little space: they must not grow" if is_tight else "has space again"
+            room = "has little space: queues must not grow" if is_tight else "has space again"
             self._context.event("queue", f"the disk of this node's queues {room}", level="warning")
         if not is_tight:
             self._most = inf

@@ -1,4 +1,4 @@
-"""Accepts puts of clients into queues; those for a full queue are held back while a consumer is connected."""
+"""Accepts puts of clients into queues; holds back puts into a full queue while a consumer is connected."""
 
 # Law 1: no message of a stream overtakes a held one.
 # Law 2: at most about twice a client's window is held per stream. Beyond that all held messages of the stream

@@ -226,7 +226,7 @@ class QueueSink:
         self.schedule()
 
     def expects(self, priority: int) -> None:
-        """Write a mark in advance for a new message of this priority, if it can be delivered immediately.
+        """Write a mark in advance for a new message of this priority, if a consumer can receive it now.
 
         Nothing is written while an earlier mark covers the next half of `AHEAD`.
         """
@@ -271,7 +271,7 @@ class QueueSink:
     # --- disk reads -------------------------------------------------------------------------------------
 
     def _loaded(self, lots: list[QueuedEnvelope]) -> None:
-        """Add envelopes read from disk to the undistributed ones, if some may have been on disk only."""
+        """Add envelopes read from disk to `fresh`, if undistributed messages may have been on disk only."""
         if self.is_behind:
             self.fresh += [lot for lot in lots if lot.ready]
             self.is_behind = bool(self.part.order.on_disk)

@@ -47,13 +47,13 @@ class QueueRoomFace(Protocol):
         """Return whether the queue is known to be removed."""
 
     def on_queue_removed(self, queue: QueueSink) -> None:
-        """Clean up before a removed queue ends."""
+        """Clean up before the messages and consumers of a removed queue are discarded."""
 
     def on_queue_ended(self, queue: QueueSink) -> None:
-        """Clean up after a removed queue has ended."""
+        """Clean up after the messages and consumers of a removed queue were discarded."""
 
     def redeemed(self, queue: QueueSink) -> None:
-        """Answer the moves whose source keeps a copy of the messages until they are settled here."""
+        """Answer moves that ended here, whose source has kept a copy of the messages until now."""
 
     def distribute_new(self, queue: QueueSink) -> None:
         """Distribute the new messages of a queue; called only while other nodes are known."""
@@ -62,14 +62,15 @@ class QueueRoomFace(Protocol):
         """React to a changed queue, after its messages were delivered, dead-lettered and written."""
 
     def stays(self, queue: QueueSink) -> bool:
-        """Return whether messages stay for consumers here although this node drains."""
+        """Return whether messages stay for consumers here although this node is being drained."""
 
 
 class Queues(Component):
     """The queues of this node, by name.
 
     New, settled and dead messages are processed at the end of the event. `others` is empty while this node
-    knows no other. `publish(envelope)` is called with each message that was held back, when it is released.
+    knows no other. `publish(envelope)` is called with each message that a client puts, immediately or when it
+    is no longer held back.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class Queues(Component):
         busy = [queue for queue in self._awake if queue.part.backlog.messages or queue.part.takers]
         longest = nlargest(LONGEST, busy, key=_length)
         before = [self._all.get(name.removeprefix(PUTS)) for name in names if name.startswith(PUTS)]
-        # To report a queue costs more than to choose it, and there may be thousands.
+        # Reporting a queue costs more than selecting it, and there may be thousands.
         for queue in dict.fromkeys([*longest, *(queue for queue in before if queue is not None)]):
             yield queue.waiting()
 
@@ -192,7 +193,7 @@ class Queues(Component):
         return self._all.get(name)
 
     def get(self, name: str) -> QueueSink:
-        """Return the queue of that name. Raises: NoQueue if it is not here."""
+        """Return the queue `name`. Raises: NoQueue if it is not here."""
         queue = self._all.get(name)
         if queue is None:
             near = self._around.similar_name(name)
@@ -205,7 +206,7 @@ class Queues(Component):
         return queue
 
     def shared(self, name: str) -> QueueSink:
-        """Return the queue of that name. Raises: NoQueue if it is not here or has scope "node"."""
+        """Return the queue `name`. Raises: NoQueue if it is not here or has scope "node"."""
         queue = self.get(name)
         if queue.part.terms.scope == "node":
             raise NoQueue(f"The queue {name!r} exists only at {self._context.me.name}.")
@@ -310,7 +311,7 @@ class Queues(Component):
         part = queue.part
         was_recovering = part.consumers.is_recovering
         part.tick(self._context.clock.now, self._context.clock.believed)
-        if was_recovering and not part.consumers.is_recovering:  # other consumers are not expected any more
+        if was_recovering and not part.consumers.is_recovering:  # other consumers are no longer expected
             self.write(queue)  # store which messages they may have
             for key in queue.rows.consumers.get(queue.name, {}).keys() - part.takers.keys():
                 queue.rows.takes_no_more(queue.name, key)

@@ -13,7 +13,7 @@ from mesh.features.queues.node.keeping.rows import Rows
 from mesh.kernel.context.node_context import NodeContext
 from mesh.wire.envelope import Envelope
 
-PURGED = 100_000  # envelopes deleted per call
+PURGED = 100_000  # envelopes deleted per call, approximately
 
 
 class PartReading:
@@ -62,7 +62,7 @@ class PartReading:
         return wish is not None
 
     def load_void(self) -> None:
-        """Read expired messages in order to dead-letter them."""
+        """Read envelopes whose messages have all expired, to dead-letter these messages."""
         self._read(self._part.order.on_disk.void_to_load(self._context.clock.believed))
 
     def _read(self, wish: Wish | None, then: Callable[[], None] = lambda: None) -> None:
@@ -89,7 +89,7 @@ class PartReading:
         self._rows.read(positions, read)
 
     def unpage(self) -> bool:
-        """Delete at most `PURGED` purged envelopes with the next commit; return whether there were any."""
+        """Delete about `PURGED` discarded envelopes with the next commit; return whether there were any."""
         on_disk = self._part.order.on_disk
         positions = on_disk.take_purged(PURGED)
         self._rows.drop(self._name, positions, [place for place in positions if on_disk.rows.pop(place, b"")])

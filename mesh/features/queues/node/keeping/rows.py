@@ -173,19 +173,19 @@ class Rows:
     # --- marks ------------------------------------------------------------------------------------------
 
     def is_marked(self, name: str, priority: int, stamp: int) -> bool:
-        """Return whether the mark on disk covers messages of this priority accepted at that time."""
+        """Return whether the mark on disk covers messages of this priority that were accepted at `stamp`."""
         return stamp <= self._marks.get(name, {}).get(priority, 0)
 
     def is_coming(self, name: str, priority: int, stamp: int) -> bool:
-        """Return whether a mark covers that acceptance time, or will after the writes in progress."""
+        """Return whether a mark covers the acceptance time `stamp`, or will after the writes in progress."""
         return stamp <= self._wanted.get(name, {}).get(priority, 0) or self.is_marked(name, priority, stamp)
 
     def forgets(self, name: str, stamp: int) -> None:
-        """Record that deliveries of messages accepted up to that time are unknown."""
+        """Record that deliveries of messages accepted up to `stamp` are unknown."""
         self.mark(name, {FORGOTTEN: stamp}, lambda error: None)
 
     def may_be_forgotten(self, name: str, stamp: int) -> bool:
-        """Return whether deliveries of messages accepted at that time are unknown."""
+        """Return whether deliveries of messages accepted at `stamp` are unknown."""
         marks = self._wanted.get(name) or self._marks.get(name)
         return marks is not None and stamp <= marks.get(FORGOTTEN, 0)
 

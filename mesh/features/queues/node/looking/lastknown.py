@@ -45,7 +45,7 @@ class AwayNode(NamedTuple):
 def may_hold(state: ReachState, queued: int | None) -> bool:
     """Return whether an unreachable node may have messages in its queues.
 
-    `queued` is their last reported number, or `None` if it was never reported.
+    `queued` is the last reported number of these messages, or `None` if none was reported.
     """
     return state is not ReachState.LEFT or queued != 0
 

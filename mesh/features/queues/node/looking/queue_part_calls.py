@@ -24,7 +24,7 @@ from mesh.wire.properties import check_properties
 from mesh.wire.replies import Peeked, Purged, QueuePart, QueueRow, QueueRows, QueueWhy, R, WhyRow
 
 NodesSaid = Mapping[str, PeerReply[R]]  # replies of other nodes, by name
-Came = Callable[[NodesSaid[R], list[str]], None]  # called with replies and silent nodes
+Came = Callable[[NodesSaid[R], list[str]], None]  # with replies, and nodes without a valid one
 CountedEnvelope = tuple[Envelope, bytes]  # with the delivery count of each message
 Pieces = list[CountedEnvelope]
 
@@ -61,8 +61,8 @@ class QueuePartCalls:
     def ask_all_nodes(self, ask: Ask, says: type[R], then: Came[R]) -> None:
         """Ask all reachable nodes that support queues, and call `then` with their replies, by node name.
 
-        `then` also gets the names of the nodes without a valid reply, at most `NAMES`. A node that does not
-        have the queue is in neither.
+        `then` also receives the names of the nodes without a valid reply, at most `NAMES`. A node that does
+        not have the queue is left out of both.
         """
 
         def came(replies: Replies[R], missing: list[str]) -> None:

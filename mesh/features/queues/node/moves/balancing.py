@@ -122,7 +122,7 @@ class QueueBalancing(Component):
     ) -> None:
         """Assign envelopes to the nodes that receive them, and begin transfers.
 
-        `is_new` means that older messages may wait before them.
+        `is_new` means that older messages may wait before `lots`.
         """
         closed = spread.refusals.closed_nodes(self._context.clock.now)
         takers = {n: each for n, each in takers_of(self._places.others(queue)).items() if n not in closed}
@@ -130,7 +130,7 @@ class QueueBalancing(Component):
             takers[self._context.me.uuid] = here
         homes, mode = self._places.homes(queue, closed), queue.part.terms.distribution
         is_guest, groups = self._places.is_guest(queue), queue.part.backlog.groups
-        # Without this condition, older messages may never move, and new ones would wait behind them for ever.
+        # Without this condition, older messages may never move, and new ones would wait behind them forever.
         is_followed = is_guest or (mode != "strict" and queue.part.terms.redistribution is not None)
         new = by_group(lots) if is_new and is_followed and groups else NONE
         for lot in lots:
@@ -144,7 +144,7 @@ class QueueBalancing(Component):
         spread.send(partial(self._moving.begin, queue))
 
     def _ways_out(self, queue: QueueSink) -> Collection[NodeUuid]:
-        """Return the nodes to which messages move while this node drains; empty if they stay."""
+        """Return the nodes to which messages move while this node is being drained; empty if they stay."""
         if not self._places.concerns(queue):
             return ()
         spread = self._spreads.get(queue)
@@ -152,7 +152,7 @@ class QueueBalancing(Component):
         return self._places.homes(queue, closed) or ()
 
     def stays(self, queue: QueueSink) -> bool:
-        """Return whether messages stay for consumers here although this node drains."""
+        """Return whether messages stay for consumers here although this node is being drained."""
         return not self._ways_out(queue)
 
     # --- redistribution of waiting messages ---------------------------------------------------------------
@@ -182,7 +182,7 @@ class QueueBalancing(Component):
             self._is_due(queue, spread, spread.looked + EVERY)
 
     def _is_due(self, queue: QueueSink, spread: QueueSpread, at: float) -> None:
-        """Schedule a scan at the time `at`, or earlier if the delay of stranded messages ends before.
+        """Schedule a scan at the time `at`, or earlier if the delay of stranded messages ends earlier.
 
         Nothing is scheduled until remote consumers are known.
         """

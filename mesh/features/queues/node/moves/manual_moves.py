@@ -86,7 +86,7 @@ class ManualMoves(Component):
         self._later()
 
     def _target(self, queue: QueueSink, name: str) -> Peer:
-        """Return the node of that name. Raises: LocalError if no messages can move there."""
+        """Return the node `name`. Raises: LocalError if no messages of the queue can move to this node."""
         if name == self._context.me.name:
             raise BadArgument(f"The messages are already at {name}.", hint="Choose another node: `mesh ls`.")
         peer = self._nodes.named(name)
@@ -194,7 +194,7 @@ def _nothing_ready(queue: QueueSink, node: str) -> LocalError:
 
 
 def next_ones(part: LocalQueue, n: int) -> Iterator[tuple[QueuedEnvelope, Runs]]:
-    """Yield at most `n` of the next ready messages in memory."""
+    """Yield the next ready messages in memory, at most `n`, by envelope."""
     for lot in part.order.next():
         if n <= 0:
             return

@@ -52,8 +52,8 @@ class Places:
     def homes(self, queue: QueueSink, closed: Collection[NodeUuid]) -> Collection[NodeUuid] | None:
         """Return the nodes where messages may stay now, or `None` for all nodes with consumers.
 
-        This node is included unless messages may not stay here. While this node drains, one node is returned,
-        or none.
+        This node is included unless messages may not stay here. While this node is drained, one other node is
+        returned, or none.
         """
         terms, is_leaving = queue.part.terms, self._queues.is_leaving
         if not terms.nodes and terms.distribution != "strict" and not is_leaving:

@@ -1,7 +1,7 @@
 """Decides which messages move because they have waited too long at this node."""
 
-# Law 1: messages move only to nodes that want them now, and to none that leaves, is busy with an earlier
-#   move, or refused one a moment ago.
+# Law 1: messages move only to nodes that want them now, and to none that is being drained, is busy with an
+#   earlier move, or refused one a moment ago.
 # Law 2: after a scan without a match, the next one begins behind it. After a match, it begins at the front.
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Redistribution:
     ) -> Iterator[tuple[NodeUuid, list[DealtPiece]]]:
         """Yield the messages to move to each node now; the caller begins each move before the next one.
 
-        `moving` are the nodes with a transfer in progress. More messages of the queue are read from disk if
+        `moving` has the nodes with a transfer in progress. More messages of the queue are read from disk if
         the policy wants to move any.
         """
         others, now = self._places.meant(queue), self._context.clock.now

@@ -14,7 +14,7 @@ from mesh.features.queues.model.moves.dealing import DealtPiece
 from mesh.features.queues.model.moves.distribution import Distributing, NodeUuid
 from mesh.features.queues.model.moves.redistribution import RefusingNodes
 
-TOGETHER = 1_000  # envelopes offered to a transfer at once
+TOGETHER = 1_000  # envelopes offered to a transfer at a time
 
 
 class QueueSpread:
@@ -97,7 +97,7 @@ def in_line(
 ) -> dict[NodeUuid, Runs]:
     """Return `shares`, or an empty mapping while older messages of the group wait elsewhere.
 
-    `new` counts the messages of each group that wait in no line yet; those of the envelope are subtracted.
+    `new` counts the messages of each group that wait for no transfer yet; those of `lot` are subtracted.
     """
     ready, line = count(lot.ready), None
     for node, runs in shares.items():

@@ -1,10 +1,10 @@
 """Reports the state of queues here to the nodes that watch them, and reads the reports of other nodes."""
 
-# Law 1: the first and last consumer, changed selectors, and the end of demand are reported directly. New or
-#   doubled demand is reported after REST at most, other changed figures with the node state.
+# Law 1: the first and last consumer, changed selectors, and the end of demand are reported immediately.
+#   New or doubled demand is reported within REST, other changed figures once in a state interval.
 # Law 2: a peer's report is validated before it counts. A node without the transfer feature has none.
-# Law 3: a queue without consumers reports nothing, except that the node is leaving. Only requested queues are
-#   watched.
+# Law 3: a queue without consumers reports nothing, except that the node is being drained. Only requested
+#   queues are watched.
 
 from __future__ import annotations
 

@@ -3,10 +3,10 @@
 # Law 1: a persistent piece is answered "taken" after one commit has stored it with its number. A volatile
 #        queue answers when all messages of the piece are settled. Until then the source keeps the piece,
 #        unless it drains and has the piece in memory only.
-# Law 2: an answer goes to the connection that brought the piece. If that connection is closed, the source
-#        sends the piece again.
-# Law 3: each pair of source and queue has one commit in progress at a time. Pieces that find no room
-#        meanwhile are refused.
+# Law 2: an answer is sent on the connection on which the piece arrived. If that connection is closed, the
+#        source sends the piece again.
+# Law 3: each pair of source and queue has one commit in progress at a time. Meanwhile, pieces beyond a limit
+#        are refused.
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class Arriving(Component):
         return None
 
     def _fits(self, queue: QueueSink | None, e: Envelope) -> bool:
-        """Return whether the queue accepts the envelope: it is valid, there is room, and this node stays."""
+        """Return whether the queue accepts the envelope: it is valid, there is room, and no drain is on."""
         if queue is None or queue.is_removed or queue.is_full or self._queues.is_leaving:
             return False
         if self._queues.has_no_room(queue, e):

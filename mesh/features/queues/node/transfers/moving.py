@@ -139,7 +139,7 @@ class Moving(Component):
         return ways[queue.name]
 
     def _let_go(self, way: QueueTransfer) -> None:
-        """Remove a transfer without open pieces, whose numbers are not used again."""
+        """Remove a transfer that has no open pieces, and do not use its numbers again."""
         self._first = max(self._first, way.out.next)
         if not way.out and self._is_open(way):
             del self._ways[way.target][way.queue.name]
@@ -164,7 +164,7 @@ class Moving(Component):
     # --- sending ------------------------------------------------------------------------------------------
 
     def _send_again(self, peer: Peer) -> None:
-        """Send all open pieces on a new connection, as those on the last one may be lost."""
+        """Send all open pieces on a new connection, as pieces sent on the last one may be lost."""
         for way in self._ways.get(peer.node.uuid, {}).values():
             self._send(way, peer, way.answerable())
 
@@ -182,7 +182,7 @@ class Moving(Component):
                 self._context.out.send(peer.data, command, envelopes)
 
     def _is_parting(self, way: QueueTransfer, number: int) -> bool:
-        """Return whether the target becomes the only holder of a piece, because this node drains.
+        """Return whether the target becomes the only holder of a piece, because this node is being drained.
 
         Only pieces of volatile queues are affected, and only if no other node keeps the messages.
         """
@@ -191,7 +191,7 @@ class Moving(Component):
         return is_alone and way.out.going[number].lot not in queue.part.backlog.pledges.open
 
     def part(self) -> None:
-        """Resend the open pieces of volatile queues: a drain decides whether this node still keeps them."""
+        """Resend the open pieces of volatile queues after a drain began or ended."""
         for uuid, ways in self._ways.items():
             peer = self._peers.get(uuid)
             for way in ways.values():

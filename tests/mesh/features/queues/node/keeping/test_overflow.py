@@ -68,7 +68,7 @@ def test_while_the_disk_has_little_room_the_largest_durable_subscription_shrinks
     assert waiting(node, name="all") == {"heron": 42} and waiting(node, name="birds") == {"heron": 1}
     net.until(lambda: waiting(node, name="all").get("heron", 0) < 30)
     assert waiting(node, name="birds") == {"heron": 1}, "what others keep is no reason to lose this"
-    assert told(node, "has little space: they must not grow") == 1
+    assert told(node, "has little space: queues must not grow") == 1
     assert told(node, "'sub/all' has too little disk space") == 1
     node.disk.is_tight = False
     net.until(lambda: told(node, "has space again"))
