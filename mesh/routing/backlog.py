@@ -59,7 +59,7 @@ class Backlog(EnvelopeSlices):
     def append(self, portion: EnvelopeSlice, is_awaited: bool = False) -> None:
         """Append a slice, which may then wait on disk only.
 
-        A slice of this node's log goes to the disk if memory is full, or if earlier slices are there. With
+        A slice of this node's log is paged out if memory is full, or if earlier slices are on disk. With
         `is_awaited`, the publisher waits for the slice and sends little meanwhile, so it stays in memory.
         """
         parcel = portion.parcel
@@ -201,7 +201,7 @@ class Backlog(EnvelopeSlices):
     def giving_way_to(self, portion: EnvelopeSlice) -> EnvelopeSlice | None:
         """Return the oldest slice that may be dropped to make room for a new one, or None.
 
-        Only transient slices in memory are dropped, only for another transient one, and no initial values.
+        Only a transient slice makes room, only if it is in memory, and never one with initial values.
         """
         if not self._oldest_go or portion.is_persistent:
             return None

@@ -9,7 +9,8 @@ from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import PendingForward, SharedDecision, course_of
 
 # Law 1: when nodes join or leave, each question is decided once, however many entries it concerns.
-# Law 2: the entries of a question are examined only if its route changes or some did not finally follow it.
+# Law 2: the entries of a question are examined only if its route changes, or if some entries have followed
+# another decision.
 # Law 3: each turn of the loop decides and examines a limited number, the oldest entries first, and the next
 # turn continues. Later events add to the remaining work and never restart it.
 # Law 4: no entry leaves by an older decision, nor before an earlier entry of its publisher that may still be

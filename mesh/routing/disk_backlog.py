@@ -78,9 +78,9 @@ class DiskBacklog:
             self.bytes -= sum(portion.size for portion in lost)
 
     def next(self, size: int, most: int) -> list[EnvelopeSlice]:
-        """Take the next slices to read into `coming`, and return them.
+        """Move the next slices to be read to `coming`, and return `coming`.
 
-        They are at most `most`, with about `size` bytes in total: the last slice may exceed `size`.
+        At most `most` slices are read, with about `size` bytes in total: the last slice may exceed `size`.
         """
         while self._paged and size > 0 and len(self.coming) < most:
             self.coming.append(self._portion(self._paged.pop()))

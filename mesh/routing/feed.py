@@ -92,7 +92,7 @@ class Feed:
         """Add a query that is owed messages from `position` of this node's log on.
 
         `since` has the last positions that are not owed in the logs of other masters, by uuid. Only the feed
-        of a peer uses these.
+        of a peer uses `since`.
         """
         self.queries[query] = position
 
@@ -141,8 +141,8 @@ class Feed:
         """Process the report that the subscriber has processed `total` items since the last restart.
 
         This makes room for waiting slices, which are sent. A peer repeats the same report while its own
-        readers are behind, which counts as a sign of life. Raises: RemoteError with FORGED_ACK, above the
-        items sent.
+        readers are behind, which counts as a sign of life. Raises: RemoteError with FORGED_ACK, if
+        `total` exceeds the items sent.
         """
         self._said = now
         flight = self._flight
@@ -236,7 +236,7 @@ class Feed:
 
     @property
     def stands_since(self) -> float | None:
-        """The time of the last progress, or None if disconnected or if nothing was dropped since."""
+        """The time of the last progress, or None if disconnected or if nothing was dropped since then."""
         return self._progress if self.connected and self._is_overrun else None
 
     @property

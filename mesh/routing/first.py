@@ -3,8 +3,9 @@
 # Law 1: the node that divides a message marks its copies: one is FIRST, the others are SECOND. A master
 # accepts FIRST copies and undivided messages for durable subscriptions and groups.
 # Law 2: FIRST goes to the first master by name among those that are reachable, else among those that are not.
-# Law 3: once the copy may have been sent, FIRST stays there whatever happens to rules and nodes. If that node
-# is no longer a master and has not confirmed, durable subscriptions may lack the message, which is reported.
+# Law 3: once the FIRST copy may have been sent, its master stays FIRST whatever happens to rules and nodes.
+# If that node is no longer a master and has not confirmed, durable subscriptions may lack the message. That
+# is reported.
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published entries without a final answer: sent towards their master, or waiting for that."""
+"""Published entries without a final answer: in flight toward their master, or waiting to be sent."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ForwardTable:
     def split(self, entry: PendingForward, parts: Iterable[Envelope]) -> list[PendingForward]:
         """Replace an undivided entry by one for each of `parts`, which contain its open numbers.
 
-        None of them is in flight.
+        The new entries are not in flight.
         """
         assert not entry.was_divided
         (hop,), transit = entry.hops, entry.transit
@@ -261,7 +261,7 @@ class ForwardTable:
         return line is not None and entry in line.flight
 
     def line_of(self, entry: PendingForward, hop: str) -> HopQueue | None:
-        """Return the queue to the node for the entry's track, or None if that has no entries."""
+        """Return the queue to the node for the entry's track, or None if there is none."""
         return self._lines.get(hop, {}).get(entry.track)
 
     def lines(self, hop: str) -> list[HopQueue]:

@@ -49,7 +49,7 @@ class LateEntries:
 class HopQueue:
     """The queue of entries to one next hop, for one domain or for one addressed node behind the hop."""
 
-    # Removal from the front of a dict becomes ever slower, that of an OrderedDict does not.
+    # Removing entries from the front of a dict becomes ever slower; an OrderedDict stays fast.
     waiting: OrderedDict[PendingForward, None] = field(default_factory=OrderedDict)
     late: LateEntries | None = None  # entries that arrived behind newer ones, if any
     # Value: the gateway by which the entry left, if the hop is another site.

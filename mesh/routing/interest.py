@@ -16,7 +16,7 @@ CLIENTS = b""
 STANDBY = b"standby"  # this node itself, as a master with backups or a backup
 # Seconds that a node is still queried after another took its place, for messages in transit.
 LINGER = 10.0
-OVER = 512  # queries withdrawn from one peer at once
+OVER = 512  # queries withdrawn from one peer per sweep
 LEFT = 4096  # withdrawn queries that are remembered
 TOPICS = 10_000  # topics of one peer that are remembered
 
@@ -24,7 +24,7 @@ LEVEL = 512  # bytes of a pattern level in the tree
 
 
 def weight(query: Query) -> int:
-    """Return the bytes that a query counts: its text, its domain, and LEVEL for each level of a pattern."""
+    """Return the bytes that a query uses: its text, its domain, and LEVEL for each level of a pattern."""
     size = len(query.text.encode()) + len(query.domain.encode())
     return size + (LEVEL * (1 + query.text.count("/")) if query.kind == "pattern" else 0)
 
@@ -39,7 +39,7 @@ class PeerInterest:
     version: int = 0
     queries: dict[Query, None] = field(default_factory=dict)
     leaving: dict[Query, float] = field(default_factory=dict)  # query: when it is withdrawn, earliest first
-    stays: float = 0.0  # no withdrawal before, after an unreachable time
+    stays: float = 0.0  # earliest withdrawal after the peer was unreachable
     # Withdrawn queries by time: messages for them may still arrive.
     left: dict[Query, float] = field(default_factory=dict)
     topics: dict[str, set[str]] = field(default_factory=dict)  # domain: keys known to be covered

@@ -22,7 +22,7 @@ class KeyList:
     """A list of keys that grows only at its end, read piece by piece.
 
     Each key that stays is returned at least once. A key may be returned twice if others are removed
-    meanwhile, because those behind them move up.
+    meanwhile, because the keys behind them move up.
     """
 
     def __init__(self, topics: Topics) -> None:

@@ -132,7 +132,8 @@ class Log:
     def passes(self, accepted: Accepted) -> bool:
         """Record that the accepted envelope is handed on, and retain its values or end its topic.
 
-        Return whether a value that was not stored with it will be certain on disk only after the next commit.
+        Return whether any value that was not stored with the envelope is safely on disk only after the next
+        commit.
         """
         for parcel, _ in accepted.deliveries:
             if not parcel.is_late:

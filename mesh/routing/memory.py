@@ -20,5 +20,5 @@ class Memory:
         return self.used + size > self.limit
 
     def is_overfull(self, size: int) -> bool:
-        """Return whether `size` exceeds the limit of messages that can wait nowhere else."""
+        """Return whether `size` more bytes exceed the limit for messages that can wait only in memory."""
         return self.used + size > BEYOND * self.limit

@@ -46,7 +46,7 @@ class Merging:
         return self.news(parcel.envelope)
 
     def news(self, e: Envelope) -> tuple[int, ...] | None:
-        """Return the messages of an envelope that are new (None: all), and mark them as handed on.
+        """Return the indices of the new messages of an envelope (None: all), and mark these as handed on.
 
         The end of a topic is always new, and not marked.
         """
@@ -66,7 +66,7 @@ class Merging:
         return None if len(news) == e.count else news
 
     def _unseen(self, e: Envelope) -> tuple[int, ...] | None:
-        """Return the messages whose exact numbers are new, for all keys; None = all.
+        """Return the indices of messages whose numbers are new (None: all), and mark these as handed on.
 
         Keys without a backup arrive once anyway, or from several masters that have all their messages.
         Messages of another site need this check because no rule names their master, and any linked node may
@@ -77,7 +77,7 @@ class Merging:
         return None if len(news) == e.count else news
 
     def forget_messages(self, e: Envelope, indices: Iterable[int] | None) -> None:
-        """Mark the messages in `indices` (None: all) as not handed on, after their acceptance failed.
+        """Mark the messages at `indices` (None: all) as not handed on, after their acceptance failed.
 
         For streams of which only the highest number is kept, this has no effect.
         """
@@ -104,7 +104,7 @@ class Merging:
         self._open.setdefault(_lane(parcel), {})[parcel] = []
 
     def waits(self, repeat: StoredEnvelope) -> bool:
-        """Attach a duplicate to its first copy, if that is still needed here, and return whether it was."""
+        """Attach a duplicate to its first copy, or return `False` if that copy is no longer needed here."""
         e = repeat.envelope
         for parcel, repeats in reversed(self._open.get(_lane(repeat), {}).items()):
             if parcel.envelope.last < e.first:

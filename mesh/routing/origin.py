@@ -31,7 +31,7 @@ class Origin(Protocol):
         """Return the features of a peer; empty for other parties."""
 
     def link(self) -> object:
-        """Return the life of the connection to a peer, or `None`."""
+        """Return the object that identifies the link session with a peer, or `None`."""
 
 
 class Local(Struct, frozen=True):

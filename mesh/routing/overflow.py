@@ -20,7 +20,10 @@ class Overflow(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """Limits of a feed: `bytes` and `items` in flight, `backlog` bytes, `messages` in each (0: unlimited)."""
+    """Limits of a feed: `bytes` and `items` in flight, and `backlog` bytes waiting.
+
+    `messages` limits the messages in flight and, separately, the waiting ones; 0 means unlimited.
+    """
 
     bytes: int
     items: int

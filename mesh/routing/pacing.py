@@ -31,7 +31,10 @@ class Pacing:
         return bool(self._held)
 
     def release_after(self, source: Hashable, waiting: DuePortions, release: Callable[[], None]) -> None:
-        """Call `release` once nothing in `waiting` waits and no earlier action of the source is held."""
+        """Call `release` once no slice in `waiting` delays it and no earlier action of the source is held.
+
+        A slice delays the action while it waits for a sink that makes progress.
+        """
         if waiting or source in self._held:
             self._held.setdefault(source, deque()).append((waiting, release))
         else:

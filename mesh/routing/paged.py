@@ -51,7 +51,7 @@ class Page:
         return self.positions[at], self.counts[at], self.sizes[at], self.stamps[at], expires
 
     def take_void(self, wall: int, size: float) -> list[EntryRow]:
-        """Remove and return expired rows of about `size` bytes: the last one may exceed them."""
+        """Remove and return expired rows of about `size` bytes: the last one may exceed `size`."""
         if self.first_void > wall or self.expires is None:
             return []
         kept, void = Page(), list[EntryRow]()

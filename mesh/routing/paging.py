@@ -56,7 +56,7 @@ class Paging:
     def page_in(self, position: int, size: int, stub: Envelope) -> StoredEnvelope:
         """Return the stored envelope at this position for one of its sinks.
 
-        If no other sink shares it, `stub` stands for its envelope until that is read.
+        If no other sink shares it, `stub` stands for its envelope until the envelope is read.
         """
         parcel = self._shared.get(position)
         if parcel is None:
@@ -82,7 +82,7 @@ class Paging:
             if isinstance(found, MeshError):
                 return  # the store has failed, and the node stops
             for parcel in lacking:
-                is_wanted = parcel.paged < parcel.owed and not parcel.is_here  # still
+                is_wanted = parcel.paged < parcel.owed and not parcel.is_here  # may have changed
                 if is_wanted and parcel.position in found:
                     parcel.found(found[parcel.position])
             then([portion for portion in portions if portion.parcel.is_here])

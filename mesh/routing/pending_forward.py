@@ -24,7 +24,7 @@ from mesh.wire.envelope import RESENT, Envelope
 
 # Process to which an earlier boot may have sent an entry.
 SOMEBODY = (b"", 0)
-# This node as one of several masters of an entry, which waits in no queue for it.
+# This node as one of several masters of an entry; the entry is in no queue to this node.
 HERE = "*"
 
 Course = tuple[Kind | None, str, tuple[str, ...], bool, str]
@@ -102,7 +102,7 @@ class PendingForward:
 
     @property
     def may_be_there(self) -> bool:
-        """Whether the entry was sent before it was last sent, with an unknown outcome."""
+        """Whether a node may have received the entry before it was last sent."""
         return self.transit is SENT_AGAIN
 
     @property
@@ -112,7 +112,7 @@ class PendingForward:
 
     @property
     def is_kept(self) -> bool:
-        """Whether a local client has published the entry, or requested it again."""
+        """Whether this node keeps the entry until it is answered, because a local client published it."""
         return self.keeping.is_kept
 
     @property

@@ -17,7 +17,7 @@ T = TypeVar("T", bound=Hashable)
 class QueryTrie(Generic[T]):
     """A set of (query, value) pairs.
 
-    Callers validate queries before, and compare the domain.
+    Callers validate each query before they add it, and compare its domain with that of a message.
     """
 
     __slots__ = ("_trie", "_xpaths")
@@ -45,7 +45,7 @@ class QueryTrie(Generic[T]):
                 del self._xpaths[query.text]
 
     def visits_with(self, query: Query) -> int:
-        """Return how many document nodes all XPaths, with that of `query`, may visit for one message."""
+        """Return how many document nodes all XPaths, including that of `query`, may visit for one message."""
         return visits_together(self._xpaths.keys() | {query.text})
 
     def match(self, key: str, domain: str, xml: str) -> set[T]:

@@ -12,7 +12,7 @@ KNOWN = 10_000  # keys whose sinks are remembered
 
 
 class Owed:
-    """Sinks of messages of one key, each with the first log position from which it is owed one."""
+    """The sinks of one key, each with the first log position from which it is owed messages."""
 
     __slots__ = ("_all", "_firsts", "_last")
 
@@ -68,7 +68,7 @@ class RestoredDebts:
 
 
 def _indices(envelope: Envelope, rows: set[int]) -> tuple[int, ...] | None:
-    """Return the messages in these rows; None = all."""
+    """Return the indices of the messages in these rows; None = all."""
     if len(rows) == len(envelope.keys):
         return None
     return tuple([i for i, row in enumerate(envelope.rows()) if row in rows])

@@ -1,4 +1,4 @@
-"""Retained values of topics within a limit of bytes: those of this master, or cached ones of others."""
+"""Retained values within a limit of bytes: of the topics of this master, or cached from other masters."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Retained:
     ) -> None:
         """Create an empty table.
 
-        `on_evicted` is called with evicted values, which may have a newer value again. `here` is the name of
-        this site.
+        `on_evicted` is called with evicted values; the topic of such a value may have a newer value by then.
+        `here` is the name of this site.
         """
         self._max, self.on_evicted, self._here = max_bytes, on_evicted, here
         self.watcher: ValueWatcher | None = None

@@ -121,5 +121,8 @@ def last_values(envelope: Envelope, without: Set[str] = frozenset()) -> list[Ret
 # Law: every site decides alike, in whatever order the values arrive, so the timestamps are those of the
 # origin.
 def wins(stamp_a: int, site_a: str, stamp_b: int, site_b: str) -> bool:
-    """Return whether a wins over b. The newer value wins; with equal timestamps the later site name wins."""
+    """Return whether value A wins over value B.
+
+    The newer value wins; with equal timestamps the later site name wins.
+    """
     return (stamp_a, site_a) > (stamp_b, site_b)

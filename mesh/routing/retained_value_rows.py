@@ -69,9 +69,9 @@ class RetainedValueRows:
             known.pop(row, None)
 
     def record_accepted(self, value: RetainedValue) -> bool:
-        """Count an accepted value, and write it unless it or a newer one is on disk or being written.
+        """Record an accepted value, and write it unless it or a newer one is on disk or being written.
 
-        Return whether the value is certain on disk only after the next commit.
+        Return whether the value is safely on disk only after the next commit.
         """
         row, on_disk = value.store_key, self._newest.get(value.store_key)
         if row in self._ending:

@@ -1,6 +1,6 @@
 """Numbers of each stream that have been handed on here.
 
-Not only the highest number is kept: a master that replaces another may deliver earlier ones later.
+The highest number alone is not enough: a master that replaces another may deliver lower numbers later.
 """
 
 from __future__ import annotations

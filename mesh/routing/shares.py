@@ -26,7 +26,7 @@ class Shares:
     def settle(self, subscriber: object) -> bool:
         """Remove a settled subscriber, and return whether to call `remaining` now.
 
-        That call takes time for each subscriber that is left, so it is made when half of them have gone.
+        `remaining` takes time for each subscriber that is left, so it is due when half of them have gone.
         """
         self._owed.pop(subscriber, None)
         if not self._owed or 2 * len(self._owed) > self._looked + 1:
@@ -35,7 +35,7 @@ class Shares:
         return True
 
     def remaining(self, envelope: Envelope) -> Sequence[int]:
-        """Return the messages to keep on disk, or () to leave the stored envelope as it is."""
+        """Return the indices of the messages to keep on disk, or () to leave the stored envelope as it is."""
         if None in self._owed.values():
             return ()
         left = {i for indices in self._owed.values() for i in indices or ()}

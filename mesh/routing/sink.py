@@ -25,7 +25,7 @@ class Sink(Protocol):
         """
 
     def offer(self, portion: EnvelopeSlice, now: float) -> None:
-        """Accept a slice, or drop it as the kind of the sink provides."""
+        """Accept a slice, or drop it according to the policy of the sink."""
 
     def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
         """Return the first position in this node's log that is owed for this topic and not settled.
@@ -44,7 +44,7 @@ class AddressResolver(Protocol):
     """The component that resolves addresses of one kind."""
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """Return a copy with its targets for each addressee, and how many received it immediately.
+        """Return (copy, targets) for each addressee, and the number of receivers to report to the sender.
 
         Raises: LocalError.
         """

@@ -30,7 +30,7 @@ class StoreHandle:
         self._rewrites: dict[int, Rewrite] = {}
 
     def append(self, parcel: StoredEnvelope, owed: OwedShares = ()) -> Append:
-        """Give the stored envelope the next position, set its sinks, and return the operation to store it."""
+        """Assign the next position to the envelope, set its sinks, and return the operation to store it."""
         parcel.position = self.next_position
         parcel.is_late = self.is_other
         self.next_position += 1

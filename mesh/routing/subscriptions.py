@@ -43,7 +43,7 @@ class SubscriptionIndex(Generic[T]):
         self._clear_cache()
 
     def visits_with(self, query: Query) -> int:
-        """Return how many document nodes all XPaths, with that of `query`, may visit for one message."""
+        """Return how many document nodes all XPaths, including that of `query`, may visit for one message."""
         return self._trie.visits_with(query)
 
     def match(self, key: str, domain: str, xml: str = "") -> tuple[T, ...]:

@@ -20,7 +20,7 @@ Queries = tuple[Query, ...]
 def parts(whole: Interest) -> Iterator[bytes]:
     """Yield the frames for a peer that supports parts.
 
-    The first has the positions. Withdrawn queries come before added ones.
+    The first frame has the positions. Withdrawn queries come before added ones.
     """
     cuts = [(add, remove) for add, remove, _ in changes(cut(whole.remove, EACH), cut(whole.add, EACH))]
     return _frames(whole, cuts, INTEREST_PART, is_old=False)
@@ -43,7 +43,7 @@ def slices(whole: Interest, count: int, more: bool) -> Iterator[Interest]:
 def in_one(whole: Interest, most: int) -> Iterator[bytes]:
     """Yield the frames for a peer of wire version 1, with at most `most` bytes unless one query has more.
 
-    The peer considers the queries of later frames withdrawn until these arrive.
+    The peer considers the queries of a later frame withdrawn until that frame arrives.
     """
     return _frames(whole, [(whole.add, whole.remove)], most, is_old=True)
 

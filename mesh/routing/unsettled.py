@@ -1,7 +1,7 @@
 """Slices that a peer has received and not settled, which are resent if the peer fails.
 
 A stopped subscriber at the peer must not fill the memory here. Above the limit the oldest slices are left
-to the peer: if it fails, they are a gap.
+to the peer: if it fails, they become a gap.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 
 # Law: OK means that each master has the message. A refusal means that none has it. If only some accepted it,
-# the answer is PARTLY_REFUSED with the names of both. A master that never answered may have it: EXPIRED
+# the answer is PARTLY_REFUSED and names all masters. A master that never answered may have it: EXPIRED
 # therefore takes precedence over refusals of the others.
 
 PARTLY_REFUSED = "PARTLY_REFUSED"

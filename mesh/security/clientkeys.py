@@ -60,7 +60,7 @@ def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -
 
 
 def _needs_none(node: dict[str, Any] | None, cluster: str, address: str) -> bool:
-    """Return whether the node there has no keys and is of that mesh. Raises: NodeNotFound."""
+    """Return whether `node` has no keys and belongs to the mesh `cluster`. Raises: NodeNotFound."""
     if node is None and is_loopback(address):  # only a local mesh may be without keys
         hint = f"The node may be starting. For a node of another user, run `mesh join` for {cluster!r} first."
         raise NodeNotFound(f"No node of this user runs at {address}.", hint=hint)

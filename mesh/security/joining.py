@@ -128,7 +128,7 @@ def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple
     """
     if token.role == RELAY:
         what = f"This token is only for gateways to the site {token.cluster!r}."
-        raise KeysRefused(what, hint="Name that site as here: mesh join --site NAME", code="TOKEN")
+        raise KeysRefused(what, hint="Use the local name of the site: mesh join --site NAME", code="TOKEN")
     given, found, left = _file(token, passwd), read_mesh(state, token.cluster), None
     if found is not None and found.server != given.server:
         if not replace:

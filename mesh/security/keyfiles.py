@@ -47,7 +47,7 @@ class MeshFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     server: str
     public: str
     private: str
-    passwd: str = msgspec.field(default_factory=str)  # unlike a default always written
+    passwd: str = msgspec.field(default_factory=str)  # always written, unlike a default
     admin: bytes = b""
 
     def __repr__(self) -> str:
@@ -205,9 +205,9 @@ def write_rules_seen(state: Path, cluster: str, admin: bytes, stamp: int) -> Non
 
 
 def put_aside(path: Path) -> Path:
-    """Keep the content of a key file, which may be the last one, under a new name. Return that path.
+    """Keep a key file under a second name, and return the new path.
 
-    The file itself stays, too.
+    The content may be the only copy of the keys. The first name stays until the caller replaces it.
     """
     endings = chain(("",), (f"-{number}" for number in count(2)))
     kept = next(to for end in endings if not (to := path.with_name(f"{path.name}.left{end}")).exists())

@@ -24,8 +24,8 @@ class Pins:
     def doubt(self, name: str, key: bytes) -> tuple[str, str]:
         """Pin the key of a node at first contact.
 
-        Return (problem, advice) if another key is pinned, which stays, else two empty texts. They are empty,
-        too, if the pinned key cannot be read.
+        Return (problem, advice) if another key is pinned; that key stays pinned. Otherwise, or if the pinned
+        key cannot be read, return two empty texts.
         """
         path = self._directory / f"{name}.key"
         try:

@@ -2,8 +2,8 @@
 
 # Law 1: a list is made only from one that the admin has signed, whatever a node reports.
 # Law 2: a list is never made from one older than this user has seen: a node may withhold newer ones.
-# Law 3: the timestamp of a list is not in the future unless the one before is. A node could withhold such a
-# list and publish it after other changes, and it would replace them.
+# Law 3: the timestamp of a list is not in the future unless that of the previous list is. Otherwise a node
+# could withhold the list and publish it after later changes, which it would replace.
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ AGAIN = "Copy all of it, or create another one with `mesh token`."
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token.
+    """The data with which a user, a gateway or an admin joins a mesh.
 
     `secret` is that of the mesh for a node, else that of the role. `server` is the public CURVE key, "" for a
     node. `expires` is in seconds since 1970; 0 = never. `admin` is the public key of the mesh's admin, if
@@ -57,13 +57,13 @@ def write_token(token: Token) -> str:
 
 
 def read_token(text: str, now: float) -> Token:
-    """Return the token. Blanks, line ends, hyphens and small letters are accepted.
+    """Return the token in `text`. Blanks, line ends, hyphens and small letters are accepted.
 
     `now` is in seconds since 1970. Raises KeysRefused with the code TOKEN, TOKEN_DAMAGED or TOKEN_EXPIRED.
     """
     word = "".join(text.split()).replace("-", "").upper()
     if not word.startswith(PREFIX) or len(word) > LONGEST:
-        what = f"This is not a token: a token begins with {PREFIX}."  # perhaps it is another secret
+        what = f"This is not a token: a token begins with {PREFIX}."  # not quoted: perhaps another secret
         raise KeysRefused(what, hint="Run `mesh token` on a node of that mesh.", code="TOKEN")
     token = _decoded(word.removeprefix(PREFIX))
     if token.expires and now >= token.expires:

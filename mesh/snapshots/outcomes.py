@@ -38,7 +38,7 @@ class OutcomeCounts(Struct):
         return self.sent + self.requests + self.replies + self.failures
 
     def take_percentiles(self) -> tuple[float | None, float | None]:
-        """Return p50 and p99, in s, of the replies since the last call; None without any."""
+        """Return p50 and p99, in s, of the replies since the last call; None without replies."""
         found = quantile(self.recent, 0.5), quantile(self.recent, 0.99)
         self.recent.clear()
         self.told = self.total
@@ -46,7 +46,7 @@ class OutcomeCounts(Struct):
 
 
 def quantile(latencies: Mapping[int, int], share: float) -> float | None:
-    """Return the latency, in s, up to which this share of the replies lies, or None without any.
+    """Return the latency in s that `share` of the replies does not exceed, or None without replies.
 
     The result is the middle of a bucket, with an error below 1/16.
     """
@@ -59,7 +59,7 @@ def quantile(latencies: Mapping[int, int], share: float) -> float | None:
 
 
 def bucket_of(seconds: float) -> int:
-    """Return the bucket of a latency, in seconds."""
+    """Return the bucket number of a latency in seconds."""
     fraction, exponent = frexp(max(seconds, LEAST))
     return exponent * FINE + int((2 * fraction - 1) * FINE)
 

@@ -44,7 +44,7 @@ class Pile:
         self.bytes += segment.bytes
 
     def sort(self) -> None:
-        """Sort by boot and number. The hour may be wrong because a clock can go back."""
+        """Sort by boot and number, not by hour: a clock can be set back."""
         self._rows = deque(sorted(self._rows, key=lambda row: (row.first.name.boot, row.first.name.number)))
 
     def pop(self) -> Segment:

@@ -48,7 +48,7 @@ class Endpoints:
 
 
 class LivingEndpoints:
-    """The endpoints of all owners: a child searches its descriptors once."""
+    """The endpoints of all owners, so that a child searches its descriptors only once."""
 
     def __init__(self) -> None:
         self.all: WeakSet[Endpoints] = WeakSet()

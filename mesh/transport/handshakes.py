@@ -81,7 +81,7 @@ class Doorman:
             self._new.add(value)
             self._accepted(value)
         elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
-            self._new.clear()  # not identified, so no other is blamed
+            self._new.clear()  # which one is unknown, so none is blamed
         elif event & FAILED:
             self._failed.append(_reason(event, value))
         elif event == zmq.EVENT_DISCONNECTED:
@@ -128,7 +128,7 @@ class Doorman:
 def _reason(event: int, value: int) -> str:
     if event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
         return WHY.get(value, OTHER_PROTOCOL)
-    # A reset connection was only a port check, and refusals of the ZAP handler are reported there.
+    # A reset connection was only a port check, and the ZAP handler reports its own refusals.
     return GAVE_UP if event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL and value == errno.EPIPE else ""
 
 

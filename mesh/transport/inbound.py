@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 # Law 1: ZeroMQ's events of a descriptor are: accepted, ended, accepted, … Each "accepted" begins another
 # connection, though the number is the same. All events of a listener are read before a new connection is
-# named, so a later end does not belong to an earlier connection.
+# registered, so a later end does not belong to an earlier connection.
 # Law 2: of the connections that have sent on a descriptor, at most the newest is alive.
 # Law 3: ZeroMQ numbers connections in order in their routing ids, so of two the newer one is known, whichever
 # is read first.
@@ -39,7 +39,7 @@ class Arrivals:
         return self._newest.pop(place, None)
 
     def spoke(self, key: Inbound, place: Place, catch_up: Callable[[], None]) -> Inbound | None:
-        """Name a connection by its first message. Return the connection that has ended, or None.
+        """Register a connection at its first message. Return the connection that has ended, or None.
 
         The result may be `key` itself. `catch_up` reads all events of its listener. An end that is reported
         later belongs to this connection.

@@ -1,4 +1,4 @@
-"""Check of the ZeroMQ library for known vulnerabilities and encryption."""
+"""Checks that the ZeroMQ library has no known vulnerabilities and supports encryption."""
 
 import zmq
 

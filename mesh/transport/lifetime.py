@@ -1,8 +1,7 @@
-"""Lifetime of a ZeroMQ context: until `end`, or until its owner is garbage, without waiting.
+"""Lifetime of a ZeroMQ context: until `terminate`, or until Python collects its owner.
 
 Without this module, pyzmq would terminate a forgotten context when Python collects it. Termination waits
-until the last socket is closed, which is garbage behind the context in the same queue, so the process would
-hang.
+until the last socket is closed, but the sockets are collected after the context, so the process would hang.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Lifetime:
     def __init__(self, owner: object) -> None:
         self.context = OwnedContext()
         self._forgotten = weakref.finalize(owner, let_go, self.context, os.getpid())
-        # The end of the process frees everything, and a thread may use it until then.
+        # The end of the process frees everything, and a thread may use the context until then.
         self._forgotten.atexit = False
 
     def terminate(self) -> None:
@@ -57,7 +56,7 @@ class Lifetime:
 
 
 def let_go(context: OwnedContext, process: int) -> None:
-    """Close all sockets of a context without waiting. It may run in any thread, by garbage collection."""
+    """Close all sockets of a context without waiting. Garbage collection may call this in any thread."""
     if os.getpid() != process:  # forked: the threads are in the other process
         _KEPT.append(context)
         return

@@ -59,12 +59,13 @@ class Listener:
 
 
 class Sockets:
-    """Owns all sockets. `came`, `received` and `gone` report on connections, `idle` ends a batch.
+    """All sockets of a process. `came`, `received` and `gone` report on connections, `idle` ends a batch.
 
     With `keys` each TCP socket uses CURVE, and `came` gets the public key of the dialing peer. `heard` gets
     gossip messages. `stranger` gets a line about each failed handshake; with `failed`, failures of outbound
-    connections go there instead, as an error with the key. `left` is called when inbound TCP connections have
-    ended; `gone` reports connections that had sent something. `allowance` limits inbound connections.
+    connections are passed to it instead, as an error with the key. `left` is called when inbound TCP
+    connections have ended; `gone` reports connections that had sent something. `allowance` limits inbound
+    connections.
     """
 
     def __init__(  # noqa: PLR0913
@@ -151,7 +152,7 @@ class Sockets:
     def bind_pub(self, address: str) -> str:
         """Bind the PUB for `publish`, and return its address.
 
-        Raises: BindRefused, over TCP also without keys.
+        Raises: BindRefused, if binding fails, or over TCP without keys.
         """
         if self._keys is not None:
             self._require_zap()

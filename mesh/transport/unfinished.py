@@ -14,7 +14,7 @@ from typing import Any
 from mesh.wire.limits import KIB, MIB
 
 # Law 1: no whole message can arrive inside an incomplete one. A connection thus holds at most the bytes
-# received since the last check before which a message of it was read.
+# received since the last check that followed a read of one of its messages.
 # Law 2: a PUB reads no messages. It receives subscriptions, once, and signs of life.
 # Law 3: only connections that grow by more than signs of life are checked again soon.
 
@@ -117,7 +117,7 @@ class Unfinished:
 def _size(limit: int, role: str) -> str:
     """Return the limit as text, which is constant for a PUB, although its limit grows."""
     if role == PUB:
-        return "a node ever says"
+        return "a node ever sends"
     return size(limit)
 
 

@@ -53,10 +53,7 @@ class Unread:
         return f"more than {size(limit)} of unread data, {guest.role}"
 
     def crowding(self) -> Iterator[tuple[int, str]]:
-        """Yield the largest connections of strangers, and of the others, until the rest fits.
-
-        Each comes with the reason.
-        """
+        """Yield the largest connections of strangers and of others, with the reason, until the rest fits."""
         for is_stranger, limit in ((True, TOGETHER), (False, IN_ALL)):
             group = [
                 (guest.unread, number)

@@ -37,8 +37,8 @@ class TrafficWatch:
 
     `take` reads waiting messages of all connections. `tell` gets a line for each connection that is closed
     for a reason. `heard` has the descriptors whose messages were read since the last check, `read` the bytes
-    read of each connection since it began, and `emptied` the endpoints that had nothing to read since the
-    last check.
+    read of each connection since it began, and `emptied` the endpoints that had nothing left to read at
+    some time since the last check.
     """
 
     def __init__(

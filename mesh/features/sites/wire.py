@@ -13,10 +13,9 @@ from mesh.wire.header import U32
 from mesh.wire.limits import CHAINS, FRAME, SITE_NODES, SITES
 from mesh.wire.publishing import Outcome
 
-# The name of a node, and its uuid if it is a gateway.
 NodeName = Annotated[str, Meta(min_length=1, max_length=64)]
 
-
+# The name of a node, and its uuid if it is a gateway.
 SiteNode = tuple[NodeName, Annotated[bytes, Meta(max_length=16)]]
 
 
@@ -24,8 +23,8 @@ SiteNode = tuple[NodeName, Annotated[bytes, Meta(max_length=16)]]
 class Site(Command, frozen=True, tag=60):
     """The nodes of the sender's site. The list replaces the previous one.
 
-    The first command on each connection, from both ends, and again after changes, at most once a second. A
-    gateway may send only SITE, RELAY, RELAYED, BEHIND, SENDS, SENT, RESPOND, PING, BYE, PIECE, PIECEACK and
+    Both ends send it first on each connection, and again after changes, at most once a second. A gateway
+    may send only SITE, RELAY, RELAYED, BEHIND, SENDS, SENT, RESPOND, PING, BYE, PIECE, PIECEACK and
     UNKNOWN.
 
     Attributes:
@@ -91,7 +90,7 @@ class Behind(Command, frozen=True, tag=63):
 
     Attributes:
         name: Name of the site.
-        state: `"up"`, `"down"`, `"paused"` or `"unreachable"`. Any other text counts as the last one.
+        state: `"up"`, `"down"`, `"paused"` or `"unreachable"`. Any other text counts as `"unreachable"`.
         nodes: Names of its nodes that are alive.
     """
 

@@ -139,7 +139,7 @@ def test_trial_A3_a_pub_is_told_no_endless_story() -> None:
         await eventually(lambda: len(guests) == 2)
         await eventually(lambda: line.poll(0, zmq.POLLOUT))
         line.send_multipart([b"\2"] + [b"\2" * 3072] * 20_000, copy=False)
-        await eventually(lambda: ended(a, "than a node ever says without a whole message, on the PUB"))
+        await eventually(lambda: ended(a, "than a node ever sends without a whole message, on the PUB"))
         await eventually(lambda: len(guests) == 1)
         context.destroy(linger=0)
         await heard(a, friend, b"still here")

@@ -1,4 +1,4 @@
-"""`mesh reply`: serves an address by a command that runs for each request."""
+"""`mesh reply`: serves an address by running a command for each request."""
 
 import asyncio
 import contextlib
@@ -72,7 +72,7 @@ def command(
 
 
 def words(typed: str, shell: bool) -> list[str]:
-    """Return the program and its arguments. Raises: click.UsageError if there is no such program."""
+    """Return the program and its arguments. Raises: click.UsageError if the command is invalid."""
     if shell:
         return ["/bin/sh", "-c", typed]
     try:
@@ -162,7 +162,7 @@ async def _serve(
 def _end_at_signals(
     ending: asyncio.Event, answering: ReplyCommand, works: Sequence["asyncio.Future[None]"]
 ) -> None:
-    """End at signals: the first one lets running commands end, the second one kills them."""
+    """Install signal handlers: the first signal lets running commands finish, the second one kills them."""
 
     def end() -> None:
         if ending.is_set():

@@ -1,4 +1,4 @@
-"""Selects the busiest addresses for statistics of their own; all others share one sum.
+"""Selects the busiest addresses, which get statistics of their own; all others share one sum.
 
 Law: while an address keeps its place, its sum never shrinks. Messages counted for an address without a place
 stay in the shared sum, which never shrinks either.
@@ -17,7 +17,7 @@ REST = "other"  # name of the shared sum
 
 
 class Sums(Struct, frozen=True):
-    """The sums of one address over everything sent to it. They only grow."""
+    """Cumulative counts of messages to an address and of outcomes, and the total time to a reply in s."""
 
     sent: int = 0
     requests: int = 0
@@ -59,10 +59,10 @@ class Busiest:
         self._of: dict[str, _Place] = {}
         self._every = Sums()  # sum at the last selection
         self._rest = Sums()
-        self._is_full = False  # addresses without a place at the last selection
+        self._is_full = False  # some address got no place last time
 
     def select(self, every: Sums, found: Mapping[str, Sums]) -> dict[str, Sums]:
-        """Return the sums by address, and REST if it is not empty.
+        """Select the busiest addresses anew. Return their sums by address, with REST if it is not empty.
 
         `every` is the sum over all addresses, `found` has the sums of each.
         """

@@ -50,7 +50,7 @@ class ServiceFigures:
     def count_replies(
         self, address: str, node: str, e: Envelope, places: Sequence[int], seconds: float, now: float
     ) -> None:
-        """Count the replies in this envelope, with their latency. Refusals count as failures."""
+        """Count the replies at `places` in an envelope, with their latency in s. Refusals are failures."""
         refusals = codes(e, places)
         n = len(places) - len(refusals)
         bucket = bucket_of(seconds)
@@ -87,7 +87,7 @@ class ServiceFigures:
         return [(address, node, fared) for (address, node), fared in ordered]
 
     def latency(self, now: float, share: float) -> float:
-        """Return the latency, in s, of this share of recent replies, or 0 without any."""
+        """Return the latency in s that `share` of the recent replies did not exceed, or 0 without replies."""
         self._roll(now)
         return quantile(self._new + self._old, share) or 0.0
 

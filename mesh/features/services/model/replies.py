@@ -55,7 +55,7 @@ def _listed(numbers: Sequence[int]) -> tuple[int, ...]:
 
 
 def refusal(stream: bytes, numbers: Sequence[int], to: str, code: str, text: str) -> Envelope:
-    """Return the mesh's own reply, which refuses the requests with these ascending `numbers` alike."""
+    """Return the mesh's own reply that refuses the requests with these ascending `numbers`."""
     props = encode_properties(Properties(code=code))
     content = props + text.encode(errors="replace")
     return Envelope(

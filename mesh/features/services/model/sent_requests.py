@@ -6,7 +6,7 @@ A message that is resent after a reconnect must not be given to another consumer
 # Law 1: a number is new once. When it is resent, it is still open, or it gets the same answer.
 # Law 2: a message that was sent to another node before (RESENT), and is unknown here, may have been
 # delivered: it gets HANDLER_LOST, never a new choice.
-# Law 3: numbers below `low` never come again, and are forgotten. The last KEPT refusals are remembered.
+# Law 3: numbers below `low` are never sent again, and are forgotten. The last KEPT refusals are remembered.
 
 from __future__ import annotations
 

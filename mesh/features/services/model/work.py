@@ -30,7 +30,7 @@ class QueuedRequests(Struct, eq=False):
         return len(self.envelope.body) + 64 * self.envelope.count
 
     def answers(self, start: int, end: int, answer: Answer) -> Iterator[Answer]:
-        """Yield `answer` for the messages at the indices from `start` up to `end` - 1, by their numbers."""
+        """Yield copies of `answer` with the numbers of the messages at the indices `start` to `end` - 1."""
         e = self.envelope
         numbers = e.number_list(range(start, end)) if e.numbers else ()
         for first, last in runs(numbers) if numbers else ((e.first + start, e.first + end - 1),):
@@ -110,7 +110,7 @@ class Server:
 class ServedAddress:
     """An address served here: its consumers and its waiting messages.
 
-    Messages from other nodes wait apart, because some consumers serve local messages only.
+    Messages from other nodes wait separately, because some consumers serve local messages only.
     """
 
     def __init__(self, name: str) -> None:
@@ -140,7 +140,7 @@ class ServedAddress:
         self.bytes += work.size
 
     def add_first(self, work: QueuedRequests) -> None:
-        """Put returned work before all other."""
+        """Put returned work ahead of all other waiting work."""
         (self.here if work.requester.is_local else self.elsewhere).appendleft(work)
         self.bytes += work.size
 

@@ -40,7 +40,7 @@ class RequestFeeds:
             feed.connect(self._context.clock.now)
 
     def offer(self, session: Session, envelope: Envelope) -> bool:
-        """Offer a reply to the session, and return `False` if it was dropped for lack of room."""
+        """Offer a reply to the session, and return `False` if a full feed dropped it."""
         self.expect(session)
         feed = session.feeds[REPLIES]
         dropped = feed.dropped

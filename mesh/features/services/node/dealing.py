@@ -26,7 +26,7 @@ class StrategyMessage:
 
 
 def seen(to: str, e: Envelope, index: int) -> StrategyMessage:
-    """Return the message at that index, which was sent to the address `to`."""
+    """Return the message at `index` as a strategy sees it; `to` is its address."""
     properties, content = e.message(index)
     said = decode_properties(properties)
     return StrategyMessage(to, "", content, said.headers, said.priority, e.sender)

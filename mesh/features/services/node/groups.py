@@ -190,7 +190,7 @@ class Groups(Component):
             self._reassign(uuid, parts)
 
     def _reassign(self, uuid: bytes, parts: Sequence[AnsweredPart[GroupAttempt]]) -> None:
-        """Choose another node for messages that no member there accepted."""
+        """Choose another node for messages that no member at the node `uuid` accepted."""
         node = self._name(uuid)
         for attempt, refused in groupby(parts, itemgetter(0)):
             numbers = {n for _, first, last, _ in refused for n in range(first, last + 1)}

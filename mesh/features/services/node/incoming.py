@@ -25,7 +25,7 @@ from mesh.wire.properties import check_properties
 
 @lru_cache(1024)
 def _home(session: str) -> tuple[str | None, str | None]:
-    """Return the site, None for this one, and the node of a session name. Raises: BadName."""
+    """Return the site (`None` for this one) and the node of a session name. Raises: BadName."""
     name = SessionName.parse(session)
     return name.site, name.node
 

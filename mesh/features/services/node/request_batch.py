@@ -11,7 +11,7 @@ from mesh.wire.envelope_batches import TimedEnvelopes, batches, sends
 
 
 class RequestBatch:
-    """The envelopes that leave at the end of the event, by node."""
+    """The envelopes to be sent when the current event ends, by node."""
 
     def __init__(self, context: NodeContext, peers: Mapping[bytes, Peer]) -> None:
         self._context = context
@@ -24,7 +24,7 @@ class RequestBatch:
         self._context.out.ending[self._flush] = None
 
     def take_back(self, uuid: bytes) -> Iterator[Envelope]:
-        """Remove and return the envelopes that have not left for that node."""
+        """Remove and return the envelopes that were not sent to that node yet."""
         return (envelope for envelope, _ in self._due.pop(uuid, ()))
 
     def _flush(self) -> None:

@@ -24,13 +24,13 @@ from mesh.wire.envelope import Envelope, runs
 TRIES = 3  # further nodes tried after NO_HANDLERS
 SWEEP = 5.0  # s between two scans for expired requests
 
-# Chooses a new destination. Arguments: the memory of the sender, the messages, their deadline, the number of
-# attempts so far, and the nodes that were tried.
+# Callback that chooses a new destination. Arguments: the memory of the sender, the messages, their deadline,
+# the number of attempts so far, and the nodes that were tried.
 Again = Callable[[SentRequests, Envelope, float, int, frozenset[bytes]], None]
 
 
 class RequestOutcomes:
-    """The open messages by stream of the sender, and by destination node."""
+    """The open messages to addresses, by the sender's stream and by destination node."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class RequestOutcomes:
         return memory
 
     def begin(self, memory: SentRequests, way: EnvelopeWay) -> None:
-        """Register an envelope that was sent to its nodes."""
+        """Register an envelope that is about to be sent to its nodes."""
         memory.unanswered.update(dict.fromkeys(way.open, way))
         for uuid in way.nodes:
             self._at.setdefault(uuid, {})[way] = None
@@ -91,7 +91,7 @@ class RequestOutcomes:
             self._on_answer(memory, way, uuid, numbers, a)
 
     def _given_back(self, memory: SentRequests, uuid: bytes, a: Answer) -> None:
-        """Handle requests that a consumer returned unstarted and that no other consumer there accepted."""
+        """Reschedule or fail accepted requests that the node returned because no consumer started them."""
         found: dict[EnvelopeWay, list[int]] = {}
         for n in numbers_within(memory.asked, a.first, a.last):
             way = memory.asked[n]
@@ -119,7 +119,7 @@ class RequestOutcomes:
             self._answer_messages(memory, way, numbers, a)
 
     def _told_by_all(self, memory: SentRequests, way: EnvelopeWay) -> None:
-        """Answer a message to all consumers once each node has reported how many of them have it."""
+        """Answer a message to all consumers once each node has reported how many of its consumers get it."""
         if None in way.nodes.values():
             return
         matched = sum(count or 0 for count in way.nodes.values())
@@ -135,12 +135,12 @@ class RequestOutcomes:
         self._finish(memory, way, list(way.open))
 
     def _finish(self, memory: SentRequests, way: EnvelopeWay, numbers: Sequence[int]) -> None:
-        """Close a request to all when each of its consumers has replied."""
+        """Close a request to all consumers when each of them has replied."""
         if way.matched:
             self._drop(memory, way, [n for n in numbers if len(way.heard.get(n, ())) >= way.matched])
 
     def _reschedule(self, memory: SentRequests, way: EnvelopeWay, uuid: bytes, numbers: list[int]) -> None:
-        """Choose another node: no consumer had the message there, so it cannot have run."""
+        """Choose another node for messages that no consumer at the node `uuid` has started."""
         e = way.envelope
         assert e is not None
         self._heard_of(way, len(numbers), is_done=False)
@@ -280,8 +280,8 @@ class RequestOutcomes:
     def on_node_lost(self, uuid: bytes) -> None:
         """Handle the loss of a node or its connection.
 
-        Messages at that node may have been handled, so they fail with HANDLER_LOST. Messages that have not
-        left go to another node. A message to all consumers still gets the replies of the other nodes.
+        Messages at that node may have been handled, so they fail with HANDLER_LOST. Messages that were
+        not sent yet go to another node. A message to all consumers still gets the replies of the other nodes.
         """
         name = self.faring.name(uuid)
         unsent = {(e.stream, e.first) for e in self._departing.take_back(uuid)}
@@ -349,7 +349,7 @@ class RequestOutcomes:
                     self._close(way)
 
     def sweep(self) -> None:
-        """Forget accepted requests that got no reply until 5 s after their deadline."""
+        """Forget accepted requests without a reply within 5 s after their deadline."""
         if self._context.clock.now - self._swept < SWEEP:
             return
         self._swept = self._context.clock.now

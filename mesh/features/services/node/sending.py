@@ -151,7 +151,7 @@ class Sending(Component):
         return self._fates.load(guest.stream)
 
     def leave(self, guest: Guest) -> None:
-        """Forget a session of another site, with the messages for which it still waits."""
+        """Forget a session of another site, with its open messages."""
         self._sessions.others.pop(guest.stream, None)
         self._fates.guests.pop(guest.stream, None)
         self._fates.drop_session(guest.stream)
@@ -187,7 +187,7 @@ class Sending(Component):
             )
 
     def _choose_when_known(self, memory: SentRequests, e: Envelope, until: float) -> None:
-        """Choose a node once the servers are known, in order behind earlier messages."""
+        """Choose a node once the servers are known, and not before earlier messages to the address."""
         if e.flags & LOCAL_ONLY:
             self._choose(memory, e, until)
         elif site := site_of(e.to):

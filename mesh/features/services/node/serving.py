@@ -104,7 +104,7 @@ class ServedAddresses(Component):
     def begin(self, conn: Conn, session: Session, command: Consume) -> None:
         """Register, change or end a consumer, and reply with its epoch. Raises: LocalError.
 
-        Credit 0 ends the consumer. A group member gets its reply once other nodes know it.
+        Credit 0 ends the consumer. A new group member receives the reply once other nodes know the member.
         """
         number = command.subscription
         address = command.address

@@ -1,4 +1,4 @@
-"""The topics under which values are kept that lost against values of other sites."""
+"""Names the topic that keeps a value which lost a conflict with another site."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Chooses the gateway for a stream to another site. Each stream has one gateway, which keeps its order."""
 
 # Law 1: nodes that know the same gateways choose the same one without communication.
-# Law 2: when a gateway appears or disappears, only the streams move that it gets or had.
+# Law 2: when a gateway appears or disappears, only the streams that it gains or loses change their gateway.
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from heapq import nsmallest
 
 
 def gateway(stream: bytes, site: str, announced: Collection[bytes], relays: int) -> bytes | None:
-    """Return the uuid of the gateway that takes `stream` to `site`, or `None` without one.
+    """Return the uuid of the gateway that forwards `stream` to `site`, or `None` if there is none.
 
     `announced` has the reachable nodes that report a link to the site. The first `relays` of them, by uuid,
     share the work.

@@ -15,7 +15,7 @@ SOON, RARELY = 5.0, 600.0  # s between reports, at first and at most
 
 @dataclass(slots=True)
 class Mark:
-    """A site that needs a transfer. `since` is wall-clock time in ns."""
+    """The mark of a site that needs a transfer. `since` is when it was marked, in ns since 1970."""
 
     dropped: int = 0
     since: int = 0
@@ -29,7 +29,7 @@ class Mark:
         return self._due if self.dropped > self.told else None
 
     def take_report(self, now: float) -> int | None:
-        """Return the sum if it is to be reported now, otherwise None."""
+        """Return the sum and count it as reported, or return None if no report is due."""
         if self.due is None or now < self._due:
             return None
         self._due, self._pause = now + self._pause, min(2 * self._pause, RARELY)

@@ -1,4 +1,4 @@
-"""Detects a new store in another site, which lacks what the site was sent before.
+"""Detects a new store in another site, which lacks the messages that the site was sent before.
 
 A site is known through its gateways. Each gateway has a store with a uuid, which counts the starts of the
 node. A store is new if its node was started less often than before, or if no known gateway is left.
@@ -16,7 +16,7 @@ MOST = 64  # remembered gateways of one site
 
 # Law 1: a store that is seen again unchanged is not new, whichever node sees it, and after any restart of
 # ours.
-# Law 2: of a site without known stores none is new: the site was just configured.
+# Law 2: a site without known stores has no new store, because it was just configured.
 
 
 def note(losses: int, gateways: Iterable[tuple[bytes, int]]) -> bytes:

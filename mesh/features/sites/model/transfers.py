@@ -24,10 +24,10 @@ class TopicKeys(Protocol):
 
 @dataclass(slots=True)
 class SiteTransfer:
-    """A transfer to one site.
+    """The state of a transfer to one site: values that were sent, and the topics that are left.
 
-    `keys` has the keys of all topics at its start, which are examined one by one. `dropped` is how many
-    messages the site was known to lack then.
+    `keys` has the keys of all topics at its start, which are examined one by one. `dropped` is the number
+    of messages that the site was known to lack at the start.
     """
 
     stream: bytes
@@ -41,7 +41,7 @@ class SiteTransfer:
     _sizes: dict[int, int] = field(default_factory=dict)
 
     def next_keys(self, most: int) -> Sequence[str]:
-        """Return up to `most` keys to examine now, as far as the window allows."""
+        """Return the next keys to examine, at most `most`; none while the window is full."""
         if len(self._open) >= WINDOW or sum(self._sizes.values()) >= WINDOW_BYTES:
             return ()
         found = self.keys[self._looked : self._looked + most]

@@ -60,14 +60,14 @@ class _Seen:
 
 
 class SiteViews:
-    """The views of the configured sites."""
+    """The views of the configured sites, from the reports of their gateways."""
 
     def __init__(self, sites: Iterable[str], now: float) -> None:
         self._sites: dict[str, _Seen] = {}
         self.adopt(sites, now)
 
     def adopt(self, sites: Iterable[str], now: float) -> None:
-        """Set the configured sites. Removed sites are not reported any more."""
+        """Set the configured sites. Removed sites are no longer reported."""
         before = self._sites
         self._sites = {site: before.get(site) or _Seen(now, word_since=now) for site in sorted(set(sites))}
 
@@ -109,7 +109,7 @@ class SiteViews:
         return (seen := self._sites.get(site)) is not None and seen.state == "up"
 
     def has(self, site: str, node: str) -> bool:
-        """Return whether that node is known to be in the site, which this node must reach now."""
+        """Return whether this node reaches the site now and knows that node as a member of it."""
         seen = self._sites.get(site)
         return seen is not None and seen.state == "up" and any(m.name == node for m in _members(seen))
 

@@ -197,7 +197,7 @@ class Gateways(Component):
     # --- handshakes ---------------------------------------------------------------------------------------
 
     def sender_of(self, conn: Conn) -> SiteConnection | None:
-        """Return the site connection to which `conn` belongs, or None if `conn` is not in use any more."""
+        """Return the site connection to which `conn` belongs, or None if `conn` is no longer in use."""
         gate = self._gates.get(conn.site)
         return gate if gate is not None and gate.has(conn) else None
 

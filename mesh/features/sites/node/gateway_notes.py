@@ -1,7 +1,7 @@
 """The notes with which this site's gateways announce other sites, and which gateways lost messages.
 
 A gateway announces each site that it reaches with a note, which changes with each lost connection: see
-`mesh/features/sites/model/stores.py`. What the gateway then had in transit must be sent again.
+`mesh/features/sites/model/stores.py`. The messages that the gateway had in transit must then be resent.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class GatewayNotes(Component):
         return self._notes.get(site, {})
 
     def choose(self, site: str, stream: bytes) -> bytes | None:
-        """Return the uuid of the gateway that takes `stream` to the site, or `None` without one."""
+        """Return the uuid of the gateway that forwards `stream` to the site, or `None` if there is none."""
         return gateway(stream, site, self.of(site), self._context.settings.relays)
 
     def read(self, site: str) -> None:
-        """Read the present notes, and report a change. The site is watched for a while after this."""
+        """Read the current notes, and report a change. Reading keeps the notes up to date for a while."""
         self._replace(site, self._transit.announced(site))
 
     def _replace(self, site: str, now: dict[bytes, bytes]) -> None:

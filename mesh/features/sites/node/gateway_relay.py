@@ -36,7 +36,7 @@ from mesh.wire.commands import Answer, Outcome
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import CHAINS, LETTERS
 
-# Rule 1: while any of a stream is in transit it uses one connection, so its order holds.
+# Rule 1: while any message of a stream is in transit, the stream uses one connection, so its order holds.
 # Rule 2: each lost connection changes the note with which this node announces the site. A sender that used
 # the connection then resends.
 # Rule 3: until the lost messages are resent, later ones that depend on them are not forwarded, as the sender

@@ -62,7 +62,7 @@ class GatewayRoutes(Component):
     def is_known(self, site: str) -> bool:
         """Return whether the gateways to `site` were looked up or used in the last 30 s.
 
-        If so, this is another use, and the gateways are kept up to date.
+        If so, the call counts as another use, which keeps the gateways up to date.
         """
         now = self._context.clock.now
         if now - self._used.get(site, -FRESH) >= FRESH:

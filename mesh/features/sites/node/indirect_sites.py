@@ -30,7 +30,7 @@ MOST = 64  # sites that one gateway may report
 ASKED_AGAIN = 1.0  # s between two questions to other gateways of this site
 
 # Rule 1: a neighbor is informed of the sites to which its messages may pass, and of no others; never of sites
-# that are reached through itself.
+# that are reached through the neighbor.
 # Rule 2: changes of reachability are reported immediately. A site is reached if any gateway of this site is
 # linked with it.
 

@@ -20,7 +20,7 @@ class LostValue(NamedTuple):
 
 
 def letter_of(lost: LostValue, here: str) -> DeadLetterContents:
-    """Return the contents to publish for a losing value, with headers of its own and about both values.
+    """Return the contents to publish for a losing value: its own headers, and headers about both values.
 
     `here` is the name of this site. The own headers are left out if they cannot be read, or if all headers
     together are too large.

@@ -21,7 +21,7 @@ AT_HOME = ERASED | INITIAL | LOCAL_ONLY | NO_RELAY  # flags of messages that sta
 def may_leave(envelope: Envelope) -> bool:
     """Return whether a published envelope may leave this site.
 
-    Direct messages leave by other means. Messages of other sites, and those with a flag in `AT_HOME`, stay.
+    Direct messages leave by other means. Messages of other sites, or with a flag in `AT_HOME`, stay.
     """
     return not (envelope.to or envelope.flags & AT_HOME or is_foreign(envelope.sender))
 
@@ -29,7 +29,8 @@ def may_leave(envelope: Envelope) -> bool:
 def leaving(envelope: Envelope, site: str, low: int, gateway: Hop | None = None) -> Envelope:
     """Return the envelope as it leaves this site.
 
-    `low` is the lowest number that its master promises. `gateway` is a hop to append to the route, if any.
+    `low` is the number below which no further message of the stream is sent. `gateway` is a hop to append to
+    the route, if any.
     """
     hops = (*envelope.route, replace(gateway, stratum=GATEWAY)) if gateway is not None else envelope.route
     sender = envelope.sender if is_foreign(envelope.sender) else f"/site/{site}{envelope.sender}"

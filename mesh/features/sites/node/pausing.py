@@ -47,7 +47,7 @@ class Pausing(Component):
         return (answer(AskSitePause, self._on_pause, Right.RUN),)
 
     def is_paused(self, site: str) -> bool:
-        """Return whether the site is paused, or the neighbor through which it is reached is."""
+        """Return whether the site, or the neighbor through which it is reached, is paused."""
         return bool(self._paused(site))
 
     def why_paused(self, site: str) -> str:
@@ -71,7 +71,7 @@ class Pausing(Component):
             yield reason("SITE_PAUSED", site=paused)
 
     def _on_pause(self, asked: IncomingCall[AskSitePause]) -> None:
-        """Pause or resume a site, and reply when that is on disk; a repeated request changes nothing."""
+        """Pause or resume a site, and reply when the change is on disk. A repeated call changes nothing."""
         site, pause = asked.ask.site, asked.ask.pause
         if site not in self._context.settings.ways:
             what = f"{self._context.me.name} does not know the site {site[:64]!r}."

@@ -50,7 +50,7 @@ OUTCOMES = 256  # in one message
 class SiteVisit:
     """A session of another site with open messages.
 
-    `conns` has the connection that brought each message. An answered message stays there for at most 1 s.
+    `conns` has the connection that brought each message. An answered message stays in it for at most 1 s.
     """
 
     site: str
@@ -164,7 +164,7 @@ class RemoteSessions(Component):
         self._context.out.ending[self._flush] = None
 
     def _reply(self, alias: bytes, e: Envelope) -> None:
-        """Queue replies to a session of another site, with this site in the name of a sender here."""
+        """Queue replies to a session of another site, and add this site to the name of a local sender."""
         visit = self._visits[alias]
         is_ours = e.sender and not is_foreign(e.sender)
         sender = f"{OTHERS}{self._context.settings.site}{e.sender}" if is_ours else e.sender

@@ -42,7 +42,8 @@ from mesh.wire.ttls import end_of
 OPEN = 100_000  # open messages for one site
 SWEEP = 5.0  # s after its deadline until a request is forgotten
 
-# Rule 1: an answer or reply counts for the sender only, on the connection that the request used, and once.
+# Rule 1: an answer or reply counts once, only for the sender, and only on the connection that the request
+# used.
 # Rule 2: a site replies for its own clients only.
 
 
@@ -50,7 +51,7 @@ SWEEP = 5.0  # s after its deadline until a request is forgotten
 class SiteRequestInFlight:
     """An envelope that was sent to a site.
 
-    `is_taken` means that a service there has it, so that only replies are still expected.
+    `is_taken` means that a service accepted its messages, so that only replies are expected.
     """
 
     site: str
@@ -103,7 +104,7 @@ class SiteRequests(Component):
     # --- to the site ------------------------------------------------------------------------------------
 
     def when_known(self, site: str, then: Callable[[], None]) -> None:
-        """Call `then` when the gateways to that site are known, immediately if nothing may be sent there."""
+        """Call `then` when the gateways to that site are known, immediately if nothing may be sent to it."""
         if self.why_none(site):
             then()
         else:
@@ -226,7 +227,7 @@ class SiteRequests(Component):
                 self._context.counters.count("late_replies", late)
 
     def _site_of(self, gate: SiteConnection, e: Envelope) -> str | None:
-        """Return the site of the replying client, "" for the mesh itself, or None if forged."""
+        """Return the site of the replying client, "" for the mesh itself, or None for a forged sender."""
         try:
             site = (SessionName.parse(e.sender).site or "") if e.sender else ""
         except BadName:

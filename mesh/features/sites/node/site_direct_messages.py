@@ -37,7 +37,7 @@ Sending = tuple[str, bytes, tuple[str, str]]  # hop, stream, and (domain, node)
 
 # Rule 1: a message that has not left is refused now if it may not wait and no gateway reaches the site. A
 # message that has left may have arrived, so it waits and is sent again. A paused site counts as unreachable.
-# Rule 2: a stream uses one gateway while any of it is in transit, so its order holds.
+# Rule 2: while any message of a stream is in transit, the stream uses one gateway, so its order holds.
 # Rule 3: messages that another site had no room for, or lost in transit, are retried: first one, then all
 # later ones of the same sender to the same node. Other messages do not wait for them.
 # Rule 4: a message that left before and was not answered is not refused because of its latest route.
@@ -125,7 +125,7 @@ class SiteDirectMessages(Component):
         return "a gateway is connected with it" if self.has_way(hop) else "no gateway is connected with it"
 
     def _look_up_gateways(self, site: str) -> None:
-        """Look up the gateways, and decide on all waiting messages again at the end of that event."""
+        """Look up the gateways, and review all waiting messages once the gateways are known."""
 
         def heard() -> None:
             self._asking.discard(site)

@@ -1,4 +1,4 @@
-"""Messages for another site that are kept until a master there has given the final answer."""
+"""Messages for another site that are kept until a master of that site has sent the final answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PartlySent(Struct, eq=False):
 
 
 class SiteInFlight:
-    """The unanswered messages for one site at one master here."""
+    """The unanswered messages for one site at this master."""
 
     def __init__(self) -> None:
         self.streams = InFlight[bytes, PartlySent, bytes]()  # by stream and domain; the routes are gateways

@@ -1,6 +1,6 @@
 """Admits messages from gateways of other sites.
 
-An admitted message continues as if it was published here.
+An admitted message is then processed as if it had been published here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STREAMS = 4096  # streams whose deferred messages are remembered
 
 # Rule 1: an envelope that may not enter is refused, and nothing else is done with it.
 # Rule 2: waiting messages of other sites take at most half of the outbound buffer.
-# Rule 3: the other site keeps every message that this node has in memory until it is answered.
+# Rule 3: the other site keeps every message until its final answer, so this node may have it in memory only.
 
 
 class SiteIngress(Component):
@@ -108,7 +108,7 @@ class SiteIngress(Component):
         )
 
     def _is_full(self, envelope: Envelope) -> bool:
-        """Return whether the half of the outbound buffer for other sites is full for the envelope.
+        """Return whether the half of the outbound buffer for other sites has no room for the envelope.
 
         An envelope that is already in the buffer always passes.
         """

@@ -38,7 +38,8 @@ Stream = tuple[bytes, str]  # stream and domain
 EACH = 512  # overhead of an envelope, bytes
 STREAMS = 4096  # streams with deferred messages that are remembered
 
-# Rule 1: a stream uses one gateway of this site while any of it is unanswered, unless that is lost.
+# Rule 1: a stream uses one gateway of this site while any of its messages is unanswered, unless that gateway
+# is lost.
 # Rule 2: messages lost behind this node are deferred: their master sends them again, and none overtakes them.
 # Rule 3: for a direct message each refusal is final, except WAY_LOST, after which it is sent again.
 # Rule 4: the bytes in transit from one neighbor are bounded, whatever the next site does.
@@ -98,7 +99,7 @@ class SitePassThrough(Component):
     ) -> None:
         """Forward envelopes from another site to the third site that `command` names, or refuse them.
 
-        Envelopes that are in transit already are ignored.
+        Envelopes that are already in transit are ignored.
         """
         going: dict[bytes, list[Envelope]] = {}
         here, hop = self._context.settings.site, self._context.hop(GATEWAY)

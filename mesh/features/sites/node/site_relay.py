@@ -1,4 +1,4 @@
-"""Site relay at a master: keeps messages for other sites until these have given the final answer."""
+"""Site relay at a master: keeps messages for other sites until the sites have sent the final answers."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.limits import STAYS
 from mesh.wire.replies import Depth
 
-STREAM = 16  # bytes of a key of stream and domain that are the stream
+STREAM = 16  # bytes of the stream in a stream key
 KNOWN = 10_000  # topics whose sites are cached
 TOLD_AGAIN = 60.0  # s between two warnings about a site that defers
 TEXT = 300  # characters of another site's text
 
-# Rule 1: a stream uses one gateway while any of it is unanswered, unless that gateway is lost.
+# Rule 1: a stream uses one gateway while any of its messages is unanswered, unless that gateway is lost.
 # Rule 2: after a loss, all unanswered messages of the stream are sent again, in order, through another
 # gateway.
 # Rule 3: unanswered messages are also sent again, after a pause, when the site cannot accept some now.
@@ -59,7 +59,7 @@ TEXT = 300  # characters of another site's text
 
 @dataclass(slots=True)
 class Outbound:
-    """The messages for one site."""
+    """The state of sending to one site: its feed, unsent slices, and retries."""
 
     feed: SiteFeed
     unsent: dict[bytes, deque[PartlySent]] = field(default_factory=dict)  # by stream and domain
@@ -198,9 +198,10 @@ class SiteRelay(Component):
         }
 
     def start(self, beginning: Beginning) -> None:
-        """Resume the feed of each site from its stored position, or a new site from the end of the log.
+        """Resume the feed of each site from its stored position.
 
-        The positions of sites that are no longer configured are deleted.
+        The feed of a new site starts at the end of the log. The positions of sites that are no longer
+        configured are deleted.
         """
         rows, last = beginning.rows("position"), beginning.image.next_position - 1
         feeds = {each.feed.key: each.feed for each in self._outbound.values()}
@@ -232,7 +233,7 @@ class SiteRelay(Component):
         return new, [out for site, out in before.items() if site not in self._outbound]
 
     def _resettle(self) -> None:
-        """Apply new settings: a new site is owed the messages accepted after this, a removed one none."""
+        """Apply new settings: a new site is owed the messages accepted from now on, a removed site none."""
         new, gone = self._adopt()
         for out in gone:
             self._give_up(out.feed)
@@ -284,7 +285,7 @@ class SiteRelay(Component):
     def plan(self, envelope: Envelope) -> Targets:
         """Return the feeds of the sites that are owed messages of the envelope. Raises: SiteFull.
 
-        Each feed comes with the indices of its messages; `None` means all messages.
+        Each feed is paired with the indices of its messages; `None` means all messages.
         """
         if not may_leave(envelope) or f"/client/{SYSTEM}" in envelope.sender:
             return []
@@ -428,7 +429,7 @@ class SiteRelay(Component):
             self._write_position(feed)
 
     def _is_put_off(self, out: Outbound, key: bytes, outcome: Outcome) -> bool:
-        """Defer the stream if the site may accept the refused messages later; return whether it does."""
+        """Defer the stream if the site may accept the messages later, and return whether it was deferred."""
         answer, now, site = outcome.answer, self._context.clock.now, out.feed.site
         about = out.feed.in_flight.about(outcome.stream, answer)
         if not about or not is_put_off(answer, about):

@@ -205,7 +205,7 @@ class SiteFeed(Feed):
         self.pump()
 
     def depth(self, wall: int) -> Depth:
-        """Return the count and size of waiting and unanswered messages, and the age of the oldest that left.
+        """Return the count and size of waiting and unanswered messages, and the age of the oldest unanswered.
 
         `wall` is the time in ns since 1970; without unanswered slices the age is 0.
         """
@@ -254,7 +254,8 @@ class SiteFeed(Feed):
 
     def _finds_room(self, portion: EnvelopeSlice, now: float) -> bool:
         is_persistent = portion.is_persistent
-        # Messages that were being written when the last room went have been accepted, or will be.
+        # With `rejects`, persistent messages that were being written when the limit was reached have been
+        # accepted, or will be.
         is_kept = self._not_owed is not None or (self.rejects and is_persistent)
         return is_kept or self.has_room(is_persistent)
 

@@ -36,7 +36,7 @@ class TransferMarks(Component):
         self._runs: dict[str, dict[int, int]] = {}  # positions dropped before the start
         self._stores: dict[str, SiteStores] = {}
         self._next: dict[str, float] = {}  # when a new store may count again
-        self._shown: dict[str, list[bytes]] = {}  # notes deferred until then
+        self._shown: dict[str, list[bytes]] = {}  # notes deferred until `_next`
 
     def start(self, beginning: Beginning) -> None:
         for key, row in beginning.rows(TABLE).items():
@@ -92,7 +92,10 @@ class TransferMarks(Component):
         return [site for site in self._marks if site not in self._put_off]
 
     def want(self, site: str, then: Callable[[], None]) -> None:
-        """Mark the site for a transfer, and call `then` when the mark is on disk, or never if that fails."""
+        """Mark the site for a transfer, and call `then` when the mark is on disk.
+
+        If writing fails, `then` is not called.
+        """
         self._put_off.discard(site)
         self._write_mark(site, self._marks.setdefault(site, Mark(since=self._context.clock.believed)))
         self._disk.commit_if_any(lambda error: then() if error is None else None)

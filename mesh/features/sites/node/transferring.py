@@ -67,7 +67,7 @@ class Transferring(Component):
         self._is_paused = is_paused
         self._transfers: dict[str, SiteTransfer] = {}
         self._pauses = Backoff[str]()  # by site
-        self._unsent: dict[str, None] = {}  # sites that need everything unanswered again
+        self._unsent: dict[str, None] = {}  # sites whose unanswered values are to be resent
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -133,7 +133,7 @@ class Transferring(Component):
         return self._relaying.has_way(site) and not self._is_paused(site)
 
     def _on_gateways_lost(self, site: str) -> None:
-        """Resend everything unanswered, because the gateways to the site have changed."""
+        """Resend all unanswered values, because the gateways to the site have changed."""
         if site in self._transfers or site in self._marking:
             self._unsent[site] = None
             self._context.clock.wake(self._context.clock.now)
@@ -176,7 +176,7 @@ class Transferring(Component):
                 transfer.ahead += value is not None
 
     def _values(self, site: str, keys: Sequence[str]) -> Iterator[RetainedValue]:
-        """Yield the values of the given keys to transfer.
+        """Yield the values of `keys` that are to be transferred.
 
         Values with a timestamp too far ahead are only counted.
         """

@@ -13,7 +13,7 @@ PARKED = 4  # limit, in windows
 
 
 class WaitingAtSite:
-    """The waiting slices of one site, for one master here; `bytes` is their total size."""
+    """The slices of this master that wait at one site; `bytes` is their total size."""
 
     def __init__(self) -> None:
         self.bytes = 0
