@@ -42,9 +42,9 @@ class Access:
         return prove(self.secret, "dialler", mine, theirs, self.where)
 
     def is_proven(self, proof: bytes, mine: bytes, theirs: bytes) -> bool:
-        """Return whether the node has proved that it knows the secret, which it must over TCP.
+        """Return whether the node has proved that it knows the secret; only nodes reached over TCP must.
 
-        A node that did not ask the client for a proof (`theirs` is empty) has none itself.
+        Over TCP, the result is False if `theirs` is empty, because such a node has sent no challenge.
         """
         if not self.address.startswith("tcp:"):
             return True

@@ -28,8 +28,8 @@ class Timeout(Protocol):
 class Around(Protocol):
     """The clocks, timers and outbox that a client uses.
 
-    `time` is in s, of a monotonic clock; `wall` is in ns since 1970. `outbox` is for unanswered messages; if
-    it is None, the client creates its own.
+    `time` is in s, of a monotonic clock; `wall` is in ns since 1970. `outbox` keeps unanswered messages; if
+    it is None, the client creates one.
     """
 
     outbox: Outbox | None

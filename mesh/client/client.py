@@ -58,9 +58,9 @@ class Client(
         return await super().__aenter__()
 
     async def _elsewhere(self) -> tuple[str, str | None] | None:
-        """Return the address and mesh of a node that does not run here, as a node here knows it.
+        """Ask the local nodes for a node that runs elsewhere, and return its address and mesh.
 
-        None: the address needs no lookup, or no local node knows the name.
+        Return None if the address needs no lookup, or no local node knows the name.
         """
         try:
             find_node(self._way.address, self._way.environ)

@@ -57,20 +57,20 @@ class Codec(Protocol):
         """Return `value` as bytes.
 
         Raises:
-            TypeError: The codec does not encode values of this type. The caller gets BadType.
-            ValueError: The value has no encoding. The caller gets BadArgument.
+            TypeError: The codec does not encode values of this type. The client raises BadType instead.
+            ValueError: The value has no encoding. The client raises BadArgument instead.
         """
         ...
 
     def decode(self, content: bytes, type: Any, /) -> Any:
-        """Return the value of `content`.
+        """Return the value that `content` encodes.
 
         Args:
             content: The bytes of a message.
             type: The type that the reader expects, or `Any`.
 
         Raises:
-            Exception: The content has no value of that type. The caller gets BadContent.
+            Exception: The content has no value of that type. The client raises BadContent instead.
         """
         ...
 
@@ -88,7 +88,7 @@ class Json:
         return data
 
     def decode(self, content: bytes, type: Any = Any, /) -> Any:
-        """Return the value of JSON as an instance of `type`."""
+        """Decode JSON to an instance of `type`."""
         return msgspec.json.decode(content, type=type, dec_hook=_validated)
 
 
@@ -102,7 +102,7 @@ class MsgPack:
         return msgspec.msgpack.encode(value, enc_hook=_dumped)
 
     def decode(self, content: bytes, type: Any = Any, /) -> Any:
-        """Return the value of MessagePack as an instance of `type`."""
+        """Decode MessagePack to an instance of `type`."""
         return msgspec.msgpack.decode(content, type=type, dec_hook=_validated)
 
 
@@ -157,7 +157,7 @@ def check_type(wanted: Any) -> None:
     """Raise BadType for an object that is not a type, or a type that no codec can decode."""
     try:
         info = msgspec.inspect.type_info(wanted)
-    except Exception as error:  # may be anything for a non-type
+    except Exception as error:  # non-types may raise anything
         what = f"type={shown(wanted)} is invalid: {reason_of(error)[0]}."
         raise BadType(what, hint=_TYPES) from None
     if isinstance(info, msgspec.inspect.CustomType) and not hasattr(info.cls, "model_validate"):
@@ -186,7 +186,7 @@ def _dumped(value: Any) -> Any:
     """
     dump = getattr(value, "model_dump", None)
     if value is None or isinstance(value, bool | tuple):  # only dict keys of these types fail
-        raise TypeError(f"a {type(value).__name__} cannot be the key of a dict there")
+        raise TypeError(f"a {type(value).__name__} cannot be the key of a dict")
     if dump is not None and not isinstance(value, type):
         return dump(mode="json", by_alias=True)  # validation expects the aliases
     kind = getattr(getattr(value, "dtype", None), "kind", None)

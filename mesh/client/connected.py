@@ -213,7 +213,7 @@ class Connected(NotCopied):
     ) -> T:
         """Run `work` within `timeout` seconds. Raises: MeshTimeout.
 
-        None: within the client's patience, or without limit if it has none.
+        With a `timeout` of None, the client's patience applies, or no limit if it has none.
         """
         limit = self._limit(timeout)
         if limit is None:

@@ -108,7 +108,7 @@ def refusal_properties(code: Any, text: Any) -> tuple[bytes, bytes]:
 def own_properties(
     headers: Headings, expiry: float | None, priority: int, wall: Callable[[], int], is_text: bool
 ) -> tuple[bytes, int]:
-    """Return a message's encoded properties, and when it expires in ns since 1970 (0 = never).
+    """Return a message's encoded properties, and its expiry time in ns since 1970 (0: never).
 
     `expiry` is in seconds from now.
     """

@@ -16,12 +16,12 @@ KEPT = 1000  # unread events per iterator
 class Event:
     """An event of this client.
 
-    Kinds: "connected", "disconnected" and "refused" concern its node. "waiting": the node has been
-    unreachable for 5 s, then each minute, while calls or messages wait for it; the text lists them. "gap":
-    messages were dropped, because they were read too slowly or had no room in transit from another node or
-    site. "refused-later": a message that had waited for its master was refused while its final answer was not
-    awaited; the text is its id and the reason. "blocked": the event loop stood still for 5 s or more; the
-    text says how long.
+    Kinds: "connected", "disconnected" and "refused" concern the client's node. "waiting": calls or messages
+    wait for an unreachable node; the event comes after 5 s and then each minute, and its text lists them.
+    "gap": messages were dropped, because they were read too slowly or exceeded a limit in transit from
+    another node or site. "refused-later": a message that had waited for its master was refused, and no call
+    awaited its final answer; the text is its id and the reason. "blocked": the event loop stood still for 5 s
+    or more; the text says how long.
     """
 
     kind: str
@@ -43,7 +43,7 @@ def log_event(event: Event, session: str, node: str) -> None:
 
 
 class Following:
-    """An iterator over the events of a client, from its creation on."""
+    """An iterator over the events that a client reports after the iterator was created."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -67,7 +67,7 @@ class Following:
 
 
 class Followers:
-    """The iterators that follow one client, until nothing else refers to them."""
+    """The event iterators of one client. An iterator that nothing else refers to is dropped."""
 
     def __init__(self) -> None:
         self._all: WeakSet[Following] = WeakSet()

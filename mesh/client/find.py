@@ -16,11 +16,11 @@ from mesh.security.keyfiles import clusters, read_mesh
 
 
 def find_node(address: str | None, environ: Mapping[str, str], home: str = "") -> str:
-    """Return an address to dial: the given one, or the address of this user's named or only node here.
+    """Return the address to dial for `address`, which may be the name of one of this user's local nodes.
 
-    Without an address, MESH_URL is used. A text with a dot or colon is an address if no local node has that
-    name; the default port is 7710. `home` is the last node of the client, the only one to which a client
-    without an address returns. Raises: NodeNotFound, which lists the running nodes.
+    Without `address`, MESH_URL is used, else the user's only local node. A text with a dot or colon is an
+    address if no local node has that name; the default port is 7710. `home` is the last node of the client; a
+    client without an address returns only to that node. Raises: NodeNotFound, which lists the running nodes.
     """
     given = address or environ.get("MESH_URL") or ""
     wanted = given or home

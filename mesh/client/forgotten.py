@@ -1,7 +1,7 @@
 """Closes a client that was opened and never closed.
 
 The client is closed when it is no longer referenced or when its loop ends, whichever comes first: asyncio
-ends an asynchronous generator at either, within the loop. For a loop closed by hand,
+closes an asynchronous generator in both cases, inside the loop. For a loop that is closed by hand,
 mesh/transport/lifetime.py closes the sockets.
 """
 

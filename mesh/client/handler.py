@@ -49,7 +49,7 @@ def check_function(function: object, above: str = '@m.on("sensors/#")') -> None:
 class HandlerSource:
     """The messages of one subscription, shared by several workers.
 
-    A batch is marked as consumed when all of its messages have been.
+    A batch is marked as consumed when the last of its messages has been consumed.
     """
 
     def __init__(self, subscription: Subscription[Any]) -> None:
@@ -84,7 +84,7 @@ def _after(count: int, done: Callable[[], None]) -> Callable[[], None]:
 
 
 class TopicHandler:
-    """A handler of topics. `subscribe` creates its subscription for a client."""
+    """A handler of messages of topics. `subscribe(client)` creates the subscription that it reads."""
 
     subscribe: Callable[[Any], Subscription[Any]]
     most: int
@@ -116,7 +116,7 @@ class TopicHandler:
             if task is None or task.cancelling():
                 raise
             # This task was not cancelled: something that the handler awaited was.
-            self._failed(message, RuntimeError(f"it was canceled: {error!r}"), stop_on_error)
+            self._failed(message, RuntimeError(f"the call was canceled: {error!r}"), stop_on_error)
         except BadContent as error:  # the sender's fault: no traceback
             log.warning("%s (%s): %s", self._name, message.id, error)
         except Exception as error:
@@ -131,7 +131,8 @@ class TopicHandler:
 class Handlers:
     """The handlers of one client, which run together.
 
-    `handed` returns a request as a function of a service receives it; mesh.sync replaces it.
+    `handed` converts a request to the object that the function of a service receives; mesh.sync replaces
+    `handed`.
     """
 
     handed: Callable[[Request[Any]], Any]

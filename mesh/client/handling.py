@@ -19,7 +19,7 @@ from mesh.client.subscription import Subscription
 
 
 class Handling(Posting):
-    """The calls for functions that handle each message."""
+    """The client's calls that register functions as message handlers and run them."""
 
     _handlers: Handlers
 
@@ -42,7 +42,7 @@ class Handling(Posting):
 
         Args:
             topics: Keys or patterns (`sensors/+/temp`, `sensors/#`). Default: all topics of the domain.
-            concurrency: Messages at a time, 1 to 1,000. Default: 1, in order; above 1 in no order.
+            concurrency: Messages handled at a time, 1 to 1,000. Default: 1, which keeps their order.
             type: The type of `message.value`. This and the other arguments are as for `subscribe`.
 
         Raises:
@@ -84,7 +84,7 @@ class Handling(Posting):
                 never does.
 
         Raises:
-            BadQuery: There is no handler, or the handlers already run.
+            BadQuery: There is no handler, or the handlers are already running.
             MeshError: The error of a subscription or service that failed.
         """
         await self._run_handlers(yes_or_no("stop_on_error", stop_on_error), lambda: None)
@@ -94,7 +94,7 @@ class Handling(Posting):
         """Run the handlers in the background of a block, and cancel them at its end.
 
         Inside the block every reachable node knows the subscriptions. An error that would end `run` cancels
-        the block and is raised in its place.
+        the block and is raised at its end.
 
         Args:
             stop_on_error: As for `run`.
@@ -129,7 +129,7 @@ class Handling(Posting):
 
 @contextmanager
 def _cancelled_by(task: asyncio.Task[None]) -> Iterator[None]:
-    """Cancel the block when `task` fails, and raise the task's error in its place."""
+    """Cancel the block when `task` fails, and raise the task's error instead of CancelledError."""
     here, has_failed = asyncio.current_task(), False
     assert here is not None
     before = here.cancelling()
@@ -143,7 +143,7 @@ def _cancelled_by(task: asyncio.Task[None]) -> Iterator[None]:
     try:
         yield
     except asyncio.CancelledError:
-        if not has_failed or here.cancelling() > before + 1:  # cancelled from elsewhere, too
+        if not has_failed or here.cancelling() > before + 1:  # also cancelled from elsewhere
             raise
     finally:
         task.remove_done_callback(ended)

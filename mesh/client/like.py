@@ -1,4 +1,4 @@
-"""A decorator that shows the options of a call by name, although they are declared once."""
+"""A decorator that lists the options of a call in `help()`, although they are declared elsewhere."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def made(  # noqa: PLR0913
     route: Any,
     codec: Codec,
 ) -> Envelope:
-    """Return an envelope with one message, as a subscriber gets it.
+    """Return an envelope with one message, as a subscriber receives it.
 
     Raises: BadKey, BadName, BadArgument, PublishRefused RESERVED.
     """

@@ -1,4 +1,4 @@
-"""Messages as a subscriber gets them, and the batches in which they traveled."""
+"""Messages as a subscriber receives them, and the batches in which they traveled."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNREADABLE = "unreadable-properties"  # header with the reason of missing proper
 
 
 class Message(Struct, Generic[T], eq=False):  # a Struct is created three times faster
-    """A message. Everything but `key` and `content` (bytes) is decoded when it is read.
+    """A received message. Everything except `key` and `content` (bytes) is decoded on access.
 
     Example:
         async for message in messages:
@@ -61,7 +61,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
         codec: Codec | str = "json",
         type: Any = None,
     ) -> Message[Any]:
-        """Create a message as a subscriber would get it, for tests. Each message has its own id.
+        """Create a message as a subscriber would receive it, for tests. Each message has its own id.
 
         Args:
             key: The topic's key.
@@ -91,10 +91,10 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def value(self) -> T:
-        """The content, decoded by its content-type and as the requested `type`. Raises: BadContent.
+        """The content, decoded according to its content-type and the requested `type`. Raises: BadContent.
 
-        Without a content-type and a type, the value is the content as published: a str or bytes. With a type
-        the content is decoded once, otherwise at each access.
+        Without a content-type and a type, the value is the content as published: a str or bytes. With a type,
+        the content is decoded once; without one, it is decoded at each access.
         """
         return self._value_by(WHATEVER)  # type: ignore[no-any-return]
 
@@ -211,7 +211,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
     def stale(self) -> float | None:
         """The seconds for which the master has been unreachable, in a result of `get`.
 
-        None: the value is current, or the message is no result of `get`.
+        None: the value is current, or the message is not a result of `get`.
         """
         return None
 
@@ -226,7 +226,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
 
 class TypedMessage(Message[T], eq=False):
-    """A message whose value is decoded once, as the type that its reader wants."""
+    """A message whose value is decoded once, as the type that the subscriber requested."""
 
     # These fields are not in Message, because untyped messages are created by the hundred thousand.
     _reader: ContentReader = WHATEVER
@@ -234,7 +234,7 @@ class TypedMessage(Message[T], eq=False):
 
     @property
     def value(self) -> T:
-        """The content as an instance of the type of its reader. Raises: BadContent."""
+        """The content as an instance of the requested type. Raises: BadContent."""
         if self._value is UNSET:
             self._value = self._value_by(self._reader)
         return self._value  # type: ignore[no-any-return]
@@ -286,7 +286,7 @@ class Batch(Sequence[Message[T]]):
         return _state(self._envelope)
 
     def of(self, messages: Sequence[Message[Any]]) -> Batch:
-        """Return a batch with only `messages`, which are some of this batch, and without its gap."""
+        """Return a batch of only `messages`, which must be in this batch, without the gap."""
         return Batch(self._envelope, [message._index for message in messages])
 
     def __getitem__(self, i: int) -> Message[T]:  # type: ignore[override]
@@ -326,7 +326,7 @@ class TypedBatch(Batch[T]):
         return map(self._typed, super().__iter__())
 
     def of(self, messages: Sequence[Message[Any]]) -> TypedBatch[T]:
-        """Return a batch with only `messages`, which are some of this batch, and the same gap."""
+        """Return a batch of only `messages`, which must be in this batch, with the same gap."""
         return TypedBatch(Batch(self._envelope, [m._index for m in messages], self.gap), self._reader)
 
     def _typed(self, m: Message[T]) -> Message[T]:

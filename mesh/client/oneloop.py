@@ -40,7 +40,7 @@ def check_asyncio() -> None:
 
 
 def check_loop(own: AbstractEventLoop | None) -> None:
-    """Raise WrongLoop unless `own` runs here. None, for a client that was never opened, passes."""
+    """Raise WrongLoop unless the loop `own` is running here; None means that there is nothing to check."""
     if own is not None and own is not running_loop():
         raise wrong_loop(own)
 

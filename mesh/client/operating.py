@@ -1,4 +1,4 @@
-"""Marks a process as a command of the operator, for which nodes reserve some sessions."""
+"""Marks this process as a command of the operator. Nodes reserve some sessions for such commands."""
 
 from mesh.wire.limits import OPERATOR
 

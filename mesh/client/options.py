@@ -1,6 +1,6 @@
 """The keyword arguments that several calls share, as types: `**options: Unpack[PublishOptions]`.
 
-The defaults are those of the method that takes the options apart, whose arguments `help()` shows.
+The defaults are those of the method that unpacks the options; `help()` shows its arguments.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PutOptions(TypedDict, total=False):
 
 
 class QueryOptions(TypedDict, total=False):
-    """Options of each subscription."""
+    """Options that all kinds of subscriptions have."""
 
     pattern: str | Sequence[str] | None
     xpath: str | None

@@ -1,4 +1,4 @@
-"""Puts together a reply that comes in pages."""
+"""Joins the pages of a long reply."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from mesh.errors import RemoteError
 
 
 def goes_on(value: Any) -> str:
-    """Return the place after which the next page starts; "" after the last one."""
+    """Return the argument `after` that requests the next page; "" if `value` is the last page."""
     after = value.get("next") if isinstance(value, dict) else ""
     return after if isinstance(after, str) else ""
 
 
 def joined(value: dict[str, Any], page: Any) -> dict[str, Any]:
-    """Return a reply with its next page: lists are joined, other values replaced.
+    """Return a reply joined with its next page: lists are concatenated, other values replaced.
 
     Raises: RemoteError if the page does not advance.
     """

@@ -48,7 +48,10 @@ class Posting(Connected):
         codec: Codec | str | None = None,
         **unknown: Never,
     ) -> Prepared:
-        """Return a message in the form that the publisher takes, with its content copied; for any thread."""
+        """Check a message's arguments, and return it as the publisher expects it; callable in any thread.
+
+        Content that the caller could change is copied.
+        """
         if unknown:
             raise unknown_option(unknown, PublishOptions)
         is_text = False
@@ -87,9 +90,9 @@ class Posting(Connected):
                 await self._room()
 
     def _posted(self, post: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return the number that `post` assigns. Raises: WouldBlock.
+        """Call `post` and return its result. Raises: WouldBlock.
 
-        If the window is full, pending answers are read once before the second attempt.
+        If the window is full, the answers that have arrived are read before a second attempt.
         """
         self._now()
         try:
@@ -124,7 +127,7 @@ class Posting(Connected):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Run `work` as `_within` does; a MeshTimeout names the messages posted so far."""
+        """Run `work` as `_within` does; a MeshTimeout lists the ids of the messages posted so far."""
         sent: list[Receipt] = []
         try:
             return await self._within(timeout, work, sent, *args, **kwargs)

@@ -20,7 +20,7 @@ from mesh.wire.limits import ENVELOPE_MESSAGES
 
 
 class Publishing(Posting):
-    """The calls that publish."""
+    """The client's calls that publish messages and wait for their answers."""
 
     @shows_options(Posting._prepared)
     async def publish(
@@ -136,7 +136,7 @@ class Publishing(Posting):
         """Publish several contents under one key, in order, and wait until all are answered.
 
         The call also waits for earlier messages of this client. A list or tuple is fastest. Any other
-        iterable is read one item at a time, as the window has room.
+        iterable is read one item at a time, whenever the window has room.
 
         Args:
             key: The topic's key.
@@ -148,8 +148,8 @@ class Publishing(Posting):
 
         Raises:
             PublishRefused: The first refusal for which no receipt was awaited.
-            BadKey, BadType, BadArgument, MessageTooLarge, Closed: As for `publish`. Earlier contents may
-                have been published.
+            BadKey, BadType, BadArgument, MessageTooLarge, Closed: As for `publish`. Earlier contents may have
+                been published.
             MeshTimeout: Not all were answered in time.
 
         Example:
@@ -175,7 +175,7 @@ class Publishing(Posting):
         return count
 
     async def _post_some(self, key: str, contents: Sequence[Content], options: PublishOptions) -> int:
-        """Post `contents` as the window has room. If one is invalid, those before it have been posted."""
+        """Post `contents`, waiting while the window is full. Those before an invalid content are posted."""
         plain = [content for content in contents if type(content) is bytes]
         if len(plain) < len(contents) or max(map(len, plain), default=0) > self._publisher.max_content:
             for content in contents:
@@ -238,7 +238,7 @@ class Publishing(Posting):
         Raises:
             PublishRefused: The message was refused, or expired.
             BadQuery: This session did not publish the message, or no longer knows the outcome.
-            BadArgument: The argument is none of these.
+            BadArgument: `message` is of another type.
             MeshTimeout: No final answer in time.
 
         Example:

@@ -22,10 +22,10 @@ LONGEST_SHOWN = 80  # characters of received text
 
 
 class ContentReader:
-    """Decodes contents as values of `type`, or with None as their content-type says.
+    """Decodes contents as values of `type`; if `type` is None, only the content-type decides.
 
-    Without a content-type, None stands for bytes or text, as published. For a `type` other than bytes and
-    str, `codec` then decodes the content.
+    Content without a content-type is returned as published, bytes or text, if `type` is None. For a `type`
+    other than bytes and str, `codec` decodes such content.
     """
 
     def __init__(self, codec: Codec = JSON, type: Any = None) -> None:
@@ -34,7 +34,7 @@ class ContentReader:
         self._known = {**KNOWN, media_type(codec.content_type): codec}
 
     def value(self, content: bytes, headers: Headers, is_text: bool = False) -> Any:
-        """Return the value of a content, published as text if `is_text`. Raises: the codec's errors."""
+        """Decode `content`, which was published as a str if `is_text`. Raises: the codec's errors."""
         header = headers.get(HEADER)
         if header is None:
             return self._text(content) if is_text else self._plain(content)
@@ -69,14 +69,14 @@ WHATEVER = ContentReader()
 
 
 def untyped(content: bytes, codec: Codec) -> Any:
-    """Return the value of a content of unknown type. Raises: the codec's errors, ValueError if too long."""
+    """Decode `content` without a requested type. Raises: the codec's errors, ValueError if it is too long."""
     if len(content) > UNTYPED and any(codec is known for known in KNOWN.values()):
-        raise ValueError(f"with {len(content)} bytes it needs a type, such as type=dict (from {UNTYPED} on)")
+        raise ValueError(f"content of {len(content)} bytes (above {UNTYPED}) needs a type, such as type=dict")
     return codec.decode(content, Any)
 
 
 def reader_of(codec: Codec, wanted: Any) -> ContentReader | None:
-    """Return the reader of a subscription, or None if messages decode themselves. Raises: BadType."""
+    """Return the reader for values of type `wanted`, or None if the default one suffices. Raises: BadType."""
     if wanted is Any:
         wanted = None
     is_own = not any(codec is known for known in KNOWN.values())

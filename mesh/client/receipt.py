@@ -20,7 +20,7 @@ class Poster(Protocol):
 
 
 class Receipt(Struct, frozen=True, eq=False, gc=False):
-    """The receipt of a posted message. Await it for its `Published`, or the error that refused it.
+    """The receipt of a posted message. Awaiting it returns the `Published`, or raises the refusal.
 
     Example:
         receipt = m.post("log", b"started")

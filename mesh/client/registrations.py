@@ -15,7 +15,7 @@ __all__ = ["Registration", "Registrations"]
 class Registrations:
     """An iterator over the nodes that serve an address, then over changes.
 
-    A slow reader gets the latest state of each node, not every step.
+    A slow reader receives the latest state of each node, not every step.
     """
 
     def __init__(self, client: object, shell: Shell, address: str) -> None:
@@ -43,7 +43,7 @@ class Registrations:
         return news
 
     async def aclose(self) -> None:
-        """Stop watching, as does dropping the iterator."""
+        """Stop watching. An iterator that is no longer referenced also stops."""
         if self._shell.is_open:
             self._shell.now().watches.leave(self._address, self._watching)
         if self._watching.error is None:

@@ -20,7 +20,7 @@ from mesh.wire import commands as c
 
 
 class RetainedValues(Posting):
-    """The calls that read and erase retained values."""
+    """The client's calls that read and erase retained values."""
 
     async def get(
         self,
@@ -42,13 +42,13 @@ class RetainedValues(Posting):
             xpath: An XPath on the XML of keys.
             domain: Only topics of this domain. Default: topics of any domain.
             pattern: A topic pattern, such as `sensors/#`.
-            fresh: Whether to ask the master even if this node has the value.
+            fresh: Whether to ask the master even if another node has the value.
             type: The type of `.value`, as for `subscribe`.
             timeout: Seconds to wait. Default: the client's patience.
 
         Returns:
-            The messages. `source` names the node that had the value, and `stale` the seconds for which that
-            node has been without the master.
+            The messages. `source` names the node that had the value, and `stale` is the number of seconds for
+            which that node has been unable to reach the master.
 
         Raises:
             BadKey, BadQuery, BadArgument: The query is invalid.
@@ -127,7 +127,7 @@ class RetainedValues(Posting):
 
 
 def found(part: ReplyPart, reader: ContentReader = WHATEVER) -> Iterator[FoundMessage[Any]]:
-    """Yield the messages in a part of a reply to `get`. Older nodes send no sources."""
+    """Yield the messages in a part of a reply to `get`. Nodes of earlier releases send no sources."""
     value, envelopes = part
     sources = chain(value.get("sources") or (), repeat(("", None)))
     for envelope, (source, stale) in zip(envelopes, sources, strict=False):

@@ -38,7 +38,7 @@ async def _rules_put(client: Connected, node: str, content: bytes | None) -> Rul
 
 async def _changed(client: Connected, node: str, content: bytes | None) -> RulesPut | None:
     """Send the changed rules, and return the reply; None if the mesh has these rules already."""
-    # These modules are imported here, because every client would wait for them and only admins need them.
+    # Imported here, because these modules slow down the start of a client and only admins need them.
     from mesh.config.properties import Property
     from mesh.config.ruled import rules_of_xml, with_rules, without_rules
     from mesh.security.ruling import new_rules

@@ -18,7 +18,7 @@ from mesh.names import SENDS
 from mesh.values import Published, check_key
 from mesh.wire.envelope import EVERY, FORCE_QUEUING, LOCAL_ONLY
 
-TOGETHER = 512  # destinations at a time; their refusals stay remembered
+TOGETHER = 512  # destinations at a time; their refusals are remembered
 
 
 class Sent(Struct, frozen=True):
@@ -30,9 +30,9 @@ class Sent(Struct, frozen=True):
 
 
 class OutgoingLetter(Struct, frozen=True):
-    """A message for a destination, in the form that the publisher takes.
+    """A message for a destination, as the publisher expects it.
 
-    `until` is when a message to an address expires, by the client's clock; 0: never.
+    `until` is the time at which a message to an address expires, by the client's clock; 0: never.
     """
 
     to: str
@@ -42,7 +42,7 @@ class OutgoingLetter(Struct, frozen=True):
 
 
 class SendingVerbs(Posting):
-    """The call that sends."""
+    """The client's call that sends messages to sessions, clients and addresses."""
 
     def _letter(  # noqa: PLR0913
         self,
@@ -118,8 +118,8 @@ class SendingVerbs(Posting):
         """Send a message to a session, to each session of a client, or to a service of an address.
 
         To an address, the message goes to one of its services, or with `delivery="all"` to each of them. A
-        client without a node (`client/joe`) is found by the domain's rules. `/site/NYC` in front names
-        another site.
+        client without a node (`client/joe`) is found by the domain's rules. A prefix such as `/site/NYC`
+        names another site.
 
         Args:
             destination: A session (`/node/heron/client/joe/session/1`), a client, an address (`calc/add`), or
@@ -128,7 +128,7 @@ class SendingVerbs(Posting):
             force_queuing: Whether the message waits in the inbox if the receiver is not connected.
             domain: For a client: the domain whose rules name its node.
             key: A key for the receiver. Default: none.
-            expiry: Seconds until the message expires; to an address, until a service begins with it.
+            expiry: Seconds until the message expires. A message that a service has begun no longer expires.
             delivery: For an address: "one" (default) or "all".
             local_only: For an address: whether to use only services at this client's node.
 
@@ -154,7 +154,7 @@ class SendingVerbs(Posting):
         return await self._sending(timeout, self._sent_one, letter)
 
     def _until(self, expiry: float | None) -> float:
-        """Return when a message to an address expires, by the client's clock; 0: never."""
+        """Return the time at which a message to an address expires, by the client's clock; 0: never."""
         if expiry is None:
             return 0.0
         return self._now().requests.until(seconds("expiry", expiry, zero=True))
@@ -188,7 +188,7 @@ def _refuse_for_addresses(**given: object) -> None:
         yes_or_no("persistent", given["persistent"])
     for name, value in given.items():
         if value:
-            hint = "A message to an address stays in memory, and goes to a connected server."
+            hint = "A message to an address stays in memory, and goes to a connected service."
             raise BadArgument(
                 f"{name}= is for publishing and for messages to clients, not for an address.", hint=hint
             )

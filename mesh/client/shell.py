@@ -46,10 +46,10 @@ class Carrier(Protocol):
         """Read the commands that have arrived, without waiting."""
 
     def hang_up(self, key: int) -> None:
-        """Close a connection after the commands put on it have left."""
+        """Close a connection after the commands put on it have been sent."""
 
     def close(self) -> None:
-        """Close all connections after the commands put on them have left."""
+        """Close all connections after the commands put on them have been sent."""
 
 
 Carriers = Callable[[asyncio.AbstractEventLoop, ClientCore, Callable[[], None]], Carrier]
@@ -132,7 +132,7 @@ class Shell(NotCopied):
             self._carrier.read_arrived()
 
     def hurry(self) -> None:
-        """Execute pending effects now, and not at the end of this turn of the loop."""
+        """Execute pending effects now, instead of at the end of this turn of the event loop."""
         if self.context.effects:
             self._turn()
 

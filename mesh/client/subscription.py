@@ -28,7 +28,10 @@ OpenAnswers = Sequence[Pending | None]
 
 
 class Patient(Protocol):
-    """The client, which applies the time limit. It stays open while a subscription refers to it."""
+    """The client of a subscription, which limits the time of a call.
+
+    The client stays open while a subscription refers to it.
+    """
 
     async def _within(
         self,
@@ -42,8 +45,8 @@ class Patient(Protocol):
 class Subscription(Generic[T]):
     """Messages of one query, or of several: `async for message in subscription`, or `.batches()`.
 
-    A context manager: leaving it unsubscribes. A subscription survives the loss of its node: it is made again
-    on the next connection, without repeating messages that already arrived.
+    A context manager: leaving it unsubscribes. A subscription survives the loss of its node: it is renewed on
+    the next connection, without repeating messages that already arrived.
 
     Example:
         async with m.subscribe("orders") as messages:
@@ -73,7 +76,7 @@ class Subscription(Generic[T]):
 
     @property
     def dropped(self) -> int:
-        """The number of dropped messages: read too slowly, or without room in transit."""
+        """The number of messages dropped because they were read too slowly or exceeded a limit in transit."""
         return self._intake.dropped
 
     @property
@@ -127,9 +130,9 @@ class Subscription(Generic[T]):
         await self._leave(list(self._batch or ()))
 
     async def _leave(self, rest: Sequence[Message[Any]], failed: bool = False) -> None:
-        """End the subscription. `rest` has unread messages of the last batch.
+        """End the subscription. `rest` contains the unread messages of the last batch.
 
-        An inbox delivers them again first; if its user `failed`, it redelivers the whole batch.
+        An inbox delivers `rest` first when it is opened again, or the whole batch if its user `failed`.
         """
         if self._intake.error is not None:
             return

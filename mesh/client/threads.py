@@ -1,4 +1,4 @@
-"""Runs blocking functions in threads beside the loop."""
+"""Runs blocking functions in threads, so that they do not block the event loop."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ class SitesReply(Struct, frozen=True):
 
 
 class Views(Struct, frozen=True):
-    """The nodes that are alive: in this mesh, and in each other site as its gateways report.
+    """The nodes that are alive in this mesh, and in each other site as its gateways report them.
 
     A site that is not "up" has no nodes.
 

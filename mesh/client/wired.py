@@ -30,7 +30,7 @@ class Wires(Protocol):
 class Wired:
     """The sockets of one client, which uses one connection at a time. `turn` executes pending effects.
 
-    `make` creates other connections in place of sockets, and `clock` returns the seconds of another clock.
+    `make` creates connections in place of sockets, and `clock` returns the time in s in place of the loop.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Wired:
         self._sockets.hang_up(key)
 
     def close(self) -> None:
-        """Close the sockets. Commands that were just sent get a moment to leave."""
+        """Close the sockets, which linger briefly for commands that were just sent."""
         self._key = 0
         self._sockets.close()
 

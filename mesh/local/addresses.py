@@ -14,7 +14,7 @@ _TCP = re.compile(rf"(?:tcp://|socket://)?({_HOST}):(\d{{1,5}}|\*)")
 
 
 def normal(address: str) -> str:
-    """Return `host:port`, `socket://host:port` or `tcp://host:port` in the last form.
+    """Return `address` as `tcp://host:port`; it may also be `host:port` or `socket://host:port`.
 
     `localhost` becomes 127.0.0.1, and the port `*` becomes 0. Raises: BindRefused.
     """

@@ -39,7 +39,10 @@ FOLDER, DONE = "backup", "done.json"  # in the data directory, during a backup
 
 
 def gather_plain(data: Path, into: Path) -> None:
-    """Copy the small files before the stores, so that the witness is never ahead of them. Raises: OSError."""
+    """Copy the small files. Raises: OSError.
+
+    Call it before the stores are copied, so that the witness is never ahead of them.
+    """
     for name in PLAIN:
         if (data / name).exists():
             shutil.copyfile(data / name, into / name)
@@ -59,7 +62,7 @@ def queue_files(stores: Mapping[str, object]) -> tuple[dict[str, str], list[str]
 
 
 def gather_stopped(data: Path, into: Path) -> tuple[dict[str, str], list[str]]:
-    """Copy the files of a stopped node, whose lock the caller has; return the result of `queue_files`.
+    """Copy the files of a stopped node, whose lock the caller holds; return the result of `queue_files`.
 
     Raises: StoreError, DataDirRefused, OSError.
     """
@@ -90,7 +93,7 @@ def queue_stores(data: Path) -> list[tuple[str, str]]:
 def pack(folder: Path, out: Path, about: Callable[[dict[str, BackupFile]], Manifest]) -> Manifest:
     """Pack a folder into one file, which appears only when it is complete and durable.
 
-    `about` makes the manifest from the entries. Raises: OSError, also if `out` exists.
+    `about` makes the manifest from the entries. Raises: OSError, for example if `out` exists.
     """
     part = out.with_name(f".{out.name}.part")
     handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
@@ -192,9 +195,9 @@ def _identity(file: Path, folder: Path) -> tuple[bytes, int]:
 
 
 def _check_queue_stores(file: Path, manifest: Manifest, folder: Path) -> None:
-    """Check that `stores.json` names the same stores as the manifest, all valid in [[queues]].
+    """Check that `stores.json` names the same stores as the manifest, and only valid ones.
 
-    The node opens each store that is named there.
+    The node opens each store that `stores.json` names.
     """
     try:
         stores = {store for _, store in queue_stores(folder)}

@@ -62,7 +62,7 @@ class DataDir:
         return cls(path, lock, uuid, boot, seal)
 
     def be_another(self) -> None:
-        """Take a new uuid until the next start, for a node that lost all data under its uuid.
+        """Use a new uuid until the next start, for a node that lost all data under its uuid.
 
         Raises: DataDirRefused.
         """
@@ -95,7 +95,7 @@ class DataDir:
 
 
 def try_lock(path: Path, *, shared: bool = False) -> int | None:
-    """Return the open lock of a data directory, or `None` if another process has it. Raises: OSError."""
+    """Lock a data directory, and return its open lock file; `None` if it is locked. Raises: OSError."""
     lock = os.open(path / "lock", os.O_RDWR)
     try:
         fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Checks for free file descriptors, as ZeroMQ aborts the process when it finds none."""
+"""Checks for free file descriptors, because ZeroMQ aborts a process that has none left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks whether a directory could be used or created, without a trace."""
+"""Checks whether a directory could be used or created, without leaving a trace."""
 
 import os
 from pathlib import Path

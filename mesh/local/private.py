@@ -113,7 +113,7 @@ def read_private(path: Path, most: int, hint: str) -> bytes:
 
 
 def socket_path(data: Path, uuid: bytes) -> Path:
-    """Return the path of a node's local socket: in `data`, or in a short private directory if too long.
+    """Return the path of a node's local socket: in `data`, or if too long, in a short private directory.
 
     Raises: DataDirRefused if that directory is not private, or its path is too long, too.
     """
@@ -160,7 +160,7 @@ def write_private(path: Path, content: bytes, *, durable: bool) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names of files that were created or renamed in a directory durable. Raises: OSError."""
+    """Sync a directory, so that files created or renamed in it survive a power failure. Raises: OSError."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

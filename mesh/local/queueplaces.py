@@ -75,7 +75,7 @@ def check_chosen(
             hint = f"Set its path: --queue-store {name}=PATH, or name that path in [[queues]] of mesh.toml."
             raise DataDirRefused(f"{what}.", hint=hint, code="BACKUP_PLACE")
     for store in unknown:
-        what = f"the node would connect to {store}, which only the backup names"
+        what = f"The node would connect to {store}, which only the backup names"
         hint = "If the store is yours, name it in [[queues]] of mesh.toml."
         raise DataDirRefused(f"{what}.", hint=hint, code="BACKUP_PLACE")
     return {name: path for name, path in chosen.items() if path is not None}
@@ -139,7 +139,7 @@ def check_free(path: Path, replace: bool) -> None:
 
 
 def in_directory(path: Path, data: Path) -> Path | None:
-    """Return the path inside the data directory, or `None` if it is elsewhere.
+    """Return `path` relative to the data directory, or `None` if it is elsewhere.
 
     Raises: DataDirRefused if it is the path of a node's own file.
     """

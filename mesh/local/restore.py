@@ -36,10 +36,11 @@ def restore(
     any_ratio: bool = False,
     announce: Callable[[Iterable[tuple[str, Path]]], None] = lambda _: None,
 ) -> tuple[Manifest, list[Path]]:
-    """Create the directory `data`, and the queue stores at their `places`. Return the paths moved aside.
+    """Create the directory `data`, and the queue stores at their `places`.
 
-    `replace` moves existing data of a stopped node aside. `announce` receives the files of the backup and
-    their paths before the first write. Raises: DataDirRefused, StoreError, BadArgument.
+    Return the manifest of the backup, and the new paths of data that was moved aside. `replace` moves
+    existing data of a stopped node aside. `announce` receives the files of the backup and their paths before
+    the first write. Raises: DataDirRefused, StoreError, BadArgument.
     """
     data = data.absolute()
     _make_parents(data)
@@ -104,7 +105,7 @@ def _make_parents(data: Path) -> None:
 def _mark(folder: Path, uuid: bytes, boot: int) -> None:
     """Make the witness expect one more commit, so that the next start detects a rollback.
 
-    The start then fails unless the user accepts the rollback.
+    That start fails unless the user accepts the rollback.
     """
     store = SQLiteStore(folder / STORE)
     reach = store.reach
@@ -149,7 +150,7 @@ def _boot_of(data: Path) -> int:
 
 
 def _put_queue(source: Path, path: Path, uuid: bytes, boot: int) -> list[Path]:
-    """Put a queue store in place, with its witness for this node. Return the paths moved aside."""
+    """Put a queue store in place, with its witness for this node. Return the new paths of replaced files."""
     store = SQLiteStore(source)
     reach = store.reach
     store.close()

@@ -27,7 +27,7 @@ class SegmentFiles(msgspec.Struct, frozen=True):
 
 
 def find(place: Path) -> SegmentFiles:
-    """Return the segments of all nodes in `place`, by hour. Raises: OSError.
+    """Return the segments of all nodes in `place`, ordered by hour. Raises: OSError.
 
     Other files are ignored. A missing directory has none.
     """
@@ -41,7 +41,7 @@ def find(place: Path) -> SegmentFiles:
 def find_by_hour(place: Path, uuid8: str = "") -> Iterator[SegmentFiles]:
     """Yield the segments hour by hour, of all nodes or of one (`uuid8`).
 
-    A directory may have a hundred thousand of them, so they are not all listed at once.
+    A directory may contain a hundred thousand segments, so they are not all listed together.
     """
     for hour in _hours(place):
         found = SegmentFiles()
@@ -112,7 +112,7 @@ def recover(place: Path, left: Segment) -> Segment | None:
 
 
 def appear(unfinished: Path, path: Path) -> None:
-    """Give a durable file its final name, durably. Raises: OSError."""
+    """Rename a file that is durable to its final name, durably. Raises: OSError."""
     unfinished.rename(path)
     sync_directory(path.parent)
 

@@ -1,4 +1,4 @@
-"""Writes snapshots on a thread of its own, so that the loop never waits for the disk."""
+"""Writes snapshots in a thread of its own, so that the event loop never waits for the disk."""
 
 import contextlib
 import logging
@@ -23,7 +23,7 @@ class SegmentLog:
     """Writes lines into segments below `place`, and deletes the oldest above `limit` bytes.
 
     Disk errors are not raised: lost lines are counted, and `tell(level, text)` reports the beginning and the
-    end of a failure. `tell` is called on the thread, with a level of `logging`.
+    end of a failure. `tell` is called in the writing thread, with a level of `logging`.
     """
 
     def __init__(self, place: Path, node: str, uuid: bytes, boot: int, limit: int, tell: Tell) -> None:
@@ -88,7 +88,7 @@ class SegmentLog:
     def _gather(self) -> tuple[list[HistoryLine], bool]:
         """Return lines that arrive before the segment must be closed, and whether they are the last ones.
 
-        At most BATCH lines are returned at once.
+        At most BATCH lines are returned per call.
         """
         deadline = self._writer.deadline()
         patience = None if deadline is None else max(0.0, deadline - time.monotonic())

@@ -43,7 +43,7 @@ class SegmentWriter:
             self._fail(error, now)
 
     def deadline(self) -> float | None:
-        """Return when the next `write` must close the segment, or `None` if none is open."""
+        """Return the time at which `write` must close the segment, or `None` if no segment is open."""
         return None if self._open is None else self._opened + segment.SECONDS
 
     def write(self, lines: Sequence[HistoryLine], now: float, *, last: bool = False) -> None:
@@ -67,7 +67,7 @@ class SegmentWriter:
             return
         if self._open is None:
             name = self._next
-            # Opening a segment may fail, so its number is used up before.
+            # Opening a segment may fail, so its number is used up before the attempt.
             self._next = replace(name, number=name.number + 1)
             self._opened = now
             self._open = OpenSegment(self._place, name, segment.hour(lines[0].ts))

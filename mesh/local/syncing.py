@@ -135,7 +135,7 @@ def _copied(place: Path, to: Path, segment: Segment, tally: SyncTally) -> bool:
 
 
 def _write(to: Path, segment: Segment, content: bytes) -> None:
-    """Write a copy, or leave nothing. Raises: OSError."""
+    """Write a copy. Raises: OSError, after the incomplete file was removed."""
     # The name differs from an unfinished segment, which a node with this directory would recover as its own.
     temporary = to / segment.hour / f"{segment.name.unfinished}.part"
     try:

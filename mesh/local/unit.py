@@ -44,7 +44,7 @@ OF_SYSTEM = (
 class ServiceUnit:
     """A node as a systemd service.
 
-    `user` is the user that runs the node; "" means a service of the present user. `writes` are further
+    `user` is the user that runs the node; "" means a service of the current user. `writes` are further
     writable paths, such as the paths of queue stores.
     """
 

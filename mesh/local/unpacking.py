@@ -27,9 +27,9 @@ def is_too_tight(unpacked: int, packed: int) -> bool:
 
 
 def check_room(needs: Iterable[tuple[Path, int]], hint: str = ROOM) -> None:
-    """Raise DataDirRefused if a disk has less room than its directories need together.
+    """Raise DataDirRefused if a disk has less free space than the directories on it need together.
 
-    `needs` are existing directories with the bytes for each.
+    `needs` lists existing directories, each with the bytes that it needs.
     """
     lacking: dict[int, int] = {}
     for directory, size in needs:

@@ -11,7 +11,7 @@ from mesh.wire.replies import Info, NodeRow, Reason
 
 
 class Asking(Connected):
-    """The calls that query the mesh."""
+    """The client's calls that query the mesh about nodes, routes and reasons."""
 
     def route(
         self, key: str = "", *, domain: str | None = None, to: str = "", node: str = ""
@@ -37,7 +37,7 @@ class Asking(Connected):
     def why(self, kind: str, text: str, *, domain: str | None = None) -> list[Reason]:
         """Return the reasons why an object is, or is not, where it should be. Nothing is sent or changed.
 
-        All reachable nodes are queried; nodes that do not answer within 2 s are named.
+        All reachable nodes are queried; the reasons name nodes that do not answer within 2 s.
 
         Args:
             kind: "node", "topic", "message", "address", "queue", "client" or "site".
@@ -54,11 +54,11 @@ class Asking(Connected):
         return self._run(None, lambda: self._aio.why(kind, text, domain=domain))
 
     def nodes(self, *, all: bool = False) -> list[NodeRow]:
-        """Return the nodes of the mesh as the client's node knows them, itself first. Times are in seconds.
+        """Return the nodes that the client's node knows, starting with that node. Times are in seconds.
 
         Args:
-            all: Whether to include nodes that left on purpose, or are only known by rumor. Without it they
-                are listed only while messages wait for them.
+            all: Whether to include nodes that left on purpose, or are only known by rumor. Otherwise such
+                nodes are listed only while messages wait for them.
 
         Raises:
             RemoteError: The node runs an earlier release, whose reply lacks required fields.
@@ -71,7 +71,7 @@ class Asking(Connected):
     def views(self) -> Views:
         """Return the nodes that are alive now, in this mesh and in each other site.
 
-        At most 1,000 names are listed per other site; `count` of the site's row is their full number.
+        At most 1,000 names are listed for each other site; `count` in the site's row is the total.
         """
         return self._run(None, lambda: self._aio.views())
 

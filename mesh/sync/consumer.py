@@ -36,7 +36,7 @@ class Consumer(ThreadConsumer[T]):
         return super().batches()
 
     def ack(self, deliveries: Iterable[Delivery[Any]]) -> None:
-        """Acknowledge several deliveries at once.
+        """Acknowledge several deliveries together.
 
         If some are no longer this consumer's, the others are acknowledged anyway.
 

@@ -17,7 +17,7 @@ from mesh.sync.thread import LoopThread
 
 
 class Deliveries(delivery.Deliveries[T]):
-    """Messages of a queue that arrived together, to be settled one by one or all at once.
+    """Messages of a queue that arrived together, to be settled one by one or all together.
 
     A context manager: at the end of the block it acks the unsettled messages, or nacks them after an
     exception.

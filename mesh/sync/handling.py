@@ -14,7 +14,7 @@ from mesh.sync.connected import Connected
 
 
 class Handling(Connected):
-    """The calls for functions that handle each message."""
+    """The client's calls that register functions as message handlers and run them."""
 
     def on(
         self,
@@ -35,7 +35,7 @@ class Handling(Connected):
 
         Args:
             topics: Keys or patterns (`sensors/+/temp`, `sensors/#`). Default: all topics of the domain.
-            concurrency: Messages at a time, 1 to 1,000. Default: 1, in order; above 1 in no order.
+            concurrency: Messages handled at a time, 1 to 1,000. Default: 1, which keeps their order.
             type: The type of `message.value`. This and the other arguments are as for `subscribe`.
 
         Raises:
@@ -66,7 +66,7 @@ class Handling(Connected):
                 never does.
 
         Raises:
-            BadQuery: There is no handler, or the handlers already run.
+            BadQuery: There is no handler, or the handlers are already running.
             MeshError: The error of a subscription or service that failed.
         """
         return self._run(None, lambda: self._aio.run(stop_on_error=stop_on_error))
@@ -76,7 +76,7 @@ class Handling(Connected):
         """Run the handlers in the background of a block, and cancel them at its end.
 
         Inside the block every reachable node knows the subscriptions. An error that would end `run` cancels
-        the block and is raised in its place.
+        the block and is raised at its end.
 
         Args:
             stop_on_error: As for `run`.

@@ -33,7 +33,7 @@ Item = TypeVar("Item")
 class ThreadIterator(Generic[Item]):
     """Base class of iterators that read in the user's thread; `_wait_for_item` returns the next item.
 
-    A consumer keeps its `client` open; the others end with it.
+    A consumer keeps its `client` open; the other iterators end with their client.
     """
 
     def __init__(self, thread: LoopThread) -> None:
@@ -54,7 +54,7 @@ class ThreadIterator(Generic[Item]):
     def _wait(self, what: Callable[[], Coroutine[Any, Any, R]], timeout: float | None = None) -> R | None:
         """Return the result of `what`, or None after the end.
 
-        Raises: MeshTimeout if none came within `timeout` seconds; None: no limit.
+        Raises: MeshTimeout if there is none within `timeout` seconds; None means no limit.
         """
         if timeout is not None:
             timeout = seconds("timeout", timeout, zero=True)
@@ -75,7 +75,7 @@ class ThreadIterator(Generic[Item]):
         except TimeoutError as error:
             if isinstance(error, MeshTimeout):
                 raise
-            raise MeshTimeout(f"No request came within {timeout:g} s.") from None
+            raise MeshTimeout(f"Nothing arrived within {timeout:g} s.") from None
 
     def _leave(self, how: Callable[[], Coroutine[Any, Any, object]]) -> None:
         if self._thread.is_ours and self._thread.is_open:
@@ -83,7 +83,7 @@ class ThreadIterator(Generic[Item]):
 
 
 class ThreadContext(ThreadIterator[Item]):
-    """Base class of iterators that are entered."""
+    """Base class of iterators that are used as context managers."""
 
     _aio: AbstractAsyncContextManager[Any, None]
 
@@ -189,7 +189,7 @@ class ThreadService(ThreadContext[Request[T]]):
 class ThreadGathering(ThreadContext[GatheredMessage[T]]):
     """The replies as they arrive, until all services or `most` of them have replied, or the timeout ends.
 
-    A context manager: the request is sent on entering. Replies that come after leaving are dropped.
+    A context manager: the request is sent on entering. Replies that arrive after leaving are dropped.
 
     Example:
         with m.gather("who") as answers:
@@ -208,7 +208,7 @@ class ThreadGathering(ThreadContext[GatheredMessage[T]]):
 class ThreadRegistrations(ThreadIterator[Registration]):
     """An iterator over the nodes that serve an address, then over changes.
 
-    A slow reader gets the latest state of each node, not every step.
+    A slow reader receives the latest state of each node, not every step.
     """
 
     def __init__(self, client: object, thread: LoopThread, made: registrations.Registrations) -> None:

@@ -18,7 +18,7 @@ from mesh.values import Published
 
 
 class Publishing(Connected):
-    """The calls that publish."""
+    """The client's calls that publish messages and wait for their answers."""
 
     @shows_options(publishing.Publishing.publish)
     def publish(
@@ -111,7 +111,7 @@ class Publishing(Connected):
         """Publish several contents under one key, in order, and wait until all are answered.
 
         The call also waits for earlier messages of this client. A list or tuple is fastest. Any other
-        iterable is read one item at a time, as the window has room.
+        iterable is read one item at a time, whenever the window has room.
 
         Args:
             key: The topic's key.
@@ -123,8 +123,8 @@ class Publishing(Connected):
 
         Raises:
             PublishRefused: The first refusal for which no receipt was awaited.
-            BadKey, BadType, BadArgument, MessageTooLarge, Closed: As for `publish`. Earlier contents may
-                have been published.
+            BadKey, BadType, BadArgument, MessageTooLarge, Closed: As for `publish`. Earlier contents may have
+                been published.
             MeshTimeout: Not all were answered in time.
 
         Example:
@@ -182,7 +182,7 @@ class Publishing(Connected):
         Raises:
             PublishRefused: The message was refused, or expired.
             BadQuery: This session did not publish the message, or no longer knows the outcome.
-            BadArgument: The argument is none of these.
+            BadArgument: `message` is of another type.
             MeshTimeout: No final answer in time.
 
         Example:

@@ -25,11 +25,11 @@ class Putting(ThreadQueue):
     def put(
         self, content: Content, *, timeout: float | None = None, **options: Unpack[PutOptions]
     ) -> Published:
-        """Put a message into the queue, and wait until the queue has it, on disk if `persistent`.
+        """Put a message into the queue, and wait until the queue has stored it, on disk if `persistent`.
 
         Args:
             content: The content, as for `publish`.
-            key: A key for the message, as the consumer reads it. Default: none.
+            key: A key for the message, which its consumer can read. Default: none.
             headers: Names and values, as for `publish`.
             priority: 0 to 9; the highest is delivered first. Default: 5.
             expiry: Seconds from now until the message expires. Default: never.
@@ -79,13 +79,13 @@ class Putting(ThreadQueue):
     def put_many(
         self, contents: Iterable[Content], *, timeout: float | None = None, **options: Unpack[PutOptions]
     ) -> int:
-        """Put several messages in order, and wait until the queue has them.
+        """Put several messages in order, and wait until the queue has stored them.
 
         A list or tuple of bytes is fastest. The first refusal ends the call.
 
         Args:
             contents: The contents of the messages.
-            key: As for `put`, for all messages. The same is true of the arguments that follow.
+            key: As for `put`. This and the following arguments apply to all messages.
             headers: As for `put`.
             priority: As for `put`.
             expiry: As for `put`.

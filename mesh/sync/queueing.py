@@ -61,7 +61,7 @@ class ThreadQueue:
                     break
             run(partial(self._aio._wait_for_answers, numbers))
         except MeshError as error:
-            with suppress(MeshError):  # earlier messages are put all the same
+            with suppress(MeshError):  # earlier messages are put anyway
                 run(partial(self._aio._wait_for_answers, numbers))
             raise self._aio._with_count(error, numbers) from None
         return count(numbers)
@@ -69,7 +69,7 @@ class ThreadQueue:
     def _put_one(
         self, content: Content, options: PutOptions, numbers: PutNumbers, left: Callable[[], float | None]
     ) -> None:
-        """Pass one message to the client's thread when there is room, without waiting for its answer."""
+        """Pass one message to the client's thread when the window has room; do not wait for its answer."""
         message, how = self._aio._prepared(content, **options)
         self._aio._check(message)
 

@@ -24,13 +24,13 @@ class Request(ThreadRequest[T]):
 
     @property
     def remaining(self) -> float:
-        """The seconds for which the sender still waits; `inf` without a limit, 0 after it."""
+        """The seconds for which the sender still waits: `inf` without a time limit, 0 after the limit."""
         return super().remaining
 
     def reply(  # type: ignore[override]
         self, content: Content = b"", *, headers: Headings = None, codec: Codec | str | None = None
     ) -> bool:
-        """Reply to the request, once. Replies of the same turn of the event loop leave together.
+        """Reply to the request, once. Replies made in one turn of the event loop are sent together.
 
         Args:
             content: The content, as for `publish`.
@@ -38,8 +38,8 @@ class Request(ThreadRequest[T]):
             codec: As for `publish`.
 
         Returns:
-            False if the sender no longer waits: its time is over, the connection was lost, the service was
-                left, or the message was sent by `send`.
+            False if the sender no longer waits: its time limit is over, the connection was lost, the service
+                was left, or the message was sent by `send`.
 
         Raises:
             LocalError: The request was answered before, with the code ANSWERED.
@@ -51,7 +51,7 @@ class Request(ThreadRequest[T]):
         return self._loop_thread.run(super().reply, content, headers=headers, codec=codec)
 
     def fail(self, code: str, text: str = "") -> bool:  # type: ignore[override]
-        """Fail the request: its sender gets RequestFailed.
+        """Fail the request: its sender receives RequestFailed.
 
         Args:
             code: The error's code, of up to 64 characters.

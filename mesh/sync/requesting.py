@@ -15,7 +15,7 @@ from mesh.sync.services import Gathering
 
 
 class Requesting(Connected):
-    """The calls that request replies."""
+    """The client's calls that request replies from one or all services of an address."""
 
     def request(
         self,
@@ -33,13 +33,13 @@ class Requesting(Connected):
         """Send a request to one of the services of an address, and wait for its reply.
 
         Args:
-            address: The address; with `/site/NYC/` in front an address of another site.
+            address: The address. A prefix such as `/site/NYC/` names another site.
             content: The content, as for `publish`.
             timeout: Seconds to wait. Default: 5. None: the client's patience, else 5.
             local_only: Whether to ask only services at this client's node.
             headers: Names and values, as for `publish`.
             priority: 0 (lowest) to 9. Default: 5.
-            retry_lost: Whether to ask another service, within the time, if the first one is lost.
+            retry_lost: Whether to ask another service, within the timeout, if the first one is lost.
             type: The type of the reply's `value`, as for `subscribe`.
             codec: As for `publish`.
 
@@ -87,7 +87,7 @@ class Requesting(Connected):
     ) -> Gathering[T]:
         """Send a request to all services of an address, and iterate over their replies.
 
-        The iteration ends when all services have replied (`answers.expected`, once known), with `most`
+        The iteration ends when all services have replied (`answers.expected`, once known), after `most`
         replies, or after `timeout` seconds. A reply whose `error` is set reports a failed or lost service.
         Without any service there are no replies and no error.
 

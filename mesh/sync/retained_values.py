@@ -10,7 +10,7 @@ from mesh.sync.connected import Connected
 
 
 class RetainedValues(Connected):
-    """The calls that read and erase retained values."""
+    """The client's calls that read and erase retained values."""
 
     def get(
         self,
@@ -32,13 +32,13 @@ class RetainedValues(Connected):
             xpath: An XPath on the XML of keys.
             domain: Only topics of this domain. Default: topics of any domain.
             pattern: A topic pattern, such as `sensors/#`.
-            fresh: Whether to ask the master even if this node has the value.
+            fresh: Whether to ask the master even if another node has the value.
             type: The type of `.value`, as for `subscribe`.
             timeout: Seconds to wait. Default: the client's patience.
 
         Returns:
-            The messages. `source` names the node that had the value, and `stale` the seconds for which that
-            node has been without the master.
+            The messages. `source` names the node that had the value, and `stale` is the number of seconds for
+            which that node has been unable to reach the master.
 
         Raises:
             BadKey, BadQuery, BadArgument: The query is invalid.

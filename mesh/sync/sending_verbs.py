@@ -18,7 +18,7 @@ from mesh.values import Published
 
 
 class SendingVerbs(Connected):
-    """The call that sends."""
+    """The client's call that sends messages to sessions, clients and addresses."""
 
     @overload
     def send(
@@ -52,8 +52,8 @@ class SendingVerbs(Connected):
         """Send a message to a session, to each session of a client, or to a service of an address.
 
         To an address, the message goes to one of its services, or with `delivery="all"` to each of them. A
-        client without a node (`client/joe`) is found by the domain's rules. `/site/NYC` in front names
-        another site.
+        client without a node (`client/joe`) is found by the domain's rules. A prefix such as `/site/NYC`
+        names another site.
 
         Args:
             destination: A session (`/node/heron/client/joe/session/1`), a client, an address (`calc/add`), or
@@ -62,7 +62,7 @@ class SendingVerbs(Connected):
             force_queuing: Whether the message waits in the inbox if the receiver is not connected.
             domain: For a client: the domain whose rules name its node.
             key: A key for the receiver. Default: none.
-            expiry: Seconds until the message expires; to an address, until a service begins with it.
+            expiry: Seconds until the message expires. A message that a service has begun no longer expires.
             delivery: For an address: "one" (default) or "all".
             local_only: For an address: whether to use only services at this client's node.
 

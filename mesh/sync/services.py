@@ -34,7 +34,7 @@ class Service(ThreadService[T]):
 class Gathering(ThreadGathering[T]):
     """The replies as they arrive, until all services or `most` of them have replied, or the timeout ends.
 
-    A context manager: the request is sent on entering. Replies that come after leaving are dropped.
+    A context manager: the request is sent on entering. Replies that arrive after leaving are dropped.
 
     Example:
         with m.gather("who") as answers:
@@ -51,9 +51,9 @@ class Gathering(ThreadGathering[T]):
 class Registrations(ThreadRegistrations):
     """An iterator over the nodes that serve an address, then over changes.
 
-    A slow reader gets the latest state of each node, not every step.
+    A slow reader receives the latest state of each node, not every step.
     """
 
     def close(self) -> None:
-        """Stop watching, as does dropping the iterator."""
+        """Stop watching. An iterator that is no longer referenced also stops."""
         super().close()

@@ -102,7 +102,7 @@ class ThreadClient(NotCopied):
                 async with asyncio.timeout(self._aio._timeout):
                     await self._take_posts()
         except TimeoutError:
-            what = f"closed with {messages(len(self._posts))} unsent: {self._aio._trouble()}."
+            what = f"The client was closed with {messages(len(self._posts))} unsent: {self._aio._trouble()}."
             raise MeshTimeout(what, hint="To wait longer: connect(timeout=SECONDS).") from None
         finally:
             await self._aio.close(drain=drain and not self._posts)
@@ -137,14 +137,14 @@ class ThreadClient(NotCopied):
         return self._run(left(), lambda: self._aio._within(left(), function))
 
     def _left(self, timeout: float | None) -> Callable[[], float | None]:
-        """Return a function that returns the rest of `timeout` in s, counted from now; None: no limit."""
+        """Return a function that returns how much of `timeout` is left, in s; None without a limit."""
         limit = self._aio._limit(timeout)
         end = time.monotonic() + (limit or 0.0)
         return lambda: None if limit is None else max(0.0, end - time.monotonic())
 
     @property
     def _client(self) -> Self:
-        """The client that objects made by this one keep open."""
+        """This client, which the objects created by it keep open."""
         return self
 
     # --- publishing -------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from mesh.sync.subscription import Subscription
 
 
 class Subscribing(Connected):
-    """The calls that subscribe."""
+    """The client's calls that subscribe to topics, end subscriptions and read the inbox."""
 
     @overload
     def subscribe(
@@ -54,12 +54,12 @@ class Subscribing(Connected):
     ) -> Subscription[T] | Consumer[T]:
         """Subscribe to keys, a topic pattern (`sensors/+/temp`, `sensors/#`), an XPath or a domain.
 
-        Several keys or patterns are read as one, in order of arrival and without duplicates. If one of them
-        fails, all do. Once the subscription is entered, every reachable node knows it.
+        Several keys or patterns form one subscription, read in order of arrival and without duplicates. If
+        one of them fails, all do. Once the subscription is entered, every reachable node knows it.
 
         With `group`, each message goes to one of the group's members for the same topics, at any node; other
-        groups and subscribers get it as well. A group has no retained values, and messages that a lost member
-        had not consumed are lost.
+        groups and subscribers receive it as well. A group has no retained values, and messages that a lost
+        member had not consumed are lost.
 
         With `durable`, each matching message is kept on disk, within limits, until one subscriber of that
         name has acked it. `unsubscribe(name)` ends the subscription and deletes its messages. A durable
@@ -75,9 +75,9 @@ class Subscribing(Connected):
             overflow: What happens when messages that are not persistent arrive faster than they are read:
                 "block" (publishers wait while the subscriber makes progress, then the newest are dropped),
                 "drop_newest", "drop_oldest", or "error" (the subscription ends with SlowConsumer).
-            max_queue: The limit for messages in transit, and for as many that wait; 0: the node's limits. In
-                a group or durable subscription: messages that this member may have unconsumed, 256 by
-                default.
+            max_queue: The limit for messages in transit to the subscriber, and again for messages that wait
+                at the node; 0: the node's limits. In a group or durable subscription: messages that this
+                member may have unconsumed, 256 by default.
             group: The name of a group.
             durable: The name of a durable subscription.
             selector: A condition on the messages of a durable subscription, as for `Queue.consume`.

@@ -18,8 +18,7 @@ from mesh.sync.thread import LoopThread
 class Subscription(Generic[T]):
     """Messages of a subscription: `for message in subscription`, or `.batches()`, in one thread at a time.
 
-    A context manager: leaving it unsubscribes. Messages that arrived but were not read are then dropped,
-    except those of an inbox.
+    A context manager: leaving it unsubscribes, and drops unread messages except those of an inbox.
 
     Example:
         with m.subscribe("orders") as messages:
@@ -136,7 +135,7 @@ class Subscription(Generic[T]):
             return None
         except TimeoutError:
             if asked.done():
-                return asked.result()  # it came, or failed, just before the timeout
+                return asked.result()  # arrived, or failed, just before the timeout
             raise MeshTimeout(f"No message came within {timeout:g} s.") from None
         finally:
             asked.cancel()  # cancels the wait only, not the request

@@ -27,8 +27,8 @@ class ClientPlace(Protocol):
     """The interface of a mesh in memory for its clients.
 
     `find` returns the address of the node named `wanted`, or of the first node for "". `record_published`
-    gets each envelope that a client sends, with the session's name. `enter` is called when a client is opened
-    in a loop.
+    receives each envelope that a client sends, with the session's name. `enter` is called when a client is
+    opened in a loop.
     """
 
     net: Network
@@ -39,7 +39,7 @@ class ClientPlace(Protocol):
 
 
 class MemoryClient(Client):
-    """A client of a node in the same memory, which it reaches without sockets."""
+    """A client of a node in memory, which it reaches without sockets."""
 
     def __init__(self, place: ClientPlace, address: str | None, **options: Unpack[ConnectOptions]) -> None:
         self._place = place
@@ -97,7 +97,7 @@ class MemoryLine:
 
 
 class MemoryTimeout:
-    """A time limit like `asyncio.timeout`, in the time of the mesh, until `when`."""
+    """A time limit like `asyncio.timeout`, which ends at `when` in the time of the mesh."""
 
     def __init__(self, call_at: Callable[[float, Callable[[], None]], ClockTimer], when: float) -> None:
         self._call_at, self._when = call_at, when

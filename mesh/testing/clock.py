@@ -25,11 +25,11 @@ class ClockTimer:
 
 
 class Clock:
-    """The clock of a mesh, in seconds since the mesh began, which stands until `go`.
+    """The clock of a mesh, in seconds since the mesh began, which stands still until `go` is called.
 
     A virtual clock is only moved by `step`. `rung` is called in the loop when a timer is due, and steps
-    through the due timers. Until then the clock does not pass the time of that timer, so a slow loop makes no
-    timer late.
+    through the due timers. Before that, the clock does not pass the time of the first due timer, so a slow
+    loop makes no timer late.
     """
 
     def __init__(self, is_virtual: bool, rung: Callable[[], None]) -> None:
@@ -53,7 +53,7 @@ class Clock:
         return self._shown
 
     def machine(self) -> float:
-        """Return the time even if it is past a timer that was not called yet."""
+        """Return the time, even if it is later than a timer that has not been called yet."""
         return time.monotonic() + self._ahead if self._stands is None else self._stands
 
     def wall(self) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from mesh.testing.clock import Clock
 from mesh.testing.network import Network
 
-QUIET = 8  # idle turns after which all tasks wait
+QUIET = 8  # idle turns after which tasks count as waiting
 OFTEN = 100  # timers per turn of the loop, at most
 TURNS = 1000  # turns for tasks that never rest
 BUSY = 10  # turns, once TURNS were not enough
@@ -64,7 +64,7 @@ class Passing:
         return BUSY
 
     def let_at_once(self, duration: float, is_enough: Callable[[], bool] = never) -> None:
-        """Let time pass as `let` does, before there are tasks."""
+        """Let time pass as `let` does, but without letting tasks run."""
         end = self.clock.time() + duration
         self.net.deliver_all()
         while not is_enough() and self.clock.step(end):

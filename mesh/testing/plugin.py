@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from mesh.testing.mesh import Mesh
 
-MARKER = "mesh_in_memory(nodes=1, *, rules='', clock='real'): what the fixture mesh_in_memory is made of"
+MARKER = "mesh_in_memory(nodes=1, *, rules='', clock='real'): arguments for the mesh of the fixture"
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,6 +1,6 @@
 """Packs and unpacks values within bounds: the only module that uses msgpack.
 
-msgspec reads, as it checks types while it decodes and reserves no memory for announced sizes. With msgpack,
+msgspec decodes, because it checks types meanwhile and reserves no memory for announced sizes. With msgpack,
 1,023 nested array headers, 3 KiB in total, took 67 MB before they were refused.
 """
 
@@ -58,7 +58,7 @@ def malformed(frame: bytes, error: Exception) -> RemoteError:
 
 
 def check_plain(value: object, depth: int = DEPTH) -> None:
-    """Raise ValueError unless a value has only msgpack's own types, text keys, and limited nesting."""
+    """Raise ValueError unless a value consists of msgpack's own types, with text keys and limited nesting."""
     if depth == 0:
         raise ValueError(f"arrays and maps nested deeper than {DEPTH}")
     if isinstance(value, dict):

@@ -1,8 +1,7 @@
 """Commands: the first frame of every message, as typed values.
 
-A command is an array `[kind, field, …]`. A new field goes to the end and has a default, so that an older
-peer ignores it and a newer one fills it in. `python -m tools.wire_tables` copies the docstrings to
-docs/wire.md.
+A command is an array `[kind, field, …]`. A new field is appended and has a default, so that an older peer
+ignores it and a newer one fills it in. `python -m tools.wire_tables` copies the docstrings to docs/wire.md.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Command(msgspec.Struct, frozen=True, array_like=True, tag_field="kind"):
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def frame_counts(self) -> Sequence[int]:
-        """Return the number of frames of the body of each envelope that follows."""
+        """Return, for each envelope that follows, the number of frames of its body."""
         return ()
 
     def check_envelopes(self, envelopes: Sequence[Envelope]) -> None:
@@ -56,7 +55,7 @@ COMMANDS: dict[int, type[Command]] = {}  # by tag
 
 
 def command(kind: type[C]) -> type[C]:
-    """Register a class of commands, whose frames are then read. Raises: ValueError for a used tag."""
+    """Register a class of commands, so that their frames can be read. Raises: ValueError for a bad tag."""
     tag = kind.__struct_config__.tag
     if not isinstance(tag, int) or not 0 < tag < 128:
         raise ValueError(f"{kind.__name__} has the tag {tag!r}, which is not in 1..127")
@@ -105,7 +104,7 @@ _readers = _Readers()
 
 
 def _strange(frame: bytes) -> Command:
-    """Return a command whose tag is misplaced. Raises: UnknownCommand if no command has the tag."""
+    """Decode a command whose tag is not at the usual place. Raises: UnknownCommand for an unknown tag."""
     strange = _read_strange(frame)
     if strange.tag in COMMANDS:
         return _readers[bytes((strange.tag,))](frame)

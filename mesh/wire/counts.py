@@ -14,7 +14,7 @@ MOST_TOLD = 511  # 255 failed deliveries, plus 256: perhaps one more
 def check_held(held: Sequence[tuple[bytes, Sequence[int]]]) -> None:
     """Check the messages that a consumer still has: increasing ranges by stream.
 
-    Raises: ValueError, also for more than QUEUE_CREDIT messages.
+    Raises: ValueError for other ranges, or more than QUEUE_CREDIT messages.
     """
     count = 0
     for _, numbers in held:
@@ -44,7 +44,7 @@ def check_moving(entries: Sequence[tuple[int, bool, int, bytes]]) -> None:
         if number <= before:
             raise ValueError(f"move {number} after {before}")
         if len(tries) % 2 or any(each > MOST_TOLD for each in memoryview(tries).cast("H")):
-            raise ValueError(f"the delivery counts of move {number} have the wrong length")
+            raise ValueError(f"the delivery counts of move {number} are invalid")
         before = number
 
 
@@ -62,7 +62,8 @@ def check_ranges(numbers: Sequence[int]) -> None:
 def check_targets(targets: Sequence[tuple[int, bytes]], tries: Sequence[int], count: int) -> None:
     """Check the columns about an envelope of `count` messages. Raises: RemoteError.
 
-    Each subscription has the indices of its messages; delivery counts belong to those of the only one.
+    Each subscription lists the indices of its messages. Delivery counts require a single subscription, and
+    there is one for each of its messages.
     """
     for subscription, column in targets:
         if len(column) % 2 or max(u16(column), default=0) >= count:

@@ -1,8 +1,8 @@
 """Envelopes: messages that a session published in succession with the same quality of service.
 
-The header names the stream, the sequence numbers, the keys and the length of each message; the body is the
-messages one after the other. A router reads the header and forwards the body untouched. An envelope is split
-only where routes differ, by lengths, without decoding a message.
+The header names the stream, the sequence numbers, the keys and the length of each message; the body consists
+of the messages, one after the other. A router reads the header and forwards the body untouched. An envelope
+is split only where routes differ, by lengths, without decoding a message.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FORCE_QUEUING = 8  # To a client: wait for a session that is not connected.
 ERASED = 16  # The topic was erased. Nodes set it.
 TAILED = 32  # In a store only: it waits for its master.
 REPLY = 64  # Replies; `numbers` are those of the requests. Nodes set it.
-NO_RELAY = 128  # It leaves no site.
+NO_RELAY = 128  # Gateways do not relay it to other sites.
 RESENT = 256  # It was sent before, to another process, and not answered.
 EVERY = 512  # To an address: for all servers, not for one.
 SECOND = 1024  # Between nodes, of copies for several masters: every other copy.
@@ -38,7 +38,7 @@ FIRST = 2048  # Between nodes, of copies for several masters: the one for durabl
 REQUEST = 4096  # To an address: the server replies.
 PROVISIONAL = 8192  # Dirty read: its master has not accepted it yet.
 RETRACTED = 16384  # Dirty read: its master did not accept it.
-HELD = 32768  # Between nodes: the sender has the contents, or the receiver, which gets none.
+HELD = 32768  # Between nodes: to a master, the sender keeps the contents; from it, the contents are left out.
 UNCONFIRMED = PROVISIONAL | RETRACTED
 MARKS = FIRST | SECOND
 
@@ -46,9 +46,9 @@ MARKS = FIRST | SECOND
 class Envelope(Struct, frozen=True, dict=True):
     """Messages of one stream, with the numbers `first`..`last` unless `numbers` lists them.
 
-    `index` has the row in `keys` of each message (u16, empty if there is one key). `sizes` is the length of
-    each message in the body (one int if all are alike, else u32 each). `props` is the length of each
-    message's properties, which precede its content (0 if no message has any).
+    `index` has, for each message, the row of its key in `keys` (u16, empty if there is one key). `sizes` is
+    the length of each message in the body (one int if all are alike, else u32 each). `props` is the length of
+    each message's properties, which precede its content (0 if no message has any).
     """
 
     stream: bytes  # 16 bytes, made by the client library for one session
@@ -78,7 +78,7 @@ class Envelope(Struct, frozen=True, dict=True):
 
     @property
     def stamp(self) -> tuple[int, bytes, int]:
-        """The timestamp and id of the last message; the newest is the largest."""
+        """The timestamp and id of the last message, as a sort key: the newest envelope has the largest."""
         return self.sent, self.stream, self.last
 
     def row(self, i: int) -> int:
@@ -167,7 +167,7 @@ class Envelope(Struct, frozen=True, dict=True):
         return pack(fields)
 
     def passed(self, hop: Hop, stamp: int = 0) -> Envelope:
-        """Return the envelope with a further hop, which sets the timestamp if there was none."""
+        """Return the envelope with `hop` appended to its route, and the timestamp `stamp` if it had none."""
         return replace(self, route=(*self.route, hop), sent=self.sent or stamp)
 
     def mastered(self, sent: int, hop: Hop) -> Envelope:
@@ -186,7 +186,7 @@ class Envelope(Struct, frozen=True, dict=True):
 
     @property
     def master(self) -> str:
-        """The last node on the route with stratum 0, or "": after acceptance, the master."""
+        """The last node on the route with stratum 0, which is the master after acceptance; "" without one."""
         return next((hop.node for hop in reversed(self.route) if not hop.stratum), "")
 
     def marked(self, mark: int) -> Envelope:
@@ -229,7 +229,7 @@ class Envelope(Struct, frozen=True, dict=True):
         return [body[ends[i - 1] if i else 0 : ends[i]] for i in indices]
 
     def part(self, first: int, last: int) -> Envelope:
-        """Return the messages with the numbers `first`..`last` of an uncut envelope as an envelope."""
+        """Return an envelope with the messages `first`..`last` of this one, which must be uncut."""
         if (first, last) == (self.first, self.last):
             return self
         cut = self.cut(range(first - self.first, last - self.first + 1))
@@ -251,7 +251,7 @@ class Envelope(Struct, frozen=True, dict=True):
 
 
 def as_ranges(numbers: Sequence[int]) -> tuple[int, ...]:
-    """Return the first and last number of each range of increasing numbers."""
+    """Return increasing `numbers`, at least one, as the ends of ranges: first, last, and so on."""
     if numbers[-1] - numbers[0] < len(numbers):  # the usual case: one range
         return numbers[0], numbers[-1]
     breaks = [(last, first) for last, first in pairwise(numbers) if first != last + 1]
@@ -283,7 +283,7 @@ def runs_by_size(envelope: Envelope, most: int) -> list[tuple[int, int, bool]]:
 
 
 def short_parts(envelope: Envelope, most: int, too_long: Callable[[Envelope], None]) -> Iterator[Envelope]:
-    """Yield the parts whose contents have at most `most` bytes each. Call `too_long` with each other part.
+    """Yield the parts whose contents have at most `most` bytes each. Call `too_long` with each longer part.
 
     A cut envelope counts as short.
     """

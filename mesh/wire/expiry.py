@@ -16,7 +16,7 @@ EXPIRES = 1  # index of the expiry among the properties
 
 
 def expiry(envelope: Envelope, i: int) -> int:
-    """Return the expiry of message `i` in ns since 1970; NEVER also for unreadable properties."""
+    """Return the expiry of message `i` in ns since 1970; NEVER for none, or unreadable properties."""
     properties, _ = envelope.message(i)
     try:
         return decode_properties(properties).expires
@@ -72,7 +72,7 @@ def _moved_in(data: bytes, ns: int) -> bytes:
 
 
 def all_void(envelope: Envelope, limit: int = NEVER) -> int:
-    """Return when the last message expires, in ns since 1970, or NEVER.
+    """Return the time at which the last message expires, in ns since 1970; NEVER if one never expires.
 
     Unless `limit` is NEVER, each message expires at `limit` at the latest.
     """

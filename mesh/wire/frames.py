@@ -32,7 +32,7 @@ def write(command: Command, envelopes: Iterable[Envelope] = ()) -> list[bytes]:
 
 
 def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[Command, list[Envelope]]:
-    """Return (command, envelopes). Raises: RemoteError if the frames are not as the command announces.
+    """Return (command, envelopes). Raises: RemoteError if the frames do not match the command.
 
     `max_content` applies to messages from clients. Those from other nodes may have up to MAX_CONTENT_EVER,
     because a closed connection would only make the peer resend them.
@@ -57,7 +57,7 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
 
 
 def resent(frames: Sequence[bytes]) -> list[bytes]:
-    """Return the frames of a PUBLISH as its client resends them to another process.
+    """Return the frames of a PUBLISH with its envelopes marked as resent to another process.
 
     Other messages are unchanged. Raises: RemoteError, as `read`.
     """

@@ -69,8 +69,8 @@ class Hello(Command, frozen=True, tag=1):
         process: Of a node: 16 bytes of its process: `born`, its start in ns since 1970 (8 bytes, big-endian)
             and 4 random bytes.
         speaks: Features of the sender.
-        named: Of a client: `false` if its name was generated. Such a client has no inbox beside that of its
-            session.
+        named: Of a client: `false` if its name was generated. Such a client has no inbox other than its
+            session's.
         site: Of a gateway: the site that it belongs to.
         wall: Clock of the sender, in ns since 1970. 0: not given.
     """
@@ -197,7 +197,7 @@ class Who(Command, frozen=True, tag=5):
 
 @command
 class Ping(Command, frozen=True, tag=6):
-    """A test whether the other end lives.
+    """A test whether the other end is alive.
 
     The lowest of the last three differences between `wall` and the receiver's clock corrects `expires` of all
     envelopes of this connection, if it is a second or more.
@@ -239,7 +239,7 @@ class Bye(Command, frozen=True, tag=8):
 class Peers(Command, frozen=True, tag=9):
     """Nodes that joined the mesh.
 
-    In a mesh of more than 32 nodes rumors replace it.
+    In a mesh of more than 32 nodes, rumors replace this command.
 
     Attributes:
         nodes: Their introductions.
@@ -252,15 +252,15 @@ class Peers(Command, frozen=True, tag=9):
 
 @command
 class Login(Command, frozen=True, tag=10):
-    """Request to the node that dialed to dial the data connection too."""
+    """Request to the dialing node to dial the data connection as well."""
 
 
 @command
 class Piece(Command, frozen=True, tag=18):
-    """Next bytes of a long message whose frames are sent end to end.
+    """Next bytes of a long message, whose frames are concatenated.
 
-    A node accepts `max_content` and 2.25 MiB from a client, 128 MiB from a node, and 256 MiB of unfinished
-    messages in all (`NO_ROOM`). The next piece must arrive within 30 s (`STOPPED`).
+    A node accepts `max_content` plus 2.25 MiB from a client, 128 MiB from a node, and 256 MiB of unfinished
+    messages in total (`NO_ROOM`). The next piece must arrive within 30 s (`STOPPED`).
 
     Attributes:
         sizes: In the first piece of a message: the length of each frame. Otherwise empty.

@@ -98,7 +98,7 @@ def read_header(frame: bytes, body_size: int, max_content: int) -> Header:
 
 
 def _is_plain(h: Header, body_size: int, max_content: int) -> bool:
-    """Return whether the header has one key, all numbers and equal sizes, and so needs no other check."""
+    """Return whether the header has one key, consecutive numbers and equal sizes: it needs no more checks."""
     if h.props or h.numbers or h.index:
         return False
     is_alike = isinstance(h.sizes, int) and h.sizes * h.count == body_size <= max_content
@@ -124,10 +124,10 @@ def _check_numbers(h: Header) -> None:
 
 def _held(h: Header) -> int:
     firsts, lasts = h.numbers[::2], h.numbers[1::2]
-    # Each range begins behind the end of the one before it, and the last one ends within the envelope.
+    # Each range begins after the end of the previous one, and the last one ends within the envelope.
     is_rising = all(map(lt, (h.first - 1, *lasts), firsts)) and all(map(le, firsts, lasts))
     if len(firsts) != len(lasts) or not is_rising or lasts[-1] > h.last:
-        raise ValueError(f"{len(h.numbers)} ends of ranges are no numbers within {h.first}..{h.last}")
+        raise ValueError(f"{len(h.numbers)} range ends are not increasing numbers within {h.first}..{h.last}")
     return sum(lasts) - sum(firsts) + len(firsts)
 
 

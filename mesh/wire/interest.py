@@ -15,7 +15,7 @@ from mesh.wire.limits import CALL_FRAME, INTEREST_FRAME
 
 
 class Query(msgspec.Struct, frozen=True, array_like=True):
-    """The messages that a subscription wants.
+    """A selection of topics or messages, such as that of a subscription.
 
     Attributes:
         kind: `"exact"`, `"pattern"`, `"xpath"`, or `"inbox"` for messages to the session.
@@ -70,9 +70,9 @@ class Interested(Command, frozen=True, tag=31):
 class Subscribe(Command, frozen=True, tag=32):
     """Start of a subscription.
 
-    With `block` a node holds back answers to publishers while the subscriber makes progress every 0.5 s, and
-    then drops the newest messages. `drop_newest` and `drop_oldest` drop immediately. `error` ends the
-    subscription: ENDED.
+    With `block`, a node holds back answers to publishers while the subscriber makes progress every 0.5 s;
+    without progress, the node drops the newest messages. `drop_newest` and `drop_oldest` drop immediately.
+    `error` ends the subscription: ENDED.
 
     Attributes:
         request: Number of the request; REPLY repeats it.
@@ -84,7 +84,7 @@ class Subscribe(Command, frozen=True, tag=32):
             node. Then no retained values are sent.
         overflow: What happens when transient messages exceed the limits: `block`, `drop_newest`,
             `drop_oldest` or `error`. `""`: `block`.
-        max_queue: Limit of messages in flight, and of as many that wait. 0: the limits of the node.
+        max_queue: Limit of messages in flight, and again of messages that wait. 0: the limits of the node.
     """
 
     request: int
@@ -113,7 +113,7 @@ class Unsubscribe(Command, frozen=True, tag=33):
 class Ended(Command, frozen=True, tag=36):
     """Notice that the node has ended a subscription. The client replies with UNSUBSCRIBE.
 
-    Until the client replies, each SUBSCRIBE with that number gets ENDED.
+    Until the client replies, each SUBSCRIBE with that number is answered by ENDED.
 
     Attributes:
         subscription: Number of the subscription.
@@ -128,7 +128,7 @@ class Ended(Command, frozen=True, tag=36):
 
 @command
 class Call(Command, frozen=True, tag=34):
-    """A question.
+    """A question to a node: a verb with arguments.
 
     Attributes:
         request: Number of the request, a new one for each question of a session; REPLY repeats it.

@@ -42,7 +42,7 @@ MAX_CONTENT = MIB  # Bytes of the content of a message: the default of `limits.m
 MAX_CONTENT_EVER = 64 * MIB  # The highest value of `limits.max_content`.
 
 ENVELOPE_MESSAGES = 2000  # Messages of an envelope.
-# Bytes of a body with its keys, from which on nothing is added. The last message may exceed it.
+# Bytes of a body with its keys, at which nothing more is added. The last message may exceed it.
 ENVELOPE_BYTES = 256 * KIB
 HOPS = 16  # Nodes that a message or a question may pass.
 ROUTE = 64  # Hops of a route.

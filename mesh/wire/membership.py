@@ -68,7 +68,8 @@ class Probed(Command, frozen=True, tag=13):
 
     Attributes:
         number: Number of the probe.
-        lives: Whether the probed node answered. To PROBE, `false` means that another id or boot is here.
+        lives: Whether the probed node answered. To PROBE, `false` means that the sender has another id or
+            boot.
         rumours: Rumors for the receiver.
     """
 

@@ -1,7 +1,7 @@
-"""Long messages in pieces, behind a small window.
+"""Sends and receives long messages in pieces, within a small window of unacknowledged bytes.
 
-Pings pass between the pieces, and each acknowledged piece shows that both ends live. Pieces need the feature
-PIECES; messages up to WHOLE travel in one.
+Pings pass between the pieces, and each acknowledged piece shows that both ends are alive. Pieces need the
+feature PIECES; messages of up to WHOLE bytes are not cut.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mesh.errors import RemoteError
 from mesh.wire.commands import Bye, Piece, PieceAck, Ping, Pong, Refuse, Who, encode
 from mesh.wire.limits import FRAME, FRAMES, PIECE, PIECES_WINDOW, WHOLE
 
-# Commands that may pass a message in pieces without a change of meaning.
+# Commands that may overtake a message in pieces without a change of meaning.
 PASSING = frozenset(kind.__struct_config__.tag for kind in (Ping, Pong, PieceAck, Bye, Refuse, Who))
 
 FEW, SHORT = 3, WHOLE // 2  # frames; bytes of the last frame
@@ -21,7 +21,7 @@ Frames = list[bytes]  # of one message
 
 
 class Cutter:
-    """The sending end of one connection, which keeps the order except for commands that may pass."""
+    """The sending end of one connection. It keeps the order, except that PASSING commands may overtake."""
 
     def __init__(self) -> None:
         self.is_busy: bool = False  # a message was sent in part
@@ -44,7 +44,7 @@ class Cutter:
     def on_acked(self, taken: int) -> list[Frames]:
         """Record that the other end has `taken` bytes of pieces, and return the messages to send now.
 
-        Raises: RemoteError with FORGED_ACK, above the bytes sent.
+        Raises: RemoteError FORGED_ACK if that is more than was sent.
         """
         if taken > self._sent:
             raise RemoteError(
@@ -79,7 +79,7 @@ def is_short(message: Frames) -> bool:
 
 
 def cut(message: Frames) -> Iterator[Piece]:
-    """Yield the pieces of a message; the first one has the size of each frame."""
+    """Yield the pieces of a message; the first piece contains the sizes of all frames."""
     sizes = tuple(map(len, message))
     parts: list[bytes] = []
     room = PIECE

@@ -1,6 +1,6 @@
 """The properties of a single message: headers, expiry and more.
 
-Most messages have none, and need no bytes.
+A message without properties, the usual case, has no bytes for them.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ LONGEST_CODE = 64  # characters
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """The properties of one message."""
+    """The decoded properties of one message."""
 
     headers: Headers = NO_HEADERS
     expires: int = 0  # ns since 1970, 0 = never
@@ -32,7 +32,7 @@ class Properties:
 
 
 class PropertiesRecord(msgspec.Struct, frozen=True, array_like=True):
-    """The properties of one message, before its content.
+    """The properties of one message, as encoded before its content.
 
     Attributes:
         headers: Names and values, in order. Names ignore case and may repeat.

@@ -42,7 +42,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
     A message that is refused or expires after a `FORWARD_WARNING` is republished as a dead letter, with the
     key `__sys__deadMessage/` and its id. Before its own headers it has `dead-code`, `dead-reason`, `dead-id`,
     `dead-key`, `dead-domain`, `dead-sender`, `dead-to`, `dead-owner`, `dead-priority` and `dead-group`.
-    Receivers that may not read it get only `dead-code`, `dead-id` and `dead-private`.
+    Receivers that may not read it receive only `dead-code`, `dead-id` and `dead-private`.
 
     Attributes:
         domain: Domain of the stream.
@@ -79,7 +79,7 @@ class Forward(Command, frozen=True, tag=24):
     """Envelopes for their master, or for the next node on their route.
 
     Each node appends itself to `route`. The first node resends until it has OUTCOMES, and masters drop
-    repeats. The stratum of the last hop is 1 on the way straight to a master, else 0. In a mesh with keys
+    repeats. The stratum of the last hop is 1 on the direct route to a master, else 0. In a mesh with keys
     each hop must be in the signed `ways` of the hop before, else the answer is `FORGED_SENDER`.
 
     Attributes:
@@ -146,7 +146,7 @@ class ItemHead(msgspec.Struct, frozen=True, array_like=True):
         targets: To a client: for each subscription its number and a u16 column of the places in this envelope
             that are for it. Empty column: all.
         gaps: For each subscription the number of its messages that were dropped before this one.
-        ttl: Of an envelope to an address: the ms that it had left. 0: no limit.
+        ttl: Of an envelope to an address: the ms that are left. 0: no limit.
         tries: From a queue: for each message a byte with its earlier deliveries. Empty: none.
     """
 
@@ -165,8 +165,9 @@ class Items(Command, frozen=True, tag=22):
 
     Between nodes heads have no targets, and gaps have the subscription 0. A node drops and counts items that
     it did not request, and items whose `route` does not lead from the node of their `sender` to the peer,
-    unless a rule names the peer. `position` counts in the log of the master. After a reconnect unacknowledged
-    ITEMS come again right after WELCOME, with their old numbers, unless the process of the node is new.
+    unless a rule names the peer. `position` counts in the log of the master. After a reconnect,
+    unacknowledged ITEMS are sent again right after WELCOME, with their old numbers, unless the process of the
+    node is new.
 
     Attributes:
         seq: Number of this command: 1, 2, 3, … without a gap, for each pair of boots.
@@ -192,7 +193,7 @@ class Ack(Command, frozen=True, tag=23):
 
     Attributes:
         have: Number of the last ITEMS received.
-        taken: Of a client: for each subscription the number of items that it has used up. Of a node: `[[0,
+        taken: Of a client: for each subscription the number of items that it has consumed. Of a node: `[[0,
             ENVELOPES RECEIVED]]`.
         settled: Of a node: for each master the position up to which no subscriber is owed anything.
     """

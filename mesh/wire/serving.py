@@ -1,4 +1,4 @@
-"""Consumers of addresses, groups and queues, and what they get."""
+"""Commands about consumers of addresses, groups and queues, and about their messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mesh.wire.limits import (
 )
 from mesh.wire.publishing import Outcome
 
-NACK, REJECT, EXTEND = 1, 2, 3  # outcomes of a queued message besides done
+NACK, REJECT, EXTEND = 1, 2, 3  # settlements of a queued message, besides acks
 
 
 @command
@@ -39,7 +39,7 @@ class Watch(Command, frozen=True, tag=41):
         full: Whether this replaces everything sent before.
         more: Whether another part of the same version follows.
         add: New names: `["address", ADDRESS]`; between nodes also `["queue", NAME]`.
-        remove: Names that are not watched any longer.
+        remove: Names that are no longer watched.
     """
 
     word: ClassVar[str] = SERVICES
@@ -77,7 +77,7 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
 
 @command
 class Serving(Command, frozen=True, tag=40):
-    """Consumers of watched names, immediately and after each change.
+    """Consumers of watched names, sent immediately and after each change.
 
     Attributes:
         number: Number of this command: 1, 2, 3, … on each connection.
@@ -129,8 +129,8 @@ class Heard(Command, frozen=True, tag=46):
 class Sends(Command, frozen=True, tag=42):
     """Envelopes for addresses that are served at the receiver.
 
-    They go straight from the node of the client to the serving node, and are never forwarded or resent. Only
-    512 and 4096 are allowed as flags.
+    They are sent directly from the node of the client to the serving node, and never forwarded or resent.
+    Only 512 and 4096 are allowed as flags.
 
     Attributes:
         frames: As in PUBLISH.
@@ -166,8 +166,8 @@ class Sent(Command, frozen=True, tag=43):
 class Respond(Command, frozen=True, tag=44):
     """Replies for clients of the receiver.
 
-    `to` is the `sender` of the request. Messages for subscriber groups come in the same way from their
-    master, with the group in `to`.
+    `to` is the `sender` of the request. A master sends messages for subscriber groups in the same command,
+    with the group in `to`.
 
     Attributes:
         frames: As in PUBLISH.
@@ -202,7 +202,7 @@ class Consume(Command, frozen=True, tag=50):
 
     Attributes:
         request: Number of the request; REPLY repeats it.
-        subscription: Number from 1 to 2³²-2, used for nothing else and kept over reconnects.
+        subscription: Number from 1 to 2³²-2, used for nothing else and kept across reconnects.
         address: An address; or a group: its name, a domain and a pattern, separated by line feeds; or
             `queue/NAME`.
         credit: Limit of outstanding messages, at most 10,000, of a queue 1,000. 0: stop.

@@ -1,4 +1,4 @@
-"""Reports when the node of a client has been unreachable for long."""
+"""Reports that a client's node has been unreachable for some time, while calls wait for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AWAY_AGAIN = 60.0  # s between later reports
 class Absence:
     """Reports how long the client has been without a node.
 
-    `waiting` returns a text that names the node and lists the waiting calls; "" without any.
+    `waiting` returns a text that names the node and lists the waiting calls, or "" if no call waits.
     """
 
     def __init__(self, context: ClientContext, waiting: Callable[[], str]) -> None:
@@ -23,9 +23,10 @@ class Absence:
         self._alarm: Alarm | None = None
 
     def begin(self, since: float) -> None:
-        """Report a node that has been silent since the time `since`, in place of earlier reports.
+        """Start the reports about a node that has been silent since the time `since`.
 
-        The reports come after AWAY s, then every AWAY_AGAIN s, while calls wait.
+        The first report follows AWAY s after `since`, and later ones every AWAY_AGAIN s, while calls wait.
+        Scheduled reports of an earlier call are canceled.
         """
         self.cancel()
         self._since = since

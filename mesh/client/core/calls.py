@@ -1,4 +1,4 @@
-"""Commands to the node that wait for their replies, over reconnects."""
+"""Commands to the node that wait for their replies, even across reconnects."""
 
 # Law 1: at most UNDER_WAY calls are in flight at once. Later ones wait here, in order.
 
@@ -36,7 +36,7 @@ class Pending(Struct, eq=False):
 def readable(command: c.Command) -> c.Command:
     """Return `command` if its encoded form can be decoded. Raises: BadArgument otherwise.
 
-    A node would hang up over such a command after each reconnect.
+    A node would hang up because of an undecodable command, again after each reconnect.
     """
     try:
         c.decode(c.encode(command))
@@ -50,8 +50,8 @@ def readable(command: c.Command) -> c.Command:
 class Calls:
     """The commands of a client that wait for replies, by request number.
 
-    Each is sent again after a reconnect, so executing one twice must do no harm. `timeout` is in s; inf:
-    none.
+    Each command is sent again after a reconnect, so executing one twice must do no harm. `timeout` is in s;
+    inf means no limit.
     """
 
     def __init__(self, context: ClientContext, line: NodeConnection, timeout: float) -> None:

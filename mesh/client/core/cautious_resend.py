@@ -1,7 +1,7 @@
-"""Finds the envelope that makes the node hang up, which the node does not name.
+"""Finds out which envelope makes the node hang up, because the node does not name it.
 
-After a hang-up, envelopes leave one at a time, each when the one before is answered. An envelope over which
-the node hangs up twice, with no other in flight, is refused, and the others proceed.
+After a hang-up, envelopes are sent one at a time, each after the previous one is answered. If the node hangs
+up twice while only one envelope is in flight, that envelope is refused, and the others proceed.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from collections.abc import Callable, Iterable
 from mesh.wire.envelope import Envelope
 
 TWICE = 2
-# The reasons that concern an envelope. Others, such as a lack of room, are temporary.
+# Codes of refusals that concern an envelope. Other refusals, such as NO_ROOM, are temporary.
 UNREADABLE = ("MALFORMED", "TOO_LARGE", "FRAME_TOO_LARGE", "FORGED_SENDER", "POISONED")
 
 
 class CautiousResend:
-    """The envelopes that leave one at a time, while `is_on`; `is_answered` tests one of them."""
+    """The envelopes that are sent one at a time while `is_on` is set.
+
+    `is_answered` returns whether an envelope is answered.
+    """
 
     def __init__(self, is_answered: Callable[[Envelope], bool]) -> None:
         self.is_on: bool = False
@@ -37,7 +40,7 @@ class CautiousResend:
         return self._line.popleft()
 
     def begin(self, waiting: Iterable[Envelope]) -> Iterable[Envelope]:
-        """Return which of the `waiting` envelopes may leave now, after a reconnect."""
+        """Return those of the `waiting` envelopes that may be sent now, after a reconnect."""
         if not self.is_on:
             return waiting
         before = self._line[0] if self._line else None
@@ -48,15 +51,15 @@ class CautiousResend:
         return leaving
 
     def add(self, envelope: Envelope) -> bool:
-        """Append a new envelope while `is_on`; return whether it may leave now."""
+        """Append a new envelope while `is_on`; return whether it may be sent now."""
         if self.is_on:
             self._line.append(envelope)
         return not self.is_on or len(self._line) == 1
 
     def next_after_answer(self) -> Iterable[Envelope]:
-        """Return the envelopes that may leave now: none unless the first one is answered.
+        """Return the envelopes that may be sent now: none unless the first one is answered.
 
-        The mode ends after the last answer.
+        `is_on` is cleared after the last answer.
         """
         if not (self._line and self._is_answered(self._line[0])):
             return ()
@@ -67,7 +70,7 @@ class CautiousResend:
     def _next(self) -> list[Envelope]:
         """Return the envelopes up to and including the first unanswered one.
 
-        The answered ones among them wait for final answers only.
+        The answered envelopes among them only wait for their final answers.
         """
         leaving = []
         while self._line:

@@ -34,8 +34,8 @@ class ClientCore:
 
     The shell passes each event with the time (s, of a monotonic clock), executes the effects of `tick`, and
     calls again when something is `due` or when it is woken. `name` is the client's name, its session number
-    or 0, and whether the user chose the name. `timeout` limits a call, in s; None as `outbox`: the core's
-    own.
+    or 0, and whether the user chose the name. `timeout` limits a call, in s. Without an `outbox`, the core
+    creates one.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class ClientCore:
 
     @property
     def due(self) -> float:
-        """The time of the next tick, at the latest; inf: none is needed."""
+        """The latest time of the next tick, in s; inf if none is needed."""
         return self.context.due
 
     def close(self, why: MeshError | None = None) -> None:
@@ -150,15 +150,15 @@ class ClientCore:
         for envelope in self._caution.begin(self.publisher.outbox.resend()):
             self._send(envelope)
         self.queues.end_epochs()
-        self.calls.resend_all()  # after the publishes, before which no erase may come
+        self.calls.resend_all()  # after the publishes, which an erase must not overtake
         self.services.reopen_all()  # pending registrations were just sent again
         self.queues.reopen_all()
         self.context.do(Report("connected", self.line.name))
 
     def _came_to(self, welcome: c.Welcome, is_new: bool) -> None:
-        """Fail what the node may have lost, or does not support.
+        """Fail the requests that the node may have lost, and everything that it does not support.
 
-        Lost are the accepted requests, if this is another node, process or session.
+        Accepted requests are lost if this is another node, process or session.
         """
         place = (welcome.node.uuid, welcome.node.boot)
         if is_new or place != self._place:
@@ -168,7 +168,7 @@ class ClientCore:
             lost = [n for n in self.requests.numbers() if publisher.outbox.is_final(SENDS, n)]
             self.requests.fail_lost(lost)
         elif not self.line.inlet.have:
-            # The node may have forgotten this session meanwhile, without any sign of it.
+            # The node may have forgotten this session meanwhile, without notice.
             self.publisher.on_moved()
         if SERVICES not in self.line.words:
             self._does_without("addresses", lambda e: e.domain == SENDS)
@@ -181,7 +181,7 @@ class ClientCore:
             self._does_without("other sites", lambda e: e.to.startswith(OTHERS))
 
     def _does_without(self, what: str, is_lost: Callable[[Envelope], bool]) -> None:
-        """Refuse the unanswered envelopes for which `is_lost`: the node does not support `what`."""
+        """Refuse the unanswered envelopes that `is_lost` selects, as the node does not support `what`."""
         error = _without(what)
         for e in [e for e in self.publisher.outbox.resend() if is_lost(e)]:
             self._on_answer(c.Answer(e.domain, e.first, e.last, error.code, text=error.what))
@@ -193,17 +193,17 @@ class ClientCore:
         return GroupMember([make(number(), name, credit, False) for name in names])
 
     def check_services(self) -> None:
-        """Raise NotAvailable if a node is connected whose release has no services."""
+        """Raise NotAvailable if the release of the connected node has no services."""
         if self.line.is_up and SERVICES not in self.line.words:
             raise _without()
 
     def check_queues(self) -> None:
-        """Raise NotAvailable if a node is connected whose release has no queues."""
+        """Raise NotAvailable if the release of the connected node has no queues."""
         if self.line.is_up and QUEUES not in self.line.words:
             raise _without("queues")
 
     def check_sites(self, to: str) -> None:
-        """Raise NotAvailable if `to` is in another site and the connected node has no sites."""
+        """Raise NotAvailable if `to` is in another site, and the connected node does not support sites."""
         if to.startswith(OTHERS) and self.line.is_up and LETTERS not in self.line.words:
             raise _without("other sites")
 
@@ -290,14 +290,14 @@ class ClientCore:
             self._send(envelope)
 
     def _objected(self, refusal: c.Refuse) -> None:
-        """Refuse the envelope that makes the node hang up, once it is known."""
+        """Refuse the envelope that makes the node hang up, once that envelope is known."""
         bad = self._caution.on_hang_up() if refusal.code in UNREADABLE else None
         if bad is not None:
             text = f"{self.line.home} closed the connection twice because of this message: {refusal.reason}"
             self._on_answer(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
 
     def _waiting(self) -> str:
-        """Return a list of the calls and messages that wait for the node; "" without any."""
+        """Return a text that counts the calls and messages that wait for the node, or "" if none do."""
         counts = {
             "consumer": len(self.queues),
             "message": self.publisher.unanswered,

@@ -40,7 +40,7 @@ class ClientContext:
     """The shared state of all components of a client.
 
     `promise` creates a promise, `chance` returns a number from [0, 1), and `dice(n)` n random bytes. `wake`
-    asks the shell for a tick, once until that tick. If `wake` raises, nothing has changed.
+    requests a tick from the shell, at most once until that tick. If `wake` raises, the context is unchanged.
     """
 
     promise: Callable[[], Promise]
@@ -71,7 +71,7 @@ class ClientContext:
         self.effects.append(effect)
 
     def wake(self) -> None:
-        """Ask the shell for a tick, unless one is due already."""
+        """Request a tick from the shell, unless one is requested already."""
         if not self._is_awake:
             self._wake()
             self._is_awake = True

@@ -1,7 +1,7 @@
-"""The client's side of a handshake: who it says it is, what it proves, and whether it believes the node."""
+"""The client's side of a handshake: its identity, its proofs, and its checks of the node."""
 
 # Law 1: a proof and a signature answer one challenge; each connection has a new nonce.
-# Law 2: a WELCOME counts only from the node that asked for the proof, and only if that proves its keys.
+# Law 2: a WELCOME counts only from the node that requested the proof, and only if that node proves its keys.
 # Law 3: the session number and token of the last WELCOME are presented again, until the client moves.
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from mesh.wire.spoken import agreed
 
 
 class ClientHandshake:
-    """The identity of a client over its connections, and the state of the current handshake.
+    """The identity of a client across its connections, and the state of the current handshake.
 
-    `name` has the client, the requested session number, and whether the user named the client.
+    `name` contains the client, the requested session number, and whether the user named the client.
     """
 
     def __init__(self, name: tuple[str, int, bool], stream: StreamKey) -> None:
@@ -66,7 +66,7 @@ class ClientHandshake:
     def prove(self, challenge: c.Challenge, have: int) -> c.Hello:
         """Return HELLO with the proofs that a challenge asks for.
 
-        Raises: RemoteError if another listener asks.
+        Raises: RemoteError if the challenge names another address.
         """
         it = self.access
         if it.curve is None and challenge.endpoint != it.address:
@@ -90,11 +90,11 @@ class ClientHandshake:
         return None
 
     def accept(self, w: c.Welcome) -> bool:
-        """Take over the session that WELCOME assigns, and return whether the node has another boot.
+        """Adopt the session that WELCOME assigns, and return whether the node has another boot.
 
         Raises: RemoteError for an invalid session name.
         """
-        # A node that was killed may have forgotten the number, for which the token is valid.
+        # A node that was killed may assign another number; the token is valid for that one.
         self._number = _number_in(w.session)
         is_new = w.node.boot != self.boot
         self._token, self.boot = w.token, w.node.boot

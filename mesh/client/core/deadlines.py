@@ -26,7 +26,7 @@ class Deadlines:
         return len(self._ends)
 
     def add(self, first: int, until: float, low: int) -> None:
-        """Set an envelope's deadline. Deadlines below the number `low` are dropped."""
+        """Set the deadline of the envelope that begins with `first`; drop the deadlines below `low`."""
         ends = self._ends
         while ends and next(iter(ends)) < low:
             ends.popitem(last=False)
@@ -40,7 +40,7 @@ class Deadlines:
         self._left = max(self._left, envelope.last)
 
     def on_moved(self) -> None:
-        """Note that an earlier node or process may have each envelope sent so far."""
+        """Record that an earlier node or process may have each envelope sent so far."""
         self._elsewhere = self._left
 
     def marked(self, envelope: Envelope) -> Envelope:

@@ -154,7 +154,7 @@ def listed(places: Sequence[LotPlace]) -> tuple[tuple[bytes, tuple[int, ...]], .
 def fitting(mine: list[LotPlace], said: list[LotPlace], waiting: list[LotPlace]) -> list[LotPlace]:
     """Return as many messages as CONSUME can list, in the order of the arguments.
 
-    Settled ones (`said`) are left out first, since most of them are done.
+    Settled messages (`said`) are left out first, because the node has probably stored most settlements.
     """
     room = QUEUE_CREDIT - len(mine) - len(waiting)
     return [*mine, *said[: max(0, room)], *waiting][:QUEUE_CREDIT]

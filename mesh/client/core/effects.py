@@ -10,7 +10,7 @@ from mesh.wire.envelope import Envelope
 
 
 class Find(Struct, frozen=True, gc=False):
-    """Search for the node. The answer goes to `found` or `not_found`."""
+    """Search for the node. The shell passes the result to `found` or `not_found`."""
 
 
 class DialNode(Struct, frozen=True, gc=False):

@@ -27,8 +27,8 @@ class Terms(Struct, frozen=True):
 class Intake:
     """The batches of one subscription, which survives the loss of its node. Repeated messages are left out.
 
-    `stirred` is called when there may be a batch or the end, `was_used` when a batch was consumed, and
-    `has_gap` with the number of dropped messages.
+    `stirred` is called when a batch may be available or the subscription may have ended, `was_used` when a
+    batch was consumed, and `has_gap` with the number of dropped messages.
     """
 
     query: Query
@@ -80,7 +80,7 @@ class Intake:
 
     def next_batch(self) -> Batch | None:
         """Return the next batch, to be marked as consumed afterwards; None if there is none now."""
-        # Before the confirmation, a restart of the node invalidates the items, which then come again.
+        # Before the confirmation, a restart of the node invalidates the items; the node sends them again.
         while self.confirmed and self._items and not self.is_left:
             batch = self._items.popleft()
             if batch is not None:
@@ -107,9 +107,9 @@ class Intake:
         self._was_used(self)
 
     def put_back(self, rest: Sequence[Message], failed: bool) -> None:
-        """Put back the unread `rest` of the last batch, to be read first; all of it if its reader `failed`.
+        """Put back the unread `rest` of the last batch, or the whole batch if its reader `failed`.
 
-        An empty rest marks the batch as consumed.
+        These messages are read first. Without any, the batch is marked as consumed.
         """
         given = self._given
         if given is not None and (rest or failed):
@@ -132,7 +132,7 @@ class Intake:
     def restarted(self) -> None:
         """Reset the counts for a new session or process of the node, which does not count earlier items.
 
-        An unconfirmed subscription drops these items.
+        An unconfirmed subscription drops the earlier items.
         """
         if not self.confirmed:
             # The new subscription may begin later, so older items do not belong to it.
@@ -189,10 +189,11 @@ class Intake:
     def _news(
         self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None
     ) -> tuple[tuple[int, ...] | None, bool]:
-        """Return the indices of the new messages, None for all, and whether they come too late.
+        """Return the indices of the new messages, None for all, and whether they arrive too late.
 
-        Messages are late behind newer ones of their master. Persistent messages, erasures, retained values
-        and inbox messages are never late. After a restart, retained values behind newer messages are not new.
+        Messages are late if newer ones of their master arrived before. Persistent messages, erasures,
+        retained values and inbox messages are never late. After a restart, retained values that are older
+        than received messages are not new.
         """
         stream = (envelope.stream, envelope.domain)
         high = self._seen.high(master, stream)

@@ -35,11 +35,12 @@ AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # errors that no second attempt will fix
 
 
 class NodeConnection:
-    """The connection of a client, which dials again after each loss; its owner handles other commands.
+    """The connection of a client to its node, which dials again after each loss.
 
-    `welcomed(welcome, is_new_session)` is called when the connection is up, and `objected` when the node
-    closes a working connection with a refusal other than SLOW_CONSUMER. `waiting` returns a text of the
-    waiting calls and messages, or "".
+    Commands that do not concern the connection are handled by its owner. `welcomed(welcome, is_new_session)`
+    is called when the connection is up, and `objected` when the node closes a working connection with a
+    refusal other than SLOW_CONSUMER. `waiting` returns a text that counts the waiting calls and messages, or
+    "".
     """
 
     is_up: bool
@@ -59,7 +60,7 @@ class NodeConnection:
         self.words: frozenset[str] = frozenset()  # features of both sides
         self.is_up = self.is_closed = False
         self.inlet: LinkReceiver = LinkReceiver()
-        self.moved: float = float("-inf")  # last piece of a long message
+        self.moved: float = float("-inf")  # time of the last piece of a long message
         self.key: int = 0  # the connection in use; 0: none
         self.why: MeshError | None = None  # what prevented the last dial or handshake
         self.address: str = ""
@@ -168,10 +169,10 @@ class NodeConnection:
             self._alarm.cancel()
 
     def _time(self) -> None:
-        """Lose a connection that is silent for too long; otherwise send a ping."""
+        """Drop a connection that has been silent for too long; otherwise send a ping."""
         limit = SILENCE if self.is_up else PATIENCE - 0.1
         if self._context.now - self._rings > LATE:
-            # This event loop was blocked and read nothing meanwhile, so the node has until the next check.
+            # This event loop was blocked and read nothing, so the node gets time until the next check.
             self._heard = max(self._heard, self._context.now - limit)
             self._note_standstill()
         if self._context.now - self._heard > limit:
@@ -246,7 +247,7 @@ class NodeConnection:
             case c.Who() | c.Bye():
                 self.lose("the connection to the node was lost")
             case _:
-                raise RemoteError(f"a node sent {type(command).__name__} to a client that is in")
+                raise RemoteError(f"a node sent {type(command).__name__} to a connected client")
 
     def _enter(self, w: c.Welcome) -> None:
         if (refusal := self.handshake.doubt(w)) is not None:

@@ -25,8 +25,9 @@ LINGER = 0.001  # s of gathering while others are in flight
 class Publisher:
     """The messages of a session that are not answered yet.
 
-    `send` sends an envelope if there is a connection; otherwise the envelope leaves after the reconnect.
-    `refused_later(id, why)` gets refusals of messages that had to wait and whose final answer is not awaited.
+    `send` sends an envelope if there is a connection; otherwise the envelope is sent after the reconnect.
+    `refused_later(id, why)` is called if a message that had to wait is refused and no call awaits its final
+    answer.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Publisher:
         to: str = "",
         xml: str = "",
     ) -> int:
-        """Append a message, and return its number. Raises: WouldBlock, and as `check`."""
+        """Append a message, and return its number. Raises: WouldBlock, and the errors of `check`."""
         self.check(key, content, to)
         builder = self._builder_of(domain, flags, to, xml)
         number = builder.add(key, content, props, expires)
@@ -97,7 +98,10 @@ class Publisher:
     def append_put(
         self, to: str, how: PutTerms, key: str, content: bytes, flags: int, props: bytes, expires: int
     ) -> int:
-        """Append a message for the queue `to`, and return its number. Raises: WouldBlock, and as `check`."""
+        """Append a message for the queue `to`, and return its number.
+
+        Raises: WouldBlock, and the errors of `check`.
+        """
         self.check(key, content, to)
         builder = self._builder_for(to, flags, how)
         number = builder.add(key, content, props, expires)
@@ -116,8 +120,8 @@ class Publisher:
     ) -> tuple[int, int]:
         """Append as many messages for a queue as fit into one envelope, at least one.
 
-        Return the number of the first message, and how many were appended. Raises: WouldBlock, and as
-        `check`.
+        Return the number of the first message, and how many were appended. Raises: WouldBlock, and the errors
+        of `check`.
         """
         self.check(key, max(contents, key=len), to)
         builder = self._builder_for(to, flags, how)
@@ -155,7 +159,7 @@ class Publisher:
     ) -> int:
         """Append as many messages as fit into one envelope, at least one.
 
-        Return how many were appended. Raises: WouldBlock, and as `check`.
+        Return how many were appended. Raises: WouldBlock, and the errors of `check`.
         """
         self.check(key, max(contents, key=len))
         builder = self._builder_of(domain, flags, "", xml)
@@ -257,7 +261,7 @@ class Publisher:
     def on_answer(self, answer: Answer) -> None:
         """Record an answer of a master, or of a node where messages wait.
 
-        An envelope that is due leaves, and the promises of `change` resolve.
+        An envelope that is due is sent, and the promises of `change` resolve.
         """
         self.verdicts.record_answer(answer)
         self._seal_if_due()
@@ -276,9 +280,9 @@ class Publisher:
         return not self.outbox.unanswered and self.builder is None
 
     def is_ours(self, text: str) -> tuple[bool, str, int]:
-        """Return whether this session published the message with the id `text`; and the domain and number.
+        """Return whether this session published the message with the id `text`, its domain and its number.
 
-        These are "" and 0 if `text` is not an id.
+        The domain is "" and the number 0 if `text` is not an id.
         """
         try:
             stream, domain, number = parse_message_id(text)

@@ -68,7 +68,7 @@ def of_code(code: str, text: str) -> MeshError:
 def of_reply_code(code: str, text: str, sender: str) -> MeshError:
     """Return the error of a failed request.
 
-    With a `sender` the service has failed it, otherwise the mesh.
+    With a `sender`, the service reported the failure; otherwise the mesh did.
     """
     if sender or code == "REQUEST_FAILED":
         return RequestFailed(text, code=code)

@@ -56,7 +56,7 @@ class Strand(Intake):
     def next(self) -> Batch | None:
         """Remove and return the first item, which the caller marks as consumed.
 
-        Return None for an item without new messages, which were repeated or late. It is marked here.
+        Return None for an item with only repeated or late messages, which is marked as consumed here.
         """
         batch = self._items.popleft()
         self._given = batch
@@ -76,7 +76,7 @@ class Strand(Intake):
         return super()._batch_of(envelope, indices)
 
     def restarted(self) -> None:
-        if not self.confirmed:  # the items are invalid then
+        if not self.confirmed:  # unconfirmed items are invalid
             self.whole.drop_items(self)
         super().restarted()
 
@@ -88,7 +88,7 @@ class Strand(Intake):
 class Several:
     """Several intakes as one: in order of arrival, without duplicates, once all are confirmed.
 
-    `overlap`: whether one message may arrive for two of them. If one fails, all end, and `give_up`
+    `overlap` tells whether one message may arrive for two of them. If one fails, all end, and `give_up`
     unsubscribes the others at the node. The interface for readers is that of `Intake`.
     """
 

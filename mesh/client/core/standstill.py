@@ -1,10 +1,10 @@
-"""Detects that the event loop of a client was blocked, from alarms that ring late."""
+"""Detects from late alarms that the event loop of a client was blocked."""
 
 from __future__ import annotations
 
 from mesh.errors import LeaseOver
 
-LONG = 5.0  # s that are logged
+LONG = 5.0  # s, the shortest standstill that is logged
 RECENT = 60.0  # s for which a standstill explains lost leases
 ADVICE = "Run slow code in a thread: await asyncio.to_thread(function), or use mesh.sync."
 TWICE = "The message may be processed twice: call extend() in time, or consume with a longer lease=."

@@ -32,7 +32,7 @@ ACK_LATER = 0.02  # s, for a single short request or reply
 SHORT = 4096  # bytes
 AMPLE = (4 * ACK_AT * SHORT, 4 * ACK_AT)  # window that ACK_LATER requires: bytes, items
 
-DROPPED = "they were read too slowly, or a link from another node or site had no room"
+DROPPED = "they were read too slowly, or a link from another node or site was full"
 GAPS_AFTER = 1.0  # s of summing gaps before a report
 
 
@@ -49,7 +49,7 @@ class Subscriptions:
         self._ack_at = NEVER  # when the next ack is due
         self._alarm: Alarm | None = None  # fires at `_ack_at`
         self._is_ample = False
-        self._acked = 0  # messages of the link
+        self._acked = 0  # number of the last acknowledged ITEMS
         self._gaps: Counter[str] = Counter()  # dropped messages, by query
         self._told: dict[int, int] = {}  # consumed items reported on this connection
         self._used: dict[int, Intake] = {}  # subscriptions with unreported items
@@ -208,7 +208,7 @@ class Subscriptions:
         """Plan an ack within `within` seconds, for all items that arrive until then."""
         at = self._context.now + within
         if at < self._ack_at:
-            alarm = self._context.later(within, self._ring)  # before the change: in another thread it raises
+            alarm = self._context.later(within, self._ring)  # first, as it raises in another thread
             if self._alarm is not None:
                 self._alarm.cancel()
             self._alarm, self._ack_at = alarm, at
@@ -263,9 +263,9 @@ def queries(
 
 
 def topics_of(topics: Sequence[str], domain: str | None) -> list[c.Query]:
-    """Return the distinct queries for keys and patterns; without any, one for the whole domain.
+    """Return the distinct queries for keys and patterns; without topics, one query for the whole domain.
 
-    Raises: BadType, and as `query`.
+    Raises: BadType, and the errors of `query`.
     """
     asked = []
     for topic in topics:

@@ -25,7 +25,7 @@ class Unconfirmed:
         self._streams = Bounded[tuple[bytes, str], Ranges](STREAMS)
 
     def select_new(self, e: Envelope, indices: Indices, seen: SeenMessages) -> Indices:
-        """Return the messages to deliver now: new provisional ones, and retractions of delivered ones."""
+        """Return the indices of messages to deliver: new provisional ones, retractions of delivered ones."""
         stream = e.stream, e.domain
         if e.flags & RETRACTED:
             known = self._streams.get(stream, Ranges())
@@ -41,7 +41,7 @@ class Unconfirmed:
         return news
 
     def without(self, e: Envelope, indices: Indices) -> Indices:
-        """Return the accepted messages without those delivered as provisional, and forget these."""
+        """Return the indices of accepted messages not delivered provisionally; forget the others."""
         known = self._streams.get((e.stream, e.domain))
         if known is None:
             return indices

@@ -52,7 +52,8 @@ class Waiters:
 class Verdicts:
     """The answers to one session's messages.
 
-    `refused_later(id, why)` gets the refusal of a message that had another answer before and has no waiter.
+    `refused_later(id, why)` is called if a message with an earlier answer is refused and no call waits for
+    it.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class Verdicts:
     # --- queries ----------------------------------------------------------------------------------------
 
     def answer_of(self, domain: str, number: int, last: bool) -> Published | None:
-        """Return an answer to a message, with `last` the final one; None if there is none yet.
+        """Return the answer to a message, or its final answer if `last`; None if there is none yet.
 
         Raises: the refusal; BadQuery if the outcome of a send to an address is forgotten.
         """
@@ -132,7 +133,7 @@ class Verdicts:
         return self._known(domain, number) if has(domain, number) else None
 
     def when_answered(self, domain: str, number: int, last: bool) -> Promise:
-        """Return a promise for an answer to a message, with `last` for the final one.
+        """Return a promise for the answer to a message, or for its final answer if `last`.
 
         `wait_no_more` withdraws the promise. Raises: the error of `fail`.
         """
@@ -159,7 +160,7 @@ class Verdicts:
         return Published(state, message_id(self._stream, domain, number), -1)  # type: ignore[arg-type]
 
     def _refusal(self, domain: str, number: int) -> MeshError:
-        """Return the error of a refusal that was reported before, or long ago."""
+        """Return the error of a refusal that was reported before; the reason of an old one is unknown."""
         for answer in reversed(self._refusals):
             if _is_of(answer, domain, number):
                 return of_answer(answer)

@@ -136,7 +136,7 @@ class Watches:
         self._send_watch(Watch(version, full=True, add=parts[-1]))
 
     def serving(self, command: Serving) -> None:
-        """Update the services that the node reports. Raises: RemoteError after a gap."""
+        """Update the services as the node reports them. Raises: RemoteError if a report is missing."""
         self._heard += 1
         if command.number != self._heard:
             raise RemoteError(

@@ -1,4 +1,4 @@
-"""The questions: names and arguments of CALL, by topic."""
+"""The questions that a CALL can ask: their verbs and arguments, by topic."""
 
 from mesh.wire.calls.ask import (
     LONGEST,

@@ -10,10 +10,10 @@ from msgspec import Meta, Struct
 from mesh.errors import BadQuery
 from mesh.names import LONGEST_QUEUE
 
-LONGEST = 64  # letters of a node's name
+LONGEST = 64  # characters of a node's name
 
 
-TERMS = 64  # of a declaration: more than exist
+TERMS = 64  # terms of a declaration, more than exist
 
 
 MOVED = 10_000  # messages of one move
@@ -47,11 +47,11 @@ class Carried(Ask, frozen=True, kw_only=True):
 
 
 class AskPage(Ask, frozen=True, kw_only=True):
-    """The arguments of a question whose reply comes in pages.
+    """The arguments of a question whose reply is divided into pages.
 
     Attributes:
-        after: Continue after this place. Empty: begin.
-        limit: Limit of the rows of a page. 0: 1,000.
+        after: Place after which the page begins. Empty: the first page.
+        limit: Maximum number of rows in a page. 0: 1,000.
     """
 
     after: str = ""

@@ -86,7 +86,7 @@ class AskTakers(Ask, frozen=True, kw_only=True):
 
 
 class AskRow(Ask, frozen=True, kw_only=True):
-    """Store a shared row. The reply comes when it is on disk.
+    """Store a shared row. The reply is sent when the row is on disk.
 
     Attributes:
         row: The row.
@@ -102,7 +102,7 @@ class AskRows(Ask, frozen=True, kw_only=True):
     Attributes:
         kind: Kind of the rows.
         stamp: Stamp of the last row already seen.
-        name: Its name.
+        name: Name of that row.
     """
 
     verb = "rows"
@@ -131,7 +131,7 @@ class AskLog(Ask, frozen=True, kw_only=True):
 
 
 class AskBackup(Ask, frozen=True, kw_only=True):
-    """Copy the data of the node into its directory. Only over the local socket."""
+    """Start a copy of the node's data into `backup` in its data directory. Only over the local socket."""
 
     verb = "backup"
 
@@ -153,8 +153,8 @@ class AskRulesPut(Ask, frozen=True, kw_only=True):
 
     Attributes:
         row: Row with the rules, signed by the admin.
-        was: Stamp of the rules that they replace.
-        force: Whether to replace them although nodes are disconnected.
+        was: Stamp of the rules to be replaced.
+        force: Whether to replace them even while nodes are disconnected.
     """
 
     verb = "rules_put"

@@ -10,7 +10,7 @@ from mesh.wire.calls.ask import MOVED, PEEKED, TERMS, Ask, AskPage, Name, QueueN
 
 
 class AskQueueDeclare(Ask, frozen=True, kw_only=True):
-    """Declare a queue.
+    """Create a queue, or check that it exists with the same terms.
 
     Attributes:
         name: Name of the queue.
@@ -27,7 +27,7 @@ class AskQueueRemove(Ask, frozen=True, kw_only=True):
 
     Attributes:
         name: Name of the queue.
-        if_unused: Whether to remove it only if it is empty and without consumers at all nodes.
+        if_unused: Whether to remove it only if it is empty and has no consumers at any node.
     """
 
     verb = "queue_remove"
@@ -60,7 +60,7 @@ class AskQueueInfo(Ask, frozen=True, kw_only=True):
 
 
 class AskQueueWhy(Ask, frozen=True, kw_only=True):
-    """Return why messages of a queue wait.
+    """Return the reasons why messages of a queue wait.
 
     Attributes:
         name: Name of the queue.

@@ -6,7 +6,7 @@ from mesh.wire.calls.ask import Ask, AskPage, Name
 
 
 class AskAddresses(AskPage, frozen=True, kw_only=True):
-    """List the served addresses: to a client of the mesh, to a node of the receiver."""
+    """List the served addresses: for a client those of the mesh, for a node those of the receiver."""
 
     verb = "addresses"
 

@@ -36,10 +36,10 @@ class AskErase(Carried, frozen=True, kw_only=True):
         key: Key of the topic.
         domain: Domain of the topic. Empty: every domain in which the node knows it.
         stream: From a node: stream of the erasure.
-        number: From a node: its sequence number.
-        sender: From a node: its session.
-        route: From a node: names of the nodes it has passed.
-        copy: From a node: whether it also goes to every other master.
+        number: From a node: sequence number of the erasure.
+        sender: From a node: session that erased the topic.
+        route: From a node: names of the nodes that the erasure has passed.
+        copy: From a node: whether every other master receives the erasure as well.
     """
 
     verb = "erase"
@@ -53,7 +53,7 @@ class AskErase(Carried, frozen=True, kw_only=True):
 
 
 class AskWhere(Carried, frozen=True, kw_only=True):
-    """Return how to reach a node: to a client its address, to a node the number of hops.
+    """Return how to reach a node: for a client its address, for a node the number of hops.
 
     Attributes:
         node: Name of the node.
@@ -71,7 +71,7 @@ class AskRoute(Carried, frozen=True, kw_only=True):
         domain: Domain of the message.
         to: Destination of the message.
         start: Name of the node at which it would be published. Empty: this one.
-        copy: From a node: whether it goes to several masters, of which this is one.
+        copy: From a node: whether the message goes to several masters, of which the receiver is one.
     """
 
     verb = "route"
@@ -83,7 +83,7 @@ class AskRoute(Carried, frozen=True, kw_only=True):
 
 
 class AskWhy(Carried, frozen=True, kw_only=True):
-    """Return the reasons for the state of something.
+    """Return the reasons for the state of an object, such as a topic.
 
     Attributes:
         kind: `"node"`, `"topic"`, `"message"`, `"address"`, `"queue"`, `"client"` or `"site"`.

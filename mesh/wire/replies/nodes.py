@@ -8,11 +8,11 @@ from mesh.wire.replies.value import Figures, ReplyValue
 
 
 class Depth(Struct, frozen=True, kw_only=True):
-    """Waiting messages.
+    """The number, size and age of waiting messages.
 
     Attributes:
         messages: Number of messages.
-        bytes: Their bytes.
+        bytes: Their size, in bytes.
         age: Age of the oldest, in s.
     """
 
@@ -34,8 +34,8 @@ class Gossiped(Struct, frozen=True, kw_only=True):
         load: Load, 0 to 1.
         lag: Delay of its event loop, in s.
         software: Name and version of its software.
-        published: Messages a second accepted as their master.
-        delivered: Messages a second delivered to its clients.
+        published: Messages a second that it accepted as their master.
+        delivered: Messages a second that it delivered to its clients.
         pending: Messages that wait for subscribers.
         sessions: Number of sessions.
         links: Number of nodes that it is logged in to.
@@ -62,7 +62,7 @@ class Gossiped(Struct, frozen=True, kw_only=True):
 
 
 class NodeRow(Gossiped, frozen=True, kw_only=True):
-    """A node, as another one sees it.
+    """A node, as another node sees it.
 
     Attributes:
         name: Name of the node.
@@ -93,7 +93,7 @@ class NodeRow(Gossiped, frozen=True, kw_only=True):
 
 
 class NodeRows(ReplyValue, frozen=True, kw_only=True):
-    """Nodes: this one first, then by name.
+    """Nodes: the replying node first, the others by name.
 
     Attributes:
         nodes: One row for each node.
@@ -103,7 +103,7 @@ class NodeRows(ReplyValue, frozen=True, kw_only=True):
         near: Name and address of nodes of other meshes.
         unknown: Messages that wait for a master that is not in the list.
         keys: Whether the mesh has keys.
-        has_sites: Whether the node's file names other sites.
+        has_sites: Whether the configuration of the node names other sites.
     """
 
     nodes: list[NodeRow]
@@ -139,7 +139,7 @@ class PeerRow(Struct, kw_only=True):
 
 
 class PeerRows(ReplyValue, frozen=True, kw_only=True):
-    """Addresses, in their order.
+    """Addresses, sorted.
 
     Attributes:
         peers: One row for each address.
@@ -151,7 +151,7 @@ class PeerRows(ReplyValue, frozen=True, kw_only=True):
 
 
 class EventRow(Struct, frozen=True, kw_only=True):
-    """An event.
+    """An event that a node recorded.
 
     Attributes:
         number: Number of the event, from 1.
@@ -228,7 +228,7 @@ class Info(ReplyValue, frozen=True, kw_only=True):
         cluster: Name of the mesh.
         software: Name and version of its software.
         scope: `"mesh"` or `"local"`.
-        uptime: As in Process, like the next eight.
+        uptime: Seconds since its start.
         pid: Process id.
         data: Its data directory.
         ipc: Its local address.

@@ -17,7 +17,7 @@ class Opened(ReplyValue, frozen=True, kw_only=True):
 
     Attributes:
         epoch: Number of the epoch.
-        void: Delivery tags of `held` that the client does not have any longer: first, last, …
+        void: Delivery tags of messages in `held` that no longer belong to the client: first, last, …
     """
 
     epoch: int
@@ -42,7 +42,7 @@ class QueuePart(Struct, frozen=True, kw_only=True):
         arrives: Messages a second that arrive, over 10 s.
         leaves: Messages a second that are done, over 10 s.
         dead: Messages dead-lettered since the node started.
-        as_of: Of a disconnected node: age of these figures in s. They are in no sum.
+        as_of: Of a disconnected node: age of these figures in s. No sum includes them.
     """
 
     node: Name
@@ -60,7 +60,7 @@ class QueuePart(Struct, frozen=True, kw_only=True):
 
 
 class QueueRow(ReplyValue, frozen=True, kw_only=True):
-    """A queue, with the sums over its parts; from a node, its own part.
+    """A queue, with the sums over its parts; between nodes, only the part of the replying node.
 
     Attributes:
         name: Name of the queue.
@@ -127,7 +127,7 @@ class QueueRows(ReplyValue, frozen=True, kw_only=True):
 
 
 class WhyRow(Struct, frozen=True, kw_only=True):
-    """Messages of a queue at one node, and why they wait.
+    """Messages of a queue at one node that wait for the same reason.
 
     Attributes:
         node: Name of the node.
@@ -143,7 +143,7 @@ class WhyRow(Struct, frozen=True, kw_only=True):
 
 
 class QueueWhy(ReplyValue, frozen=True, kw_only=True):
-    """Why messages of a queue wait.
+    """The reasons why messages of a queue wait.
 
     Attributes:
         rows: One row for each node and reason.
@@ -155,7 +155,7 @@ class QueueWhy(ReplyValue, frozen=True, kw_only=True):
 
 
 class Removed(ReplyValue, frozen=True, kw_only=True):
-    """The result of a removal.
+    """The result of removing a queue or a durable subscription.
 
     Attributes:
         removed: Number of messages that were removed.
@@ -179,7 +179,7 @@ class Peeked(ReplyValue, frozen=True, kw_only=True):
 
 
 class Purged(ReplyValue, frozen=True, kw_only=True):
-    """The result of a purge.
+    """The result of purging a queue.
 
     Attributes:
         purged: Number of messages that were discarded.
@@ -193,12 +193,12 @@ class Purged(ReplyValue, frozen=True, kw_only=True):
 
 
 class MovedOn(ReplyValue, frozen=True, kw_only=True):
-    """The result of a move, at most 5 s later.
+    """The result of a move, or its state after 5 s.
 
     Attributes:
         taken: Messages that the other node has accepted.
         refused: Messages that it refused. They stay.
-        going: Messages without an answer yet.
+        going: Messages that are not answered yet.
         rest: Whether more ready messages could follow.
     """
 
@@ -223,10 +223,10 @@ class QueueReason(Struct, frozen=True, kw_only=True):
 
 
 class Drain(ReplyValue, frozen=True, kw_only=True):
-    """The drain of a node's queues.
+    """The progress of draining a node's queues.
 
     Attributes:
-        drains: Whether it has begun.
+        drains: Whether the drain has begun.
         left: Messages that are still to move.
         rows: The 20 longest queues.
         gone: Messages that other nodes have accepted.

@@ -18,7 +18,7 @@ class ReloadTold(ReplyValue, frozen=True, kw_only=True):
 
 
 class RulesTold(ReplyValue, frozen=True, kw_only=True):
-    """The rules that all nodes share. Stamps are in ns since 1970; empty and 0: there are none.
+    """The rules that all nodes share. Stamps are in ns since 1970; a stamp of 0 means that there are none.
 
     Attributes:
         value: Encoded rules.
@@ -58,7 +58,7 @@ class RulesPut(ReplyValue, frozen=True, kw_only=True):
 
 
 class Changed(ReplyValue, frozen=True, kw_only=True):
-    """The result of a change.
+    """The result of a call that may change something.
 
     Attributes:
         changed: Whether the call changed anything.
@@ -68,10 +68,10 @@ class Changed(ReplyValue, frozen=True, kw_only=True):
 
 
 class Released(ReplyValue, frozen=True, kw_only=True):
-    """Released inboxes.
+    """The result of releasing the inboxes of a client.
 
     Attributes:
-        released: Their names.
+        released: Names of the released inboxes.
     """
 
     released: list[str]
@@ -138,19 +138,20 @@ class Takers(ReplyValue, frozen=True):
 class RowsTold(ReplyValue, frozen=True, kw_only=True):
     """Between nodes: shared rows.
 
-    The value of `weights` is the list in WeightsTold. That of `durable` is a map with `queries`: kind, text
-    and domain of each, in the order of domain, text and kind. That of `rules` is a map: `nodes` has for each
-    node `rules` and `allowed`, `base` is the stamp of the rules before, and `by` their author.
+    The value of a row of kind `weights` is the list in WeightsTold. A row of kind `durable` has a map with
+    `queries`: kind, text and domain of each, sorted by domain, text and kind. A row of kind `rules` has a
+    map: `nodes` has `rules` and `allowed` for each node, `base` is the stamp of the previous rules, and `by`
+    is the author.
 
     Attributes:
-        rows: The next rows, at most 64. None: these were all.
+        rows: The next rows, at most 64. Empty: there are no more.
     """
 
     rows: list[object] = []
 
 
 class StateTold(ReplyValue, frozen=True, kw_only=True, omit_defaults=True):
-    """Between nodes: the state of the node that asks.
+    """Between nodes: the newest known state of the requesting node.
 
     Attributes:
         line: A StateLine, or nothing.

@@ -34,7 +34,7 @@ class ServedRow(Struct, frozen=True, kw_only=True):
 
 
 class ServedRows(ReplyValue, frozen=True, kw_only=True):
-    """Served addresses, in their order.
+    """Served addresses, sorted.
 
     Attributes:
         addresses: One row for each address.
@@ -52,11 +52,11 @@ class FaredRow(Struct, frozen=True, kw_only=True):
 
     Attributes:
         address: The address, or `other` for all others together.
-        sent: Messages accepted that expect no reply.
+        sent: Accepted messages that expect no reply.
         requests: Requests that were accepted or that failed.
         replies: Replies.
         failures: Requests that failed.
-        seconds: Sum of the times of the replies, in s.
+        seconds: Sum of the times until the replies, in s.
     """
 
     address: str
@@ -83,7 +83,7 @@ class ServerRow(ServedAt, frozen=True, kw_only=True):
     Attributes:
         is_here: Whether it is the node that was asked.
         load: Its load, 0 to 1.
-        outstanding: Messages sent there from here that no server has begun.
+        outstanding: Messages sent there by the replying node that no server has begun.
         latency: Recent time until a server begins, in s.
         weight: Weight of the node.
     """

@@ -36,7 +36,7 @@ class SiteRow(Struct, frozen=True, kw_only=True):
         count: Number of nodes that are alive there.
         nodes: Their names, gateways first, at most 1,000.
         links: One row for each gateway here.
-        waiting: Messages that wait here for it, at all masters.
+        waiting: Messages for it that wait here, at all masters.
         paused: Whether the relay to it is paused.
         lacks: Messages that were dropped for lack of space since its last transfer.
     """

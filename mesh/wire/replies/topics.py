@@ -103,7 +103,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Steps(ReplyValue, frozen=True, kw_only=True):
-    """A route.
+    """The steps of a route.
 
     Attributes:
         steps: One step for each node, at most 128.
@@ -119,8 +119,8 @@ class TreeRow(Struct, frozen=True, kw_only=True):
         node: Name of the node.
         stratum: Number of hops. -1: there is no route.
         way: Names of the nodes on the route, this one first, the master last.
-        latency: Latency of a message on it, in s.
-        by: Claim of the node by its rules.
+        latency: Latency of a message on the route, in s.
+        by: Rule by which the node claims the domain.
         broken: Names of candidate next hops that have no route, each with the reason.
     """
 
@@ -149,7 +149,7 @@ class Tree(ReplyValue, frozen=True, kw_only=True):
 
 
 class Reason(Struct, frozen=True, kw_only=True):
-    """A reason for the state of something, as one component of one node reports it.
+    """A reason for the state of an object, as one component of one node reports it.
 
     Attributes:
         node: Name of the node.

@@ -24,7 +24,7 @@ R = TypeVar("R", bound=ReplyValue)
 
 
 def read_result(shape: type[R], said: object) -> R:
-    """Return the value of a reply. Raises: RemoteError MALFORMED for anything else."""
+    """Convert the value of a reply to `shape`. Raises: RemoteError MALFORMED if it is not valid."""
     try:
         return msgspec.convert(said, shape, builtin_types=(bytes,))
     except msgspec.ValidationError as error:

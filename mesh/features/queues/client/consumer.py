@@ -97,7 +97,7 @@ class Consumer(Generic[T]):
         return found
 
     async def ack(self, deliveries: Iterable[Delivery[Any]]) -> None:
-        """Acknowledge several deliveries at once.
+        """Acknowledge several deliveries together.
 
         If some are no longer this consumer's, the others are acknowledged anyway.
 
@@ -143,9 +143,9 @@ class Consumer(Generic[T]):
         return None if found is None else Deliveries(*found, self._hands, self._reader)
 
     async def _next(self, take: Callable[[], R | None]) -> R | None:
-        """Return the next item; None after the consumer was closed, or its client.
+        """Return the next item, or None after the consumer or its client was closed.
 
-        Raises: any other reason of the end.
+        Raises: any other error that ended the consumer.
         """
         while self._taking.error is None:
             check_loop(self._loop)

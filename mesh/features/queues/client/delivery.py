@@ -25,7 +25,7 @@ LONGEST = 2**32 - 1  # ms, the limit of the wire
 
 
 def milliseconds(name: str, value: Any, *, zero: bool = False) -> int:
-    """Return seconds as ms, rounded up. Raises: BadArgument, also above 2**32 - 1 ms."""
+    """Convert seconds to ms, rounded up. Raises: BadArgument, for example above 2**32 - 1 ms."""
     ms = seconds(name, value, zero=zero) * 1000
     if ms > LONGEST:
         raise BadArgument(
@@ -35,7 +35,10 @@ def milliseconds(name: str, value: Any, *, zero: bool = False) -> int:
 
 
 class SettlingClient(Protocol):
-    """The client, which limits the time of a call. It stays open while a consumer refers to it."""
+    """The client of a consumer, which limits the time of a call.
+
+    The client stays open while a consumer refers to it.
+    """
 
     async def _within(
         self, timeout: float | None, work: Callable[[Promise], Coroutine[Any, Any, None]], promise: Promise, /
@@ -123,7 +126,7 @@ class QueuedMessage(TypedMessage[T]):
 
     @property
     def redelivered(self) -> bool:
-        """Whether the message was delivered before. If so, its work may have been done."""
+        """Whether the message was delivered before. If so, its work may already be done."""
         return self._tries > 0
 
     @property
@@ -246,7 +249,7 @@ def made_of(
 
 
 class Deliveries(Sequence[Delivery[T]], Generic[T]):
-    """Messages of a queue that arrived together, to be settled one by one or all at once.
+    """Messages of a queue that arrived together, to be settled one by one or all together.
 
     A context manager: at the end of the block it acks the unsettled messages, or nacks them after an
     exception.
@@ -306,7 +309,7 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
         await self._hands.settle(NACK, self._rest(), milliseconds("delay", delay, zero=True))
 
     def _rest(self) -> list[Some]:
-        """Return the unsettled messages, or all if there are none, so that settling raises the error."""
+        """Return the unsettled messages; if there are none, all of them, so that settling raises SETTLED."""
         rest = [place for place in self._places if self._lot.states[place] != SAID]
         return [(self._lot, rest or self._places)]
 

@@ -26,8 +26,8 @@ class Durable(Consumer[T]):
 
     A context manager: once it is entered, every reachable node knows the subscription and keeps matching
     messages, even without a subscriber, until a subscriber of that name has settled them. On leaving,
-    unsettled messages return to the subscription. `unsubscribe(NAME)` deletes the
-    subscription for all its subscribers.
+    unsettled messages return to the subscription. `unsubscribe(NAME)` deletes the subscription for all its
+    subscribers.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The half of a queue that puts messages into it."""
+"""The producing half of a queue: the calls that put messages into it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Putting:
         codec: Codec | str | None = None,
         **unknown: Never,
     ) -> tuple[Prepared, PutTerms]:
-        """Return a message and its queue terms in the form that the publisher takes; for any thread."""
+        """Check the arguments, and return the message and its queue terms; callable in any thread."""
         if unknown:
             raise unknown_option(unknown, PutOptions)
         if key != "":
@@ -63,11 +63,11 @@ class Putting:
     async def put(
         self, content: Content, *, timeout: float | None = None, **options: Unpack[PutOptions]
     ) -> Published:
-        """Put a message into the queue, and wait until the queue has it, on disk if `persistent`.
+        """Put a message into the queue, and wait until the queue has stored it, on disk if `persistent`.
 
         Args:
             content: The content, as for `publish`.
-            key: A key for the message, as the consumer reads it. Default: none.
+            key: A key for the message, which its consumer can read. Default: none.
             headers: Names and values, as for `publish`.
             priority: 0 to 9; the highest is delivered first. Default: 5.
             expiry: Seconds from now until the message expires. Default: never.
@@ -144,13 +144,13 @@ class Putting:
     async def put_many(
         self, contents: Iterable[Content], *, timeout: float | None = None, **options: Unpack[PutOptions]
     ) -> int:
-        """Put several messages in order, and wait until the queue has them.
+        """Put several messages in order, and wait until the queue has stored them.
 
         A list or tuple of bytes is fastest. The first refusal ends the call.
 
         Args:
             contents: The contents of the messages.
-            key: As for `put`, for all messages. The same is true of the arguments that follow.
+            key: As for `put`. This and the following arguments apply to all messages.
             headers: As for `put`.
             priority: As for `put`.
             expiry: As for `put`.
@@ -193,7 +193,7 @@ class Putting:
                 if self._has_refused(numbers):
                     break
         except MeshError:
-            with suppress(MeshError):  # earlier messages are put all the same
+            with suppress(MeshError):  # earlier messages are put anyway
                 await self._wait_for_answers(numbers)
             raise
         await self._wait_for_answers(numbers)
@@ -246,7 +246,7 @@ def add(numbers: PutNumbers, first: int, last: int) -> None:
 
 
 def in_parts(contents: Iterable[Content]) -> Iterator[Sequence[Content]]:
-    """Yield slices of a list, or single items of any other iterable."""
+    """Yield slices of a list or tuple, or the single items of any other iterable."""
     if isinstance(contents, list | tuple):
         return (contents[at : at + TOGETHER] for at in range(0, len(contents), TOGETHER))
     return ([content] for content in contents)

@@ -34,7 +34,7 @@ from mesh.wire.calls import (
 from mesh.wire.limits import LARGEST_NUMBER, QUEUE_CREDIT
 from mesh.wire.replies import MovedOn, Peeked, Purged, QueueRow, Removed, read_result
 
-POLL = 0.1  # s that `get` waits at least
+POLL = 0.1  # s, the shortest wait of `get`
 DEFAULTS = plain(terms_of({}))
 
 
@@ -124,8 +124,8 @@ class Queue(Putting):
         """Return the state of the queue: messages, bytes, seconds, and messages per second.
 
         The sums are over all nodes, and `parts` has each node. `missing` lists nodes that did not answer,
-        `away` the dead or stopped nodes with messages in the queue. Their last figures may be in `parts`,
-        with their age in seconds (`as_of`), and are in no sum.
+        `away` the dead or stopped nodes with messages in the queue. The last known figures of these nodes may
+        be in `parts`, with their age in seconds (`as_of`); the sums do not include them.
 
         Raises:
             NoQueue: The queue does not exist.
@@ -233,8 +233,8 @@ class Queue(Putting):
             selector: A condition on headers, key and priority, such as `region == "eu" and priority > 5`.
             prefetch: Unsettled messages that this consumer may have, 1 to 1,000. A higher limit is faster, a
                 lower one shares messages more evenly. Default: 256.
-            lease: Seconds after which a message that was begun goes to another consumer. Default: when this
-                consumer is lost.
+            lease: Seconds that this consumer has to settle a message after beginning it; then another
+                consumer receives the message. Default: until this consumer is lost.
             type: The type of `job.value`, as for `subscribe`.
 
         Returns:
@@ -270,15 +270,16 @@ class Queue(Putting):
     async def get(
         self, *, timeout: float | None = None, selector: str | None = None, type: type[T] | None = None
     ) -> Delivery[T] | None:
-        """Take one message from the queue. `consume` is faster for more than a few.
+        """Take one message from the queue. For many messages, `consume` is faster.
 
         Args:
-            timeout: Seconds to wait; 0 checks briefly. Default: the client's patience, else without limit.
+            timeout: Seconds to wait, in fact at least 0.1. Default: the client's patience, else without
+                limit.
             selector: As for `consume`.
             type: As for `consume`.
 
         Returns:
-            The delivery, which must be settled; None if no message came in time.
+            The delivery, which must be settled; None if no message arrived in time.
 
         Raises:
             NoQueue: The queue does not exist.
@@ -306,10 +307,10 @@ class Queue(Putting):
 
 
 class Queueing(Posting):
-    """The call that returns a queue."""
+    """The client's call that returns the handle of a queue."""
 
     def queue(self, name: str) -> Queue:
-        """Return the queue of that name, with `declare`, `put`, `consume` and more. Nothing is sent yet.
+        """Return a handle of the queue, with `declare`, `put`, `consume` and more. Nothing is sent yet.
 
         Args:
             name: The name of the queue, which need not be declared yet.

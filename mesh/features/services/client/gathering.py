@@ -19,7 +19,7 @@ StartGathering = Callable[[], Coroutine[Any, Any, tuple[int, Gathered]]]
 
 
 class GatheredMessage(TypedMessage[T]):
-    """A reply of a service; `error` is set if the request failed there."""
+    """A reply to `gather`; `error` is set if the service reported a failure, or was lost."""
 
     _error: MeshError | None = None
 
@@ -32,7 +32,7 @@ class GatheredMessage(TypedMessage[T]):
 class Gathering(Generic[T]):
     """The replies as they arrive, until all services or `most` of them have replied, or the timeout ends.
 
-    A context manager: the request is sent on entering. Replies that come after leaving are dropped.
+    A context manager: the request is sent on entering. Replies that arrive after leaving are dropped.
 
     Example:
         async with m.gather("who") as answers:

@@ -22,7 +22,7 @@ AHEAD = 4  # prefetch per concurrent call of a function
 
 
 class Offering(Posting):
-    """The calls that serve an address, in a loop or by a function."""
+    """The client's calls that serve an address, in a loop or by a function, and watch its services."""
 
     _handlers: Handlers
 
@@ -69,13 +69,13 @@ class Offering(Posting):
         The arguments are decoded from the content by their types: a single argument is the whole value,
         several are fields of an object, and a single argument of type `mesh.Request` is the request. The
         returned value is the reply, encoded as by `publish`. An exception fails the request: the requester
-        gets RequestFailed with the text and, as `code`, the class name (VALUE_ERROR) or the code of a
+        receives RequestFailed with the text and, as `code`, the class name (VALUE_ERROR) or the code of a
         `MeshError`. Content of the wrong shape fails with BAD_CONTENT. A function that is not `async` runs in
         a thread.
 
         Args:
             address: The address.
-            concurrency: Calls at a time, 1 to 1,000. Default: 16.
+            concurrency: Calls that may run at a time, 1 to 1,000. Default: 16.
             local_only: Whether to accept only messages sent at this client's node.
 
         Raises:
@@ -105,7 +105,7 @@ class Offering(Posting):
 
         The iterator first yields each node that serves the address, as far as this client's node knows, then
         the changes. A registration has `node`, `uuid`, `boot`, `consumers` (their number at that node) and
-        `change`: "initial", "added", "changed" or "removed". A slow reader gets the latest state of each
+        `change`: "initial", "added", "changed" or "removed". A slow reader receives the latest state of each
         node, not every step.
 
         Args:

@@ -1,4 +1,4 @@
-"""Requests as a service gets them."""
+"""Requests as a service receives them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Request(TypedMessage[T]):
 
     @property
     def remaining(self) -> float:
-        """The seconds for which the sender still waits; `inf` without a limit, 0 after it."""
+        """The seconds for which the sender still waits: `inf` without a time limit, 0 after the limit."""
         taken, served = self._taken, self._served
         if taken is None or served is None or taken.until == inf:
             return inf
@@ -63,7 +63,7 @@ class Request(TypedMessage[T]):
     async def reply(
         self, content: Content = b"", *, headers: Headings = None, codec: Codec | str | None = None
     ) -> bool:
-        """Reply to the request, once. Replies of the same turn of the event loop leave together.
+        """Reply to the request, once. Replies made in one turn of the event loop are sent together.
 
         Args:
             content: The content, as for `publish`.
@@ -71,8 +71,8 @@ class Request(TypedMessage[T]):
             codec: As for `publish`.
 
         Returns:
-            False if the sender no longer waits: its time is over, the connection was lost, the service was
-                left, or the message was sent by `send`.
+            False if the sender no longer waits: its time limit is over, the connection was lost, the service
+                was left, or the message was sent by `send`.
 
         Raises:
             LocalError: The request was answered before, with the code ANSWERED.
@@ -84,7 +84,7 @@ class Request(TypedMessage[T]):
         return self._reply(content, headers, codec)
 
     async def fail(self, code: str, text: str = "") -> bool:
-        """Fail the request: its sender gets RequestFailed.
+        """Fail the request: its sender receives RequestFailed.
 
         Args:
             code: The error's code, of up to 64 characters.
@@ -135,7 +135,7 @@ class Request(TypedMessage[T]):
 
 
 def made_of(taken: TakenRequest, served: Served, reader: ContentReader) -> Request[Any]:
-    """Return the request for its service."""
+    """Return the request object that the user of the service receives."""
     m: Message[Any] = taken.message
     key = m.key or m.to  # errors and logs name the address
     return Request(m._envelope, m._index, key, m.content, reader, UNSET, taken, served)

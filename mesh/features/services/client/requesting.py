@@ -21,7 +21,7 @@ MOST = 1_000_000  # replies of one `gather`
 
 
 class Requesting(Posting):
-    """The calls that request replies."""
+    """The client's calls that request replies from one or all services of an address."""
 
     async def request(
         self,
@@ -39,13 +39,13 @@ class Requesting(Posting):
         """Send a request to one of the services of an address, and wait for its reply.
 
         Args:
-            address: The address; with `/site/NYC/` in front an address of another site.
+            address: The address. A prefix such as `/site/NYC/` names another site.
             content: The content, as for `publish`.
             timeout: Seconds to wait. Default: 5. None: the client's patience, else 5.
             local_only: Whether to ask only services at this client's node.
             headers: Names and values, as for `publish`.
             priority: 0 (lowest) to 9. Default: 5.
-            retry_lost: Whether to ask another service, within the time, if the first one is lost.
+            retry_lost: Whether to ask another service, within the timeout, if the first one is lost.
             type: The type of the reply's `value`, as for `subscribe`.
             codec: As for `publish`.
 
@@ -110,7 +110,7 @@ class Requesting(Posting):
     ) -> Gathering[T]:
         """Send a request to all services of an address, and iterate over their replies.
 
-        The iteration ends when all services have replied (`answers.expected`, once known), with `most`
+        The iteration ends when all services have replied (`answers.expected`, once known), after `most`
         replies, or after `timeout` seconds. A reply whose `error` is set reports a failed or lost service.
         Without any service there are no replies and no error.
 
@@ -154,7 +154,7 @@ class Requesting(Posting):
         return seconds("timeout", timeout, zero=True)
 
     async def _post_to_when_room(self, to: str, message: Prepared, flags: int, until: float) -> int:
-        """Post a request and return its number. Raises: MeshTimeout if there is no room in time."""
+        """Post a request and return its number. Raises: MeshTimeout if the window stays full."""
         try:
             return self._post_to(to, message, flags, until)
         except WouldBlock:

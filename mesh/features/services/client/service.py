@@ -22,8 +22,8 @@ class Service(Generic[T]):
 
     A context manager: inside it, messages to the address arrive here. A service survives the loss of its
     node: it registers again on the next connection, but its open requests are lost for their senders. A
-    message that wants no reply is done when the next one is taken. A request stays open until it is replied
-    to, fails, expires, or is dropped, so it may be passed to a task.
+    message that wants no reply is settled when the iterator is asked for the next message. A request stays
+    open until it is replied to, fails, expires, or is dropped, so it may be passed to a task.
 
     Example:
         async with m.serve("orders") as orders:

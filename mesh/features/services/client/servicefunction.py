@@ -73,7 +73,7 @@ class ServiceFunction:
             settled(request)
 
     async def _handle(self, request: Request[Any], stop_on_error: bool) -> None:
-        """Call the function and reply; an exception becomes the failure that the requester gets."""
+        """Call the function and reply; an exception becomes the failure that the requester receives."""
         try:
             arguments = self._arguments(request)
         except BadContent as error:  # the caller's fault: no traceback
@@ -89,7 +89,7 @@ class ServiceFunction:
             if task is None or task.cancelling():
                 raise
             # This task was not cancelled: something that the function awaited was.
-            self._failed(request, RuntimeError(f"it was canceled: {error!r}"), stop_on_error)
+            self._failed(request, RuntimeError(f"the call was canceled: {error!r}"), stop_on_error)
         except Exception as error:
             self._failed(request, error, stop_on_error)
 

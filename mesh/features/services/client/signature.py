@@ -28,9 +28,10 @@ HINT = (
 
 
 def reading_of(function: Callable[..., Any], codec: Codec, handed: Handed) -> ReadArguments:
-    """Return the function that turns a request into arguments; it raises BadContent.
+    """Return a converter from a request to the arguments of `function`; the converter raises BadContent.
 
-    `handed` converts a request for a function that takes one. Raises: BadType for an unsuitable function.
+    `handed` converts the request for a function that accepts the request itself. Raises: BadType for an
+    unsuitable function.
     """
     try:
         parameters = list(inspect.signature(function).parameters.values())

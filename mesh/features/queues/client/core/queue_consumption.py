@@ -1,4 +1,4 @@
-"""A consumer of one queue, over reconnects: its messages and their settlements."""
+"""A consumer of one queue across reconnects: its messages and their settlements."""
 
 # Law 1: the k-th message of an epoch has the delivery tag k. Messages kept from an earlier epoch come first:
 #        they have the tags 1 to n, in the order in which CONSUME listed them, and are not sent again.
@@ -39,7 +39,7 @@ from mesh.wire.replies import Opened, read_result
 
 
 class QueueConsumption:
-    """A consumer of one queue. `stirred` is called when there may be a message, or the end."""
+    """A consumer of one queue. `stirred` is called when a message may be available, and at the end."""
 
     number: int
     address: str
@@ -133,7 +133,7 @@ class QueueConsumption:
         self.stirred()
 
     def on_disconnected(self) -> None:
-        """End the epoch with its connection. Unanswered settlements are sent again in the next one."""
+        """End the epoch with its connection. Unanswered settlements are sent again in the next epoch."""
         self._epoch, self.is_asked = -1, False
         self.settling.on_epoch_end()
         self._quiet()
@@ -160,7 +160,7 @@ class QueueConsumption:
     def on_item(self, head: ItemHead, envelope: Envelope, indices: Sequence[int] | None) -> None:
         """Add an item; without an open epoch, drop it.
 
-        A single envelope above the credit does no harm. Raises: RemoteError if the credit is exceeded by far.
+        A small excess over the credit is accepted. Raises: RemoteError if the credit is exceeded by far.
         """
         if self._epoch < 0 or self.is_leaving or self._must_ask():
             return
@@ -177,9 +177,10 @@ class QueueConsumption:
         self.stirred()
 
     def _outdate(self, new: DeliveredEnvelope) -> None:
-        """Drop the older copies of redelivered messages: their leases are over.
+        """Drop the older copies of redelivered messages, whose leases are over.
 
-        Without a lease no message is redelivered in the same epoch: a second copy is then another message.
+        Call it only with leases: without them, no message is redelivered in the same epoch, and an equal
+        number belongs to another message.
         """
         numbers = {number for number, tries in zip(new.numbers(), new.tries, strict=True) if tries}
         for lot in [lot for lot in self._lots if lot.stream == new.stream]:
@@ -239,7 +240,7 @@ class QueueConsumption:
             self._alarm = self._context.later(self._lease / 3000, self._ring)
 
     def _must_ask(self) -> bool:
-        """Return whether this process stood still for a lease, and if so request a new epoch."""
+        """Return whether this process stood still for as long as a lease; if so, request a new epoch."""
         if (
             not self._lease
             or self._epoch < 0
@@ -278,7 +279,7 @@ class QueueConsumption:
     # --- settling ---------------------------------------------------------------------------------------
 
     def check(self, lot: DeliveredEnvelope, place: int) -> None:
-        """Raise LocalError SETTLED, LeaseOver or the reason of the end if a message cannot be settled."""
+        """Raise LocalError SETTLED, LeaseOver or the consumer's own error if a message cannot be settled."""
         state = lot.states[place]
         if state == SAID:
             hint = "Each message is acked, nacked or rejected once."
@@ -290,7 +291,7 @@ class QueueConsumption:
             raise self.settling.lease_over("This message no longer belongs to this consumer.")
 
     def settle_messages(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> Promise:
-        """Settle messages, or extend their leases to `delay` ms from now; the caller calls `check` before.
+        """Settle messages, or extend their leases to `delay` ms from now. The caller must call `check` first.
 
         The promise resolves when the node has stored the settlement, and fails if it could not.
         """
@@ -308,7 +309,10 @@ class QueueConsumption:
 
 
 def stood_still(looked: float, now: float, lease: int) -> bool:
-    """Return whether a lease (ms) that began after `looked` may be over, with three checks per lease."""
+    """Return whether the last check, at `looked` (s), was at least `lease` ms before `now`.
+
+    Checks run three times per lease, so the process stood still, and the lease may be over.
+    """
     return now - looked >= lease / 1000
 
 

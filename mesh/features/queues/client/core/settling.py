@@ -1,7 +1,7 @@
 """Settlements of queue messages, until the node has answered them."""
 
 # Law 1: an unanswered settlement is sent again in every new epoch.
-# Law 2: the settlements of one turn of the event loop leave together.
+# Law 2: the settlements of one turn of the event loop are sent together.
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ WORDS = 200_000  # bytes in one SETTLE; the limit is 256 KiB
 class Settling:
     """The settlements of one consumer.
 
-    `ours` is called with each envelope of which a message was lost or may be settled again. `answered` is
-    called after each answer.
+    `ours` is called with each envelope of which a message no longer belongs to the consumer, or may be
+    settled again. `answered` is called after each answer.
     """
 
     def __init__(
@@ -81,9 +81,9 @@ class Settling:
             each.broken(error)
 
     def queue_settlement(self, said: Settlement) -> None:
-        """Queue a settlement, which leaves at the end of this turn.
+        """Queue a settlement, which is sent at the end of this turn of the event loop.
 
-        Without an open epoch it leaves when the next one opens.
+        Without an open epoch, the settlement is sent when the next epoch opens.
         """
         self._said.append(said)
         if not self._is_planned:

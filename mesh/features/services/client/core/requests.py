@@ -1,7 +1,7 @@
 """The open requests of a client, until their reply, refusal, timeout or loss."""
 
-# Law 1: a request has one outcome, and only one to all services has several replies. Replies after its end
-#        are counted and dropped.
+# Law 1: a request has one outcome; only a request to all services has several replies. Replies after the end
+#        of a request are counted and dropped.
 # Law 2: an abandoned request is dropped immediately.
 
 from __future__ import annotations

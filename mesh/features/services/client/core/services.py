@@ -36,9 +36,9 @@ class ClientServices:
         it.on_opened(value.get("epoch") if isinstance(value, dict) else None)
 
     def leave(self, it: ClientServing) -> Pending | None:
-        """End a service, and give up its open requests.
+        """End a service, and give up its open requests. Return the command whose reply the caller awaits.
 
-        Return None if the service is unknown or ended with its connection: there is no reply to wait for.
+        Return None if the service is unknown or ended with its connection.
         """
         if self._all.pop(it.number, None) is None:
             return None

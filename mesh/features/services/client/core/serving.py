@@ -32,7 +32,7 @@ ALL = 2**32 - 1  # as a delivery tag: all messages
 
 
 class Epoch:
-    """The messages between the reply to one CONSUME and the end of its connection."""
+    """The messages of one epoch, from the reply to CONSUME until the end of the connection."""
 
     __slots__ = ("dropped", "number", "open", "out", "taken")
 
@@ -66,9 +66,9 @@ class TakenRequest:
 
 
 class ClientServing:
-    """The service of one address, or a group member for one query, over reconnects.
+    """The service of one address, or a group member for one query, across reconnects.
 
-    `stirred` is called for a message or the end.
+    `stirred` is called when a message has arrived, and at the end.
     """
 
     number: int
@@ -135,7 +135,7 @@ class ClientServing:
     def on_item(self, envelope: Envelope, indices: tuple[int, ...] | None, ttl: int) -> None:
         """Add an item; without an open epoch, drop it.
 
-        A single envelope above the credit does no harm. Raises: RemoteError if the credit is exceeded by far.
+        A small excess over the credit is accepted. Raises: RemoteError if the credit is exceeded by far.
         """
         epoch = self._epoch
         if epoch is None:
@@ -176,9 +176,9 @@ class ClientServing:
             self._alarm = self._context.later(until + GRACE - self._context.now, self._ring)
 
     def take_batch(self) -> tuple[Batch, Callable[[], None]] | None:
-        """Begin the next messages that arrived together; None if there are none now.
+        """Begin the next messages that arrived together, and return them with the function that settles them.
 
-        Return these and the function that settles them.
+        Return None if there are none now.
         """
         epoch = self._epoch
         if epoch is None or not self._waiting or not self._line.is_up:
@@ -219,7 +219,7 @@ class ClientServing:
         return is_there and taken.count in taken.epoch.open and self._context.now < taken.until
 
     def settle(self, taken: TakenRequest) -> None:
-        """Settle a message without a reply; the caller does so once.
+        """Settle a message without a reply, at most once per message.
 
         A message of an earlier epoch is ignored.
         """
