@@ -1,4 +1,4 @@
-"""Runs the command line, as `python -m mesh`."""
+"""Runs the `mesh` command as `python -m mesh`."""
 
 import sys
 

@@ -35,7 +35,7 @@ def check_store(text: str) -> None:
         )
     if not found:
         raise BadConfig(
-            "This is not an address of PostgreSQL.",
+            "This is not a PostgreSQL address.",
             hint="Write it as postgresql://USER@HOST:5432/DATABASE?sslmode=require; an @ in a name is %40.",
         )
 
@@ -61,11 +61,11 @@ def check_queue_store(text: str) -> None:
 
 
 def file_of(text: str) -> str:
-    """Return the path of a store that is a file of its own; "" for any other store."""
+    """Return the file path of a `sqlite://` store; "" for any other store."""
     return text.removeprefix(FILE) if text.startswith(FILE) else ""
 
 
 def _has_secret(text: str) -> bool:
-    """Return whether a : comes before the last @, as in an address with a password."""
+    """Return whether a colon precedes the last @, as in an address with a password."""
     before, at, _ = text.partition("://")[2].rpartition("@")
     return bool(at) and ":" in before

@@ -13,9 +13,9 @@ def is_of_link(address: str) -> bool:
 
 
 def is_dialable(address: str) -> bool:
-    """Return whether the address is tcp://IP:PORT.
+    """Return whether the address is tcp://IP:PORT with a nonzero port.
 
-    A host name would need a lookup, a file is on this machine only, and port 0 is for binding.
+    A host name would need a lookup, an ipc:// address works only on this machine, and port 0 is for binding.
     """
     found = _DIALABLE.fullmatch(address)
     try:

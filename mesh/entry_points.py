@@ -19,14 +19,14 @@ def entries(group: str) -> list[EntryPoint]:
 
 
 def distribution(entry: EntryPoint) -> str:
-    """Return the name of the distribution that has the entry point."""
+    """Return the name of the distribution that declares the entry point, or "an unknown distribution"."""
     return entry.dist.name if entry.dist else "an unknown distribution"
 
 
 def load(entry: EntryPoint, what: str, kind: type[T]) -> T:
     """Return the object of an entry point. `what` names its purpose in errors, such as "feature".
 
-    Raises: FeatureFailed if it cannot be loaded, or is no `kind`.
+    Raises: FeatureFailed if it cannot be loaded or is not a `kind`.
     """
     place = f"The {what} {entry.name!r} ({entry.value} of {distribution(entry)})"
     hint = "Uninstall or update that package."

@@ -1,7 +1,7 @@
 """The exceptions of the mesh. This file imports nothing.
 
 MeshError
- ├─ LocalError          the mesh does not allow this call, or not now
+ ├─ LocalError          the mesh does not allow this call, or not in the present state
  │   ├─ BadName, BadKey, BadQuery (BadPattern, BadSelector, BadXPath), BadArgument (BadType)
  │   ├─ BadConfig, BadFilter, BadXml, FeatureFailed
  │   ├─ MessageTooLarge
@@ -14,10 +14,10 @@ MeshError
  ├─ RemoteError         a peer broke the protocol: close the link, not the program
  │   └─ Refused         a peer refused, with a reason
  ├─ RequestFailed       a request that was answered with a failure
- ├─ BadContent          a message whose content does not match its type
+ ├─ BadContent          content that does not match its type
  ├─ SlowConsumer        a subscription with overflow="error" did not keep up
  ├─ MeshTimeout         no answer in time (also a TimeoutError)
- ├─ CoreFailed          a mistake in the mesh itself has ended the node
+ ├─ CoreFailed          a bug in the mesh itself has stopped the node
  └─ StoreError          the disk or database failed; nothing unsaved was acknowledged
      └─ StoreFull
 """
@@ -72,7 +72,7 @@ def _ends(text: str, most: int) -> str:
 
 
 class LocalError(MeshError):
-    """The mesh does not allow this call, or not now."""
+    """The mesh does not allow this call, or does not allow it in the present state."""
 
     code = "LOCAL"
 
@@ -112,7 +112,7 @@ class BadXPath(BadQuery):
 
 
 class BadXml(LocalError):
-    """The XML of a key that is malformed, too large, or has forbidden parts."""
+    """A key's XML is malformed, too large, or contains forbidden constructs."""
 
     code = "BAD_XML"
 
@@ -176,13 +176,13 @@ class WrongLoop(LocalError):
 
 
 class NodeNotFound(LocalError):
-    """The node was not found or did not answer, or several run here and none was selected."""
+    """The node was not found or did not answer, or several nodes run here and none was selected."""
 
     code = "NO_NODE"
 
 
 class NodeInUse(LocalError):
-    """A running node has this name or identity already."""
+    """Another running node already has this name or identity."""
 
     code = "NAME_IN_USE"
 
@@ -212,13 +212,13 @@ class PublishRefused(LocalError):
 
 
 class StaleSequence(PublishRefused):
-    """A resend that is older than what its master remembers, so it may be a repeat."""
+    """A resent message that is older than its master's records, so it may be a duplicate."""
 
     code = "STALE_SEQUENCE"
 
 
 class CircularLoop(PublishRefused):
-    """A routing loop: the rules send a message back to a node; the text has the path."""
+    """A routing loop: the rules send a message back to a node that it has passed; the text has the path."""
 
     code = "CIRCULAR_LOOP"
 
@@ -293,13 +293,13 @@ class QueueFull(PublishRefused):
 
 
 class QueueExists(LocalError):
-    """The queue was declared before with other options; the text has the difference."""
+    """The queue was declared before with other options; the text shows the difference."""
 
     code = "QUEUE_EXISTS"
 
 
 class QueueInUse(LocalError):
-    """The queue has messages or a consumer at some node, or may have, so it was not deleted."""
+    """The queue was not deleted, because it has, or may have, messages or a consumer at some node."""
 
     code = "QUEUE_IN_USE"
 
@@ -334,7 +334,7 @@ class MeshTimeout(MeshError, TimeoutError):
 
 
 class RequestFailed(MeshError):
-    """A request that was answered with a failure; `code` and `text` are those of the server."""
+    """A request that was answered with a failure; `code` and `text` come from the service."""
 
     code = "FAILED"
 
@@ -346,10 +346,10 @@ class RequestFailed(MeshError):
 
 
 class BadContent(MeshError, ValueError):
-    """A content that does not match its type or the type of its reader; the next read continues.
+    """Content that does not match its type or the reader's type; the next read continues.
 
-    `key` and `sender` are those of the message. `place` is the wrong part of the value, such as `$.temp`, or
-    "$" for all of it.
+    `key` and `sender` are those of the message. `place` is the invalid part of the value, such as `$.temp`,
+    or "$" for the whole value.
     """
 
     code = "BAD_CONTENT"
@@ -372,7 +372,7 @@ class SlowConsumer(MeshError):
 
 
 class CoreFailed(MeshError):
-    """A mistake in the mesh itself: a change may be half done, so the node has ended."""
+    """A bug in the mesh itself: a change may be half done, so the node has stopped."""
 
     code = "CORE_FAILED"
 
@@ -384,6 +384,6 @@ class StoreError(MeshError):
 
 
 class StoreFull(StoreError):
-    """The store has no space; the message was refused and nothing else was lost."""
+    """The store has no space; the message was refused, and no other message was lost."""
 
     code = "STORE_FULL"

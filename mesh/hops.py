@@ -42,7 +42,7 @@ def leg_of(route: Route, is_letter: bool = False) -> bytes:
 
     `mesh.streams.multi_path_stream` describes legs. The leg names the last master in that site, which keeps
     the envelope until it is answered; without a master no node would resend it. Direct messages have a leg of
-    their own, because their `low` differs.
+    their own, because their sender promises another `low`.
     """
     for hop in reversed(route):
         if hop.stratum == 0 and all(names := parse_hop(hop.node)):

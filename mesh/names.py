@@ -39,8 +39,8 @@ def node_name(text: str) -> str:
 class SessionName:
     """A client, or one of its sessions: `client/joe`, `/node/heron/client/joe/session/-3`.
 
-    A positive session number was chosen, a negative one was assigned, and None means the whole client. A site
-    requires a node. Raises: BadName for an invalid part.
+    A positive session number was chosen by the client, a negative one was generated, and None means the whole
+    client. A site requires a node. Raises: BadName for an invalid part.
     """
 
     client: str
@@ -107,7 +107,7 @@ RESERVED = frozenset(("address", "counter", "lock", "map", "node", "queue", "sit
 
 
 def kind_of(destination: str) -> str:
-    """Return the kind of a destination by its first levels; without a known one it is an address."""
+    """Return the kind of a destination by its first levels: ADDRESS unless they name another kind."""
     if destination.startswith(PUTS):
         return QUEUE
     if destination.startswith(OTHERS):
@@ -175,9 +175,9 @@ def check_durable(text: str) -> str:
 
 
 def store_of(queue: str, stores: Iterable[tuple[str, str]]) -> str:
-    """Return the store of a queue at a node, by the first pattern that matches; "" = the node's own.
+    """Return the store of a queue, by the first pattern that matches; "" means the node's own store.
 
-    Durable subscriptions use the node's own store, because they are written by its commits.
+    Durable subscriptions use the node's own store, because its commits write them.
     """
     if queue.startswith(SUBS):
         return ""
@@ -185,7 +185,7 @@ def store_of(queue: str, stores: Iterable[tuple[str, str]]) -> str:
 
 
 def check_taken(text: str) -> str:
-    """Return the name if a queue that can be consumed may have it. Raises: BadName.
+    """Return the name if it can name a queue for consumers. Raises: BadName.
 
     Unlike `check_queue` this accepts the queues of durable subscriptions, which clients consume but do not
     fill.

@@ -1,4 +1,4 @@
-"""The operations on a store, which the core returns, and a store's contents."""
+"""The store operations that the core returns, and the contents of a store."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ BOOT = 2**40
 
 
 class StoreReach(NamedTuple):
-    """The reach of a store: the last position of its log, and its number of commits."""
+    """How far a store has progressed: the last position of its log, and its number of commits."""
 
     log: int
     commits: int
@@ -41,7 +41,7 @@ class StoreReach(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Append an envelope. `position` is the store's next one, or the first one of a later boot."""
+    """Append an envelope at `position`, the store's next position or the first one of a later boot."""
 
     position: int
     header: bytes
@@ -52,8 +52,8 @@ class Append:
 class Drop:
     """Drop envelopes that no sink needs. Dropping one again does no harm.
 
-    The next position, or the first one of a later boot, may be dropped without an Append: the node gave the
-    position up, and it stays empty.
+    The next position, or the first one of a later boot, may be dropped without an Append: the node skips the
+    position, which stays empty.
     """
 
     positions: tuple[int, ...]
@@ -61,9 +61,9 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Replace an envelope by a smaller one, with its unsettled messages.
+    """Replace an envelope by a smaller one that keeps only its unsettled messages.
 
-    Without an envelope at the position, nothing happens.
+    If there is no envelope at the position, nothing happens.
     """
 
     position: int
@@ -83,7 +83,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete a row of a side table. A missing row does no harm."""
+    """Delete a row of a side table, if it exists."""
 
     table: str
     key: bytes
@@ -99,8 +99,8 @@ Stored = tuple[int, bytes, bytes]  # an envelope in a store: (position, header, 
 class Image:
     """The contents of a store: envelopes in the order of their positions, and all side tables.
 
-    `envelopes` may be larger than memory, so each iteration may read from the disk. Iterate before the next
-    commit; StoreError is raised as by the store's `load`. `reach` is the store's reach when it was opened.
+    `envelopes` may be larger than memory, so each iteration may read from the disk, and may raise the same
+    errors as the store's `load`. Iterate before the next commit. `reach` is that of the store when opened.
     """
 
     envelopes: Iterable[Stored]

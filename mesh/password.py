@@ -1,7 +1,7 @@
 """Checks a password against a scrypt hash, with a limited rate of attempts.
 
-Wrong passwords are counted by key, so attackers lock out only their own key. A new key costs nothing, so the
-wrong passwords of all keys together have a rate limit, too, which delays other keys and locks none out.
+Wrong passwords are counted by public key, so attackers lock out only their own key. A new key costs nothing,
+so the wrong passwords of all keys together are rate-limited, too, which delays other keys but locks none out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def hashed(passwd: str, salt: bytes) -> str:
 
 
 def check_hash(text: str) -> str:
-    """Return the hash unchanged. Raises: BadConfig."""
+    """Return the password hash if it is well formed. Raises: BadConfig."""
     try:
         _parsed(text)
     except ValueError:
@@ -64,14 +64,17 @@ class Password:
         self._filled = 0.0  # time of the last update
 
     def refuse(self, user: str, passwd: str, now: float) -> str:
-        """Return why a password is refused, or "" if it is right. A wrong one counts against `user`."""
+        """Return why a password is refused, or "" if it is right.
+
+        A wrong password counts against `user`, the public key of the sender.
+        """
         if not passwd:
             return "it requires a password"
         mark = hmac.digest(self._salt, passwd.encode(), hashlib.sha256)
         if hmac.compare_digest(self._right.get(user, b""), mark):
             return ""
         if (wait := self._wait(user, now)) > 0:
-            return f"too many wrong passwords; the next try in {wait:.0f} s"
+            return f"too many wrong passwords; retry in {wait:.0f} s"
         if not hmac.compare_digest(_scrypt(passwd, self._salt), self._hash):
             self._count(user, now)
             return "wrong password"

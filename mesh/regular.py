@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 
 def open_regular(path: str | PathLike[str], flags: int = 0) -> BinaryIO:
-    """Open a regular file for reading. Raises: OSError, also for a device, pipe or directory."""
+    """Open a regular file for reading. Raises: OSError, including for a device, pipe or directory."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The reserved names: what begins with `__sys__`, and the domains of addresses and queues."""
+"""Reserved names: all that begin with `__sys__`, and the domains of addresses and queues."""
 
 from mesh.errors import PublishRefused
 from mesh.names import PUTS, SENDS
@@ -11,7 +11,7 @@ DEAD = f"{DEAD_LETTERS}/"  # prefix of the keys of dead letters
 CONFLICTS = f"{SYSTEM}conflict/"  # prefix of values that lost against another site's
 OF_USERS = (DEAD, CONFLICTS)  # prefixes that users may read and erase
 
-# A text published there is not a message, but the rules of a node (mesh/client/ruling.py).
+# Text published under this key is not a message, but sets the rules of a node (mesh/client/ruling.py).
 MASTER = f"{SYSTEM}cluster.node.master"
 
 # Headers of dead letters:
@@ -33,7 +33,7 @@ def check_free(name: str) -> str:
 
 
 def is_own_domain(domain: str) -> bool:
-    """Return whether messages to addresses or queues are numbered in the domain, which has no rules."""
+    """Return whether the mesh numbers messages to addresses or queues in the domain, which has no rules."""
     return domain.startswith((SENDS, PUTS))
 
 

@@ -158,7 +158,8 @@ class Published:
 def message_id(stream: bytes, domain: str, number: int) -> str:
     """Return the id of a message: `<stream in hex>/<domain>:<number>`, without `/` if there is no domain.
 
-    `stream` is the 16 bytes of the publishing session, `number` the sequence number in the domain, from 1.
+    `stream` is the 16-byte stream id of the publishing session, `number` the sequence number in the domain,
+    from 1.
     """
     return f"{stream.hex()}/{domain}:{number}" if domain else f"{stream.hex()}:{number}"
 

@@ -33,7 +33,7 @@ class Weight(msgspec.Struct, frozen=True, array_like=True):
 class WeightSet(msgspec.Struct, frozen=True, array_like=True):
     """The weights of a mesh, as sent and stored. Times are in ns since 1970."""
 
-    stamp: Natural  # hybrid clock when applied; the higher set wins
+    stamp: Natural  # hybrid clock when applied; the highest wins
     made: Natural  # time of calculation
     expires: Natural  # end of validity
     by: Annotated[str, Meta(pattern=r"^[ -~]{0,255}\Z")]  # the session that applied them

@@ -58,7 +58,7 @@ def tell_servers(m: sync.Client, address: str, as_json: bool) -> int:
         lines = [_server(row, place if is_ordered else 0) for place, row in enumerate(servers, 1)]
         tell_table(RANKED, lines, dropped=DROPPED)
         served = count(sum(row["consumers"] for row in servers), "server")
-        by = "in this order" if is_ordered else "which reads the message"
+        by = "in this order" if is_ordered else "by reading the message"
         print_message(f"{served} at {count(len(servers), 'node')}; {found['strategy']} chooses, {by}")
     else:
         print_message(f"mesh: {found['text']} [NO_HANDLERS]")

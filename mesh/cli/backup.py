@@ -159,7 +159,7 @@ def restore_(
 
 
 def _places(has_queues: bool, given: tuple[str, ...], config: str | None, data: Path) -> QueuePlaces:
-    """Return the places for queue stores that options, mesh.toml and the previous node name."""
+    """Return the paths for queue stores that the options, mesh.toml and the node's last start name."""
     by_name = dict[str, str]()
     for each in given:
         name, equals, path = each.rpartition("=")
@@ -176,7 +176,7 @@ def _places(has_queues: bool, given: tuple[str, ...], config: str | None, data: 
 
 
 def _last_stores(data: Path) -> list[str]:
-    """Return the queue stores of the present node at its last start, or none if they are unreadable."""
+    """Return the queue stores that the node in `data` used at its last start; none if they are unreadable."""
     try:
         return [store for _, store in queue_stores(data)]
     except (DataDirRefused, OSError):

@@ -82,7 +82,7 @@ def command(as_json: bool, url: str | None, **limits: str | None) -> int:
 
 
 def _failing_feature() -> str:
-    """Return why no node can start here because of an installed feature, as text to append, or ""."""
+    """Return the error of an installed feature that prevents all starts here, as text to append, or ""."""
     from mesh.shell.features import installed  # slow
 
     try:

@@ -1,6 +1,6 @@
 """Completes names of nodes, topics, queues and contexts at the Tab key.
 
-Law 1: a completion is limited in time; names that are not known by then are left out.
+Law 1: a completion has a time limit; names that are not known within the limit are left out.
 
 Law 2: a completion never fails and prints no error; without a node or with a damaged file it is empty.
 
@@ -32,7 +32,7 @@ def offered(names: Iterable[str], incomplete: str) -> list[str]:
 def in_time(names: Callable[[], Iterable[str]], limit: float) -> list[str]:
     """Return all names, or none if that takes longer than `limit` s or fails.
 
-    A call that is still running then ends with the process.
+    A call that takes longer runs on until it returns or the process ends.
     """
     found: list[str] = []
     done = threading.Event()
@@ -49,7 +49,7 @@ def in_time(names: Callable[[], Iterable[str]], limit: float) -> list[str]:
 
 
 def completing(names: CompleteNames) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """Return the completion function that click calls, for values that `names` knows."""
+    """Return a completion function for click that offers the values returned by `names`."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         found = in_time(lambda: names(context, incomplete), LIMIT)
@@ -66,7 +66,7 @@ def _here() -> list[dict[str, Any]]:
 
 
 def _nodes(context: click.Context, incomplete: str) -> Iterable[str]:
-    """Return the names of this user's nodes here, and of the nodes that these know."""
+    """Return the names of this user's nodes here, and of the nodes that the first of them knows."""
     here = _here()
     names = {str(node["name"]) for node in here}
     if not here:

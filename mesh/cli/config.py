@@ -39,7 +39,7 @@ def check(file: str | None, as_json: bool, properties: str | None, lenient: bool
     """Check FILE, and print each value and each rule that is set, with its origin.
 
     The check tries what `mesh up` would do: create the directory, open the store, load the plug-ins, read the
-    keys, bind the addresses. The check leaves nothing behind.
+    keys, bind the addresses. The check leaves nothing behind, except a new token for HTTP.
 
     FILE defaults to the file that `mesh up` reads: ./mesh.toml, else mesh/mesh.toml in $XDG_CONFIG_HOME or
     ~/.config. Settings from the environment (MESH_NODE__ID and the like) are included.
@@ -66,7 +66,7 @@ def check(file: str | None, as_json: bool, properties: str | None, lenient: bool
 
 
 def _without_effect(found: Sequence[Setting]) -> Iterator[str]:
-    """Yield a line for each part of a rule that never decides anything, with its place."""
+    """Yield a line, with the place, for each part of a rule that has no effect."""
     name = next(setting.value for setting in found if setting.name == "node.id")
     placed = [setting for setting in found if isinstance(setting.value, Rule)]
     rules = [setting.value for setting in placed]

@@ -136,7 +136,7 @@ def write(contexts: Contexts, environ: Mapping[str, str]) -> Path:
 
 @contextmanager
 def held(environ: dict[str, str] | os._Environ[str]) -> Iterator[str]:
-    """Set the environment variables of the context that applies, for the block. Yield its name."""
+    """For the block, set the unset environment variables of the context that applies. Yield its name."""
     contexts = read(environ)
     name = contexts.chosen(environ)
     said = contexts.get(name).environ() if name else {}

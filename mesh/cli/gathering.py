@@ -52,7 +52,7 @@ def history_place(given: str | None) -> str:
 
 
 def to_spark(**options: str | Sequence[str] | None) -> list[str]:
-    """Return options as typed: `from=["a", "b"]` becomes --from a --from b; `None` is left out."""
+    """Return options as arguments: `from_=["a", "b"]` becomes --from a --from b; `None` is left out."""
     arguments = []
     for name, value in options.items():
         for text in [value] if isinstance(value, str) else value or ():

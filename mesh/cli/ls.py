@@ -143,7 +143,7 @@ def _alone(found: dict[str, Any], here: Sequence[dict[str, Any]]) -> Iterator[st
 
 
 def _other_keys(found: dict[str, Any], here: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return nodes of the same mesh here that have keys while the asked node has none, or the reverse."""
+    """Return nodes of the same mesh here that have keys while the asked node has none, or vice versa."""
     asked = next((node for node in here if node["uuid"] == found["nodes"][0]["uuid"]), None)
     if asked is None:
         return []

@@ -42,7 +42,7 @@ FAILED, CRASHED, TIMEOUT, INTERRUPTED = 2, 70, 124, 130
 
 
 class LazyGroup(click.Group):
-    """A command group of placeholders with one line of help; using one loads the real command."""
+    """A command group of placeholders with one line of help each. A command is loaded when it is used."""
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         return super().get_command(ctx, name) or command_of(name)
@@ -66,7 +66,7 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except (NodeNotFound, KeysRefused, Refused) as error:
             if ctx.obj:
-                error.hint = f"{error.hint} The context {ctx.obj!r} sets it: see `mesh context ls`.".lstrip()
+                error.hint = f"{error.hint} The context {ctx.obj!r} applies: see `mesh context ls`.".lstrip()
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -124,7 +124,7 @@ def address_of(text: str) -> str:
 
 
 def spellings(text: str) -> tuple[str, ...]:
-    """Return the spellings that `text` may mean: itself, as it may be a name, and the full address."""
+    """Return the forms in which a peer may be listed: `text` itself, and the full address if it is one."""
     try:
         return tuple(dict.fromkeys((text, address_of(text))))
     except (BindRefused, click.UsageError):

@@ -11,9 +11,9 @@ GROUP = "mesh.commands"
 
 
 def command_of(verb: str) -> click.Command | None:
-    """Return the command that another distribution has for the verb, or `None`.
+    """Return the command that another distribution provides for the verb, or `None`.
 
-    Raises: FeatureFailed if it cannot be loaded, or if several distributions have one.
+    Raises: FeatureFailed if it cannot be loaded, or if several distributions provide one.
     """
     found = [entry for entry in entries(GROUP) if entry.name == verb]
     if not found:

@@ -95,7 +95,7 @@ class PublishRun:
         self._look = self._start + SLOW if sys.stderr.isatty() else float("inf")
 
     def post(self, content: bytes) -> None:
-        """Post the message, after a wait for room if necessary."""
+        """Post the message, after waiting for space in the window if necessary."""
         while True:
             try:
                 self._receipt = self._m.post(self._key, content, **self._qos)

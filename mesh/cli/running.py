@@ -1,4 +1,4 @@
-"""Runs a command with a stdin and a time limit."""
+"""Runs a command with given stdin content and a time limit."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ CHUNK = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CommandEnd:
-    """The end of a command: its stdout, or a code and a text for its failure."""
+    """The result of a command: its stdout, or a code and a text for its failure."""
 
     content: bytes = b""
     code: str = ""
@@ -43,7 +43,7 @@ async def run(command: Sequence[str], content: bytes, limit: float, environ: Map
         await process.wait()
         if not isinstance(error, TimeoutError):
             raise
-        return CommandEnd(code="TIMED_OUT", text=f"the time limit of {plainly(limit)} is over")
+        return CommandEnd(code="TIMED_OUT", text=f"the time limit of {plainly(limit)} has passed")
     if len(said) > MAX_CONTENT_EVER:
         return CommandEnd(code="TOO_LARGE", text=f"the output exceeds {MAX_CONTENT_EVER:,} bytes")
     if code:

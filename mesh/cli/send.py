@@ -95,7 +95,7 @@ def _typed(file: BinaryIO | None) -> Iterator[bytes]:
 
 
 def explained(error: PublishRefused, line: int, force_queuing: bool) -> PublishRefused:
-    """Return the error with its line, or none for 0, and a hint to queue unless the site is unknown."""
+    """Return the error with its line number (0: none) and, if queuing would help, a hint to do so."""
     if line:
         error.what = f"line {line}: {error.what}"
     may_wait = isinstance(error, NotConnected | SiteUnreachable | UnknownNode) and UNKNOWN not in error.what

@@ -125,7 +125,7 @@ def show(node: str | None, is_system: bool) -> int:
 
 
 def _named(node: str | None) -> ServiceUnit:
-    """Return a unit without a command, which has the name of a node's unit. Raises: BadName."""
+    """Return a unit that has the name of a node's unit, but no command. Raises: BadName."""
     name = node or next(names_for(socket.gethostname()))
     check_node_name(name)
     return ServiceUnit(name, ())

@@ -96,7 +96,7 @@ def _of_site(site: RemoteSite) -> list[str]:
 
 
 def clauses(rule: Rule) -> list[str]:
-    """Return the clauses of a rule as texts. The `accept_` settings appear unless they are the default."""
+    """Return the clauses of a rule as texts. The `accept_` settings are left out if they are the default."""
     clauses = [
         f"{what} {', '.join(map(_quoted, texts))}"
         for what, texts in (

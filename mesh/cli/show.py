@@ -63,7 +63,7 @@ def described(message: Message) -> dict[str, Any]:
 
 
 def described_found(message: Message) -> dict[str, Any]:
-    """Return `described` with the node that had the value, and its seconds without the master."""
+    """Return `described` with the node that had the value, and the seconds since its master was reachable."""
     return {**described(message), "source": message.source, "stale": message.stale}
 
 

@@ -41,7 +41,7 @@ def _state(row: dict[str, Any]) -> str:
 
 
 def _lines(rows: list[dict[str, Any]]) -> Iterator[tuple[Cell, ...]]:
-    """Yield a row for each local gateway, at least one; the site is only in the first row."""
+    """Yield for each site a row per local gateway, at least one; only the first row names the site."""
     for row in rows:
         since = "-" if row["since"] is None else plainly(row["since"])
         site: tuple[Cell, ...] = (

@@ -10,7 +10,7 @@ from mesh.errors import BadArgument
 
 
 def mend_streams() -> None:
-    """Open closed streams on /dev/null, read stdin as UTF-8, and escape what stdout cannot encode.
+    """Open closed streams on /dev/null, read stdin as UTF-8, and escape characters that stdout cannot encode.
 
     Otherwise the next file or socket would get the number of a closed stream, and receive its output.
     """

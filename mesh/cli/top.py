@@ -26,7 +26,7 @@ LATE = 3.0  # s without an answer until it is reported
 
 
 class TopReplies(NamedTuple):
-    """A node's report on all nodes and on its queues; `None` if its release has no queues."""
+    """A node's report on all nodes and on its queues, `None` if its release does not support queues."""
 
     listed: dict[str, Any]
     queues: list[QueueRow] | None
@@ -127,7 +127,7 @@ def _screen(found: TopReplies | None, came: float, order: str, console: Console)
 
 
 def _pictures(found: TopReplies, order: str, console: Console, room: int | None = None) -> RenderableType:
-    """Return the nodes, and the queues below them if there are any and there is room."""
+    """Return the nodes, and below them the queues, if there are any and they fit."""
     queues = top_queues.busy(found.queues or ())
     most: tuple[int | None, int | None] = (None, len(queues) or 0)
     if room is not None:

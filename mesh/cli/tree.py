@@ -12,12 +12,12 @@ from mesh.values import check_domain
 
 HEADER = ("NODE", "STRATUM", "LATENCY", "RULE", "NOT BY")
 DROPPED = ("RULE", "LATENCY")  # dropped first on a narrow terminal
-NO_WAY, UNHEARD = "no way", "?"
+NO_WAY, UNHEARD = "no route", "?"
 TreeLine = dict[str, Any]
 
 
 def tell_tree(m: sync.Client, domain: str | None, as_json: bool) -> int:
-    """Print the tree of one domain, or of each domain in the rules here. Return the exit code."""
+    """Print the tree of one domain, or of each domain in the node's rules. Return the exit code."""
     if domain is not None and not check_domain(domain):
         raise BadKey(
             "The domain '' is invalid.", hint="`mesh ls --tree`, without a domain, shows all that rules name."

@@ -1,6 +1,6 @@
-"""`mesh wait`: waits until a node, a queue or a subscriber is there.
+"""`mesh wait`: waits for a node, a queue or a subscriber.
 
-Law 1: the exit code is 0 as soon as the condition holds, and 1 after the timeout.
+Law 1: the command ends with exit code 0 as soon as the condition holds, and with 1 after the timeout.
 
 Law 2: a node that does not answer is asked again until the timeout.
 """
@@ -149,7 +149,7 @@ def consumed(row: QueueRow) -> Found:
 
 
 def subscribed(reasons: Sequence[Reason]) -> list[str]:
-    """Return the nodes with subscribers whose subscription is known step by step up to the master."""
+    """Return the nodes with subscribers whose subscription is known at each hop up to the master."""
 
     def at(code: str) -> set[str]:
         return {each.node for each in reasons if each.code == code}
@@ -167,14 +167,14 @@ def subscribed(reasons: Sequence[Reason]) -> list[str]:
 
 
 def _running_here(name: str) -> str | None:
-    """Return `name` if a node of that name runs here, so that it is asked among several."""
+    """Return `name` if a node of that name runs here, to select the node if several run; otherwise `None`."""
     return name if any(each["name"] == name for each in running_nodes(state_dir(os.environ))) else None
 
 
 def _wait(
     kind: str, name: str, look: Look, timeout: float | None, as_json: bool, url: Callable[[], str | None]
 ) -> int:
-    """Ask until the condition holds or the time is over. Return the exit code."""
+    """Ask until the condition holds or the timeout has passed. Return the exit code."""
     begun = monotonic()
     found = Found(False, "no node answers")
     while True:
@@ -194,7 +194,7 @@ def _wait(
 
 
 def _looking(look: Look, m: sync.Client, left: float) -> Found:
-    """Ask over one connection. Return the last answer."""
+    """Ask over one connection until the condition holds or `left` s have passed. Return the last answer."""
     end = monotonic() + left
     while not (found := look(m)).is_there and monotonic() < end:
         sleep(min(PAUSE, max(0.0, end - monotonic())))
@@ -211,5 +211,5 @@ def _tell(kind: str, name: str, found: Found, took: float, as_json: bool) -> Non
         }
         tell_json({**said, "says": found.says})
     else:
-        over = "" if found.is_there else "mesh: the time limit is over; waited for "
+        over = "" if found.is_there else "mesh: the time limit has passed; waited for "
         print_message(f"{over}{kind} {harmless(name)}: {found.says}, after {plainly(took)}")

@@ -25,7 +25,7 @@ class Versioned(msgspec.Struct):
 
 
 class WeightsFile(msgspec.Struct):
-    """The fields of the file that are read; the file may have more, as information."""
+    """The fields of the file that are read; others are ignored."""
 
     cluster: str
     made: datetime
@@ -41,7 +41,7 @@ class NodeWeight(msgspec.Struct):
 
 
 class GivenWeights(NamedTuple):
-    """Weights for the argument `set` of a node. Reasons are left out if they do not fit."""
+    """Weights as a node's call `weights` accepts them. Without `has_reasons`, the reasons did not fit."""
 
     given: dict[str, Any]
     has_reasons: bool
@@ -91,7 +91,7 @@ def _weight(node: str, said: Any) -> Weight:
 
 
 def _ns(what: str, when: datetime) -> int:
-    """Return ns since 1970. A time without a zone is UTC."""
+    """Return a time in ns since 1970. A time without a zone is UTC."""
     utc = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
     found = (utc - EPOCH) // timedelta(microseconds=1) * 1000
     if not 0 <= found <= LARGEST_NUMBER:

@@ -63,7 +63,7 @@ PLAIN_TEXT = ("key", "address")  # elements with text of their own
 
 
 class ClusterText:
-    """The text of one `<clusternode>`, with places, notes, and the check of its grammar.
+    """The text of one `<clusternode>`: checks its grammar, and collects notes on ignored parts.
 
     If `is_lenient`, unknown parts are ignored with a note. Otherwise they are refused; with `None` the error
     does not suggest `--lenient`, because the user cannot choose it.

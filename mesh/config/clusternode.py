@@ -1,4 +1,4 @@
-"""Reads a node in xmlBlaster's `<clusternode>`: its addresses, and its rules as a master."""
+"""Reads a node from xmlBlaster's `<clusternode>`: its addresses, and its rules as a master."""
 
 # Law: a text is read completely, or refused with file, line and a hint. Only parts without meaning here are
 # ignored, each with one note.
@@ -176,7 +176,7 @@ class _Reader(ClusterText):
         return self._made(element, found, is_ours=type_ in OURS)
 
     def _made(self, element: etree._Element, filter_: Filter, is_ours: bool = False) -> Filter | None:
-        """Return the filter or mapper if it can be made, or `None` if it is ignored and never matches."""
+        """Return the filter or mapper if it is installed and valid; `None` if it is ignored with a note."""
         try:
             made(filter_)
         except BadFilter as error:

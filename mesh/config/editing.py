@@ -1,4 +1,4 @@
-"""Edits mesh.toml by program: appends or removes the section of a site.
+"""Edits mesh.toml automatically: appends or removes the section of a site.
 
 Other lines stay unchanged. The result is parsed and compared with the intended one, and a file in an
 unforeseen style is refused.

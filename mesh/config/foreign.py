@@ -25,5 +25,5 @@ _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 def reason_without_equivalent(name: str) -> str | None:
-    """Return why a setting has no effect here, or `None` if xmlBlaster has no setting of this form."""
+    """Return why an xmlBlaster setting has no effect here, or `None` if its name has no known form."""
     return next((reason for form, reason in _REASONS if form.match(name)), None)

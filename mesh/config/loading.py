@@ -32,7 +32,7 @@ def load(
     """Return the configuration from all sources.
 
     `overrides` has dotted names (`{"node.id": "heron"}`); a value of `None` means "not given". `by` names the
-    source of overrides. `properties` are the settings of xmlBlaster files, which override the mesh.toml only.
+    source of overrides. `properties` are the settings of xmlBlaster files, which override only mesh.toml.
     Raises: BadConfig with the place, the key and a hint.
     """
     tree: dict[str, Any] = {}
@@ -105,7 +105,7 @@ def settings(
 
 
 def _fitting(found: Mapping[str, Setting]) -> Iterator[Setting]:
-    """Yield settings that replace defaults in conflict with those of a property file."""
+    """Yield settings that replace defaults which conflict with values of a property file."""
     ping, most = found["timing.ping"], found["timing.backoff_max"]
     silence, least = found["timing.silence"], found["timing.backoff_min"]
     if silence.origin == "default" and silence.value < 3 * ping.value:
@@ -147,7 +147,7 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[Setting]:
 
 
 def _split(text: str, type_: Any) -> object:
-    """Return a text as the type: lists are separated by commas, and so are NAME=TEXT pairs of tables."""
+    """Convert a text to the type. Commas separate the items of lists, and the NAME=TEXT pairs of tables."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if type_ == Metadata | None and all("=" in part for part in parts):
         return {name.strip(): said.strip() for name, _, said in (part.partition("=") for part in parts)}

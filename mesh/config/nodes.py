@@ -131,7 +131,7 @@ def check_costs(settings: Iterable[Setting]) -> None:
 
 
 def check_circles(settings: Iterable[Setting]) -> None:
-    """Check that no chain of refids is a cycle, for each topic by itself. Raises: BadConfig."""
+    """Check, for each topic by itself, that no chain of refids forms a cycle. Raises: BadConfig."""
     ways: dict[str, dict[str, dict[str, str]]] = {}  # topic, node, refid: origin
     for setting in settings:
         rule = setting.value

@@ -56,7 +56,7 @@ def read_properties(path: Path, notes: list[str] | None = None) -> tuple[Propert
 
 
 def parsed(path: Path, text: str, notes: list[str] | None = None) -> tuple[Property, ...]:
-    """Return the properties in `text`, as if it were the content of that file.
+    """Return the properties in `text`, the content of the file `path`.
 
     `notes` receives duplicate names, of which the last counts, and values without a name. With `None` both
     are refused. Raises: BadConfig.
@@ -87,7 +87,7 @@ def _doubt(notes: list[str] | None, what: str, hint: str) -> None:
 
 
 def from_words(words: Iterable[str]) -> tuple[Property, ...]:
-    """Return the properties of a command line: `-name value` each, the last of a name. Raises: BadConfig."""
+    """Return the `-name value` properties of a command line; the last of a name counts. Raises: BadConfig."""
     found: dict[str, Property] = {}
     rest, before = iter(words), ""
     for word in rest:
@@ -114,7 +114,7 @@ def from_words(words: Iterable[str]) -> tuple[Property, ...]:
 
 
 def merged(*layers: Iterable[Property]) -> tuple[Property, ...]:
-    """Return all properties; of several with one name the last counts."""
+    """Return the properties of all layers; a later one replaces an earlier one of the same name."""
     return tuple({str(each): each for layer in layers for each in layer}.values())
 
 

@@ -87,7 +87,7 @@ def _check_number(file: ConfigFile, found: list[QueueStore]) -> None:
 def check_lasting(store: str, queues: tuple[QueueStore, ...]) -> None:
     """Check that a node whose own store is `store` can have `queues`. Raises: BadConfig.
 
-    The node's own store has the definitions of queues, so it must not be in memory if a queue's store is not.
+    The node's own store holds the definitions of queues, so it must not be in memory if a queue's is not.
     """
     for one in queues:
         if store == MEMORY and one.store != MEMORY:

@@ -25,7 +25,7 @@ def rules_of_xml(text: Property) -> tuple[Rules, Sequence[str]]:
 
 
 def with_rules(before: Agreed, found: Rules, add: bool = False) -> Agreed:
-    """Return the list with the rules in `found` as the rules of its nodes.
+    """Return the list in which `found` replaces the rules of the nodes that it names.
 
     With `add`, these nodes keep their earlier rules, too. Raises: BadConfig if rules contradict each other.
     """
@@ -48,7 +48,7 @@ def _settings(nodes: Mapping[str, AgreedNode]) -> Iterator[Setting]:
 def without_rules(before: Agreed, names: Sequence[str]) -> Agreed:
     """Return the list without the rules of the nodes `names`.
 
-    For them, the rules in files apply again.
+    The rules in files then apply to these nodes again.
     """
     entries = {name: structs.replace(before.nodes.get(name, AgreedNode()), rules=None) for name in names}
     return before.with_all(entries)

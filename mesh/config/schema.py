@@ -25,7 +25,7 @@ NAMES = ("node.id", "node.cluster", "site.name")  # settings that are names
 def schema() -> Schema:
     """Return the schema of a whole file.
 
-    The parser refuses what the schema refuses, and more, such as contradictory settings.
+    The parser rejects every file that the schema rejects, and also, for example, contradictory settings.
     """
     properties = {name: _typed(FIELDS[name].type, FIELDS[name].default) for name in TOP_LEVEL}
     properties |= {section: _section(section, struct) for section, struct in SECTIONS.items()}

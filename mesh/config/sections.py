@@ -111,7 +111,7 @@ class Snapshots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     enabled: bool = True  # write snapshots
     dir: str | None = None  # shareable directory; unset: snapshots in the data directory
-    limit_bytes: Bytes = 256 * MIB  # bytes; beyond it the oldest go, read ones first
+    limit_bytes: Bytes = 256 * MIB  # bytes; beyond it the oldest are deleted, read ones first
     interval: Annotated[float, Meta(ge=1, le=3600)] = 10.0  # s between two lines of the same figure
 
 

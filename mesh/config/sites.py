@@ -104,7 +104,7 @@ def site_settings(file: ConfigFile) -> tuple[Setting, ...]:
 
 
 def check_here(here: Setting, others: Iterable[Setting]) -> None:
-    """Check that this site has a name if it has other sites, and not one of theirs. Raises: BadConfig."""
+    """Check that this site, if there are others, has a name that differs from theirs. Raises: BadConfig."""
     for other in others:
         if here.value is None:
             what = f"{other.origin}: [{other.name}] names another site, but this one has no name."

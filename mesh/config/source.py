@@ -42,7 +42,7 @@ class ConfigFile:
     lines: Mapping[tuple[str, ...], int]
 
     def origin(self, *keys: str) -> str:
-        """Return `mesh.toml:7`, the line that sets this key, else that of the nearest enclosing section."""
+        """Return the place of a key, such as `mesh.toml:7`, or else of the nearest enclosing section."""
         around = (self.lines.get(keys[:length]) for length in range(len(keys), 0, -1))
         line = next(filter(None, around), None)
         return f"{self.path}:{line}" if line else str(self.path)
@@ -54,7 +54,7 @@ def read_file(path: Path) -> ConfigFile:
 
 
 def parsed(path: Path, text: str) -> ConfigFile:
-    """Return a parsed text, as if it were the content of that file. Raises: BadConfig if it is not TOML."""
+    """Parse `text` as the content of the file `path`. Raises: BadConfig if it is not TOML."""
     try:
         return ConfigFile(path, tomllib.loads(text), _lines(text))
     except (ValueError, RecursionError) as error:  # ValueError: an integer of 5,000 digits
@@ -71,7 +71,7 @@ def fitted(value: object, type_: Any, name: str, origin: str, hint: str, strict:
 
 
 def is_secret(name: str) -> bool:
-    """Return whether the value of the setting `name` must not appear in any text."""
+    """Return whether the value of the setting `name` must not appear in any output."""
     return "passw" in name.lower()
 
 
@@ -137,7 +137,7 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
 
 
 def _lines(text: str) -> dict[tuple[str, ...], int]:
-    """Return the line that first sets each key and section; [[a.b]] makes ("a", "b", "0") and so on."""
+    """Return the first line of each key and section; those of [[a.b]] are ("a", "b", "0") and so on."""
     # tomllib has no positions. This scans lines, so a multi-line string that looks like a key may mislead it.
     found: dict[tuple[str, ...], int] = {}
     section: tuple[str, ...] = ()

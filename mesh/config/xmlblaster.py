@@ -55,7 +55,7 @@ def settings_of(properties: Iterable[Property], is_lenient: bool = False) -> Rea
 
 
 class _Reader:
-    """Reads properties. The name of this node decides which `name[node]` apply to it."""
+    """Reads properties. The name of this node decides which properties `name[node]` apply to it."""
 
     def __init__(self, properties: tuple[Property, ...], is_lenient: bool) -> None:
         self._is_lenient = is_lenient
@@ -77,7 +77,7 @@ class _Reader:
         return self._read
 
     def _by_plain_names(self, properties: tuple[Property, ...]) -> Iterable[Property]:
-        """Return the properties under their plain names. Of two names for one setting the stronger counts."""
+        """Return the properties under their plain names. The stronger of two names for one setting counts."""
         found: dict[str, Property] = {}
         for each in sorted(properties, key=_strength):
             at_node = _AT_NODE.fullmatch(each.name)
@@ -294,6 +294,6 @@ class _Reader:
 
 
 def _strength(property_: Property) -> tuple[bool, bool, bool]:
-    """Return a sort key by which properties of one meaning override each other: the last counts."""
+    """Return a sort key: of several properties that set the same value, the last in this order counts."""
     name = property_.name
     return property_.origin == "command line", CONNECTION in name, name.startswith("/node/")

@@ -1,1 +1,1 @@
-"""A node in the program's own process, in a thread of its own, and a client connected to it."""
+"""A node in a thread of the program's own process, and a client that is connected to the node."""

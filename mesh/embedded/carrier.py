@@ -1,4 +1,4 @@
-"""Carries a client's commands to the node in its own process, through two queues and without sockets."""
+"""Carries a client's commands to the node in the same process, through two queues and without sockets."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read
 
-DEAF = "its node accepts nothing"
+DEAF = "its node accepts no more commands"
 
 
 class Inward:
-    """The carrier of a client with a node of its own. Closing the carrier ends the node."""
+    """The carrier between a client and the node in its process. Closing the carrier stops the node."""
 
     def __init__(
         self, node: NodeThread, loop: asyncio.AbstractEventLoop, core: ClientCore, turn: Callable[[], None]

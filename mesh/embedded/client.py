@@ -43,7 +43,7 @@ class Home:
         return self.node
 
     def open(self) -> NodeThread:
-        """Return the thread of the running node. Raises: Closed, or the reason of the node's end."""
+        """Return the thread of the running node. Raises: Closed, or the error that ended the node."""
         if self.node is None:
             raise Closed("The client is not open.", hint="Use it inside `async with mesh.node() as m:`.")
         self.node.check()
@@ -54,7 +54,7 @@ class Home:
         return Access(self.open().began.result().world.bound.ipc)
 
     def carrier(self, loop: asyncio.AbstractEventLoop, core: ClientCore, turn: Callable[[], None]) -> Carrier:
-        """Return the connection of the client's core with the node, within the process. Raises: as `open`."""
+        """Return an in-process connection between the client's core and the node. Raises: as `open`."""
         return Inward(self.open(), loop, core, turn)
 
 
@@ -132,7 +132,7 @@ class NodeClient(Client):
         Raises:
             MeshTimeout: Messages were still unanswered or undelivered.
             PublishRefused: The first refusal for which no receipt was awaited.
-            MeshError: The node had ended for another reason.
+            MeshError: The node had already ended, with this error.
         """
         node = self._home.node
         if node is None or not self._shell.is_open:

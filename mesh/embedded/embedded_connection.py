@@ -1,4 +1,4 @@
-"""A connection between a program and the node in its process: commands go in, frames come out."""
+"""A connection between a program and the node in its process: it passes commands in and frames out."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ VisitHeard = Callable[[Sequence[list[bytes]], bool], None]
 
 
 class EmbeddedConnection:
-    """A connection of two queues. A comment above its methods names the thread that may call them.
+    """A connection of two queues. Comments between the methods name the thread that may call them.
 
-    `hear(frames, is_last)` gets the node's messages in the program's loop.
+    `hear(frames, is_last)` receives the node's messages in the program's loop.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class EmbeddedConnection:
 
     def _put_frames(self, frames: list[bytes]) -> None:
         if not self._to_program.put_item(frames):
-            # The connection is lost, as a full socket's would be, and a new one will resume. This happens in
-            # the next turn, because the core is executing its effects now.
+            # The queue is full, so the connection is lost, as with a full socket, and a new one will resume.
+            # This happens in the loop's next turn, because the core is executing its effects now.
             self._its.call_soon(self._lose)
 
     def _lose(self) -> None:

@@ -1,4 +1,4 @@
-"""A node in a thread and event loop of its own, which a blocked loop of the program does not stop."""
+"""A node with its own thread and event loop, so that it keeps running while the program's loop is blocked."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _running: set[NodeThread] = set()
 
 
 class NodeThread:
-    """A node's thread, until `stop`, `mesh down`, a failure of the node, or the end of the program.
+    """A thread that runs a node until `stop`, `mesh down`, a failure of the node, or the end of the program.
 
-    `began` resolves with the node once it serves, or fails; `ended` resolves when the node has released
-    everything. Both are set in the node's thread.
+    `began` resolves with the node once it serves, or with the error of a failed start. `ended` resolves when
+    the node has released all resources. Both are set in the node's thread.
     """
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
@@ -42,7 +42,7 @@ class NodeThread:
         self.ended: Future[None] = Future()
         self.why: MeshError | None = None  # reason of the end; Closed after a request
         self.patience = PATIENCE  # s; 0: the node ends immediately
-        self.unsent = 0  # messages that receivers lacked at the end
+        self.unsent = 0  # messages unacknowledged at the end
         self.is_forked = False  # a forked process, without the thread
         self._config, self._environ = config, environ
         self._is_stopped = False
@@ -65,7 +65,7 @@ class NodeThread:
         self._thread.join(seconds)
 
     def check(self) -> None:
-        """Raise the reason of the node's end, or Closed in a forked process."""
+        """Raise the error that ended the node, if it has ended; in a forked process, raise Closed."""
         if self.is_forked:
             hint = "Open another node after the fork."
             raise Closed("The node belongs to the process that forked this one.", hint=hint)
@@ -110,7 +110,7 @@ class NodeThread:
             self.why = why
 
     async def _leave(self, node: NodeRuntime) -> None:
-        """End the node on request, after others have the messages that are only in its memory."""
+        """Stop the node on request, after receivers acknowledged all messages or `patience` has passed."""
         await self._leaving.wait()
         until = self.loop.time() + self.patience
         while True:
@@ -150,7 +150,7 @@ def again(error: MeshError) -> MeshError:
 
 
 async def waited(future: Future[T]) -> T:
-    """Return the result of `future`, which another thread sets. A cancelled wait leaves it unchanged."""
+    """Return the result of `future`, which another thread sets. A cancelled wait does not cancel `future`."""
     loop, done = asyncio.get_running_loop(), asyncio.Event()
     told(future, loop, done.set)
     await done.wait()
@@ -177,7 +177,7 @@ def _end_all() -> None:
 
 
 def _forked() -> None:
-    """Mark all nodes in a forked child, because their threads do not run there."""
+    """Mark all nodes as forked in a forked child, where their threads do not run."""
     for thread in _running:
         thread.is_forked = True
     _running.clear()

@@ -62,7 +62,7 @@ def _source(config: str | os.PathLike[str] | Mapping[str, Any]) -> Path | Config
 def _copied(value: Any, depth: int = DEEPEST) -> Any:
     """Return a copy with the containers of TOML: dicts with str keys, and lists.
 
-    Raises: BadType for other keys, or deeper nesting.
+    Raises: BadType for keys that are not str, or containers nested more deeply than `depth`.
     """
     if isinstance(value, Mapping | list | tuple) and not depth:
         raise BadType("config= is nested more deeply than any mesh.toml.")

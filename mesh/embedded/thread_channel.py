@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class ThreadChannel(Generic[T]):
-    """A queue in one direction. `hear(items, is_last)` gets the items, in the loop of the reader."""
+    """A one-way queue between threads. `hear(items, is_last)` receives the items in the reader's loop."""
 
     # A deque is safe between two threads, and the reader clears its flag before it reads, so that later items
     # wake it again. No item is missed, and at worst the reader is woken once too often.

@@ -60,7 +60,7 @@ class CrashPoint:
 
 
 class _CrashingStore:
-    """Store that ends its process at a commit that contains messages."""
+    """A store that ends its process at the nth commit that contains messages."""
 
     def __init__(self, store: Store, point: CrashPoint) -> None:
         self._store, self._point = store, point
@@ -86,7 +86,7 @@ class _CrashingStore:
 
 
 def crashpoint(environ: Mapping[str, str]) -> CrashPoint | None:
-    """Return the crash point of the environment, if any. Raises: BadConfig for an unknown one."""
+    """Return the crash point that the environment names, or `None`. Raises: BadConfig for an invalid one."""
     text = environ.get(VARIABLE, "")
     if not text:
         return None

@@ -1,4 +1,4 @@
-"""Limits repeated log lines, which a stranger could provoke by the thousand."""
+"""Limits repeated log lines, which an unknown peer could cause by the thousands."""
 
 from __future__ import annotations
 

@@ -33,10 +33,10 @@ LATE = 0.25  # s: a later timer means a stalled loop
 
 
 class Driver:
-    """The clock and the event-loop turns of one core, until its end.
+    """The driver of one core until its end: passes events and the time to the core, and runs its effects.
 
     `open_world` receives the driver, which the sockets and the stores call once the loop runs again.
-    `make_core` receives that world, as a core starts with the bound addresses.
+    `make_core` receives the opened world, because a core needs the bound addresses.
     """
 
     # Law: an exception of the core may leave half a change behind. The core is not called again, its pending
@@ -75,7 +75,7 @@ class Driver:
         reload: Callable[[], Reloaded] = no_file,
         is_tight: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Start the core with the content of the stores; "" is the node's own.
+        """Start the core with `images`, the contents by store; "" is the node's own store.
 
         See NodeCore.start for the callables. Raises: CoreFailed if the start fails.
         """
@@ -102,7 +102,7 @@ class Driver:
         self.stop()
 
     async def all_stored(self) -> None:
-        """Wait until no commit is in progress on which an answer depends, or the node has failed."""
+        """Wait until all commits on which an answer depends have ended, or the node has failed."""
         while not self._has_failed and self.core.parts.disks.storing:
             self._commit_ended = asyncio.Event()
             await self._commit_ended.wait()
@@ -124,7 +124,7 @@ class Driver:
     # --- connection events ------------------------------------------------------------------------------
 
     def on_connected(self, key: Hashable, endpoint: str, trusted: bool, user: str) -> None:
-        self._call(lambda *_: self.core.accept(key, endpoint, trusted, user), "a connection's coming")
+        self._call(lambda *_: self.core.accept(key, endpoint, trusted, user), "a new connection")
 
     def received(self, key: Hashable, frames: list[bytes]) -> None:
         if self._is_wary and not self._may_hear(key, frames):
@@ -138,11 +138,11 @@ class Driver:
     def came_within(self, program: Program) -> None:
         """Accept the program of this process as a client."""
         ipc = self.world.bound.ipc
-        self._call(lambda *_: self.core.accept(program, ipc, True, within=True), "a connection's coming")
+        self._call(lambda *_: self.core.accept(program, ipc, True, within=True), "a new connection")
 
     def on_command(self, program: Program, command: Command, envelopes: Sequence[Envelope]) -> None:
         # Not among the suspect messages: another process would not receive it.
-        self._call(partial(self.core.on_command, program, command, envelopes), "what its own program says")
+        self._call(partial(self.core.on_command, program, command, envelopes), "a command of its own program")
 
     def on_disconnected(self, key: Hashable) -> None:
         self._call(partial(self.core.disconnected, key), "a connection's end")
@@ -236,7 +236,7 @@ class Driver:
         if isinstance(found, StoreError):
             self._store_failed(found)
         if isinstance(token, int):
-            self._call(partial(self.core.fetched, token, found, store=store), "what was read")
+            self._call(partial(self.core.fetched, token, found, store=store), "a read from its store")
         self._commit_ended.set()  # after a failure, nothing waits for it
         self.idle()
 
@@ -256,7 +256,7 @@ class Driver:
 
     def _fill_state(self, answer: Future[SeenNode]) -> None:
         if answer.set_running_or_notify_cancel():
-            answer.set_result(self._call(partial(seen, self.core), "what watches it"))
+            answer.set_result(self._call(partial(seen, self.core), "a request for its state"))
             self.idle()
 
     # --- timers and turns ---------------------------------------------------------------------------------
@@ -283,20 +283,20 @@ class Driver:
         self.idle()
 
     def idle(self) -> None:
-        """Plan to carry out the effects, once for all events of this turn of the loop."""
+        """Schedule the effects, once for all events of this turn of the loop."""
         if not self._turn_planned:
             self._turn_planned = True
             self._loop.call_soon(self._turn)
 
     def heard_all(self) -> None:
-        """Carry out effects now after a lone message, else once for the whole turn."""
+        """Carry out the effects now after a lone message; otherwise schedule them once for the whole turn."""
         if len(self._turn_messages) > 1:
             self.idle()
         else:
             self._turn()
 
     def settle(self) -> None:
-        """Carry out effects now, for a caller that has all events of the turn and is outside the core."""
+        """Carry out the effects now, for a caller outside the core that has all events of the turn."""
         self._turn()
 
     def _turn(self) -> None:

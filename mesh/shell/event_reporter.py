@@ -18,7 +18,7 @@ def _to_log(kind: str, text: str, level: str) -> None:
 
 
 class EventReporter:
-    """Passes reports from threads, and from objects older than the node, to a receiver."""
+    """Passes reports from threads, and from objects that were made before the node, to a receiver."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

@@ -15,7 +15,7 @@ GROUP = "mesh.features"  # the entry-point group
 def installed() -> tuple[Feature[Parts], ...]:
     """Return all features, checked to work together.
 
-    Raises: FeatureFailed for a feature that cannot be loaded or built, or that claims what another one has.
+    Raises: FeatureFailed for a feature that cannot be loaded or built, or that conflicts with another one.
     """
     found = (*FEATURES, *(load(entry, "feature", Feature) for entry in entries(GROUP)))
     if len(found) > len(FEATURES):  # a trial, before the node opens its store

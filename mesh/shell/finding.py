@@ -33,7 +33,7 @@ class FindingListener(Protocol):
 
 
 def addresses(bound: Sequence[str], settings: Discovery) -> tuple[str, ...]:
-    """Return the addresses at which others can dial the bound ones, the best first, at most ADDRESSES + 1."""
+    """Return addresses at which others can dial this node, the best first, at most ADDRESSES + 1."""
     found = interfaces()
     there = dict.fromkeys(
         f"tcp://{_bracketed(host)}:{address.rpartition(':')[2]}"
@@ -44,7 +44,7 @@ def addresses(bound: Sequence[str], settings: Discovery) -> tuple[str, ...]:
 
 
 class Finding:
-    """Search for nodes, on the loop.
+    """Searches for nodes by multicast DNS, and watches the interfaces, on the event loop.
 
     `me` returns this node's current introduction. `hears` is notified of discovery events.
     """
@@ -80,7 +80,7 @@ class Finding:
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
-        """The interfaces except loopback that a wildcard address does not use, each with the reason."""
+        """The interfaces, except loopback, that a wildcard address does not use, as (name, reason)."""
         is_everywhere = any(is_wildcard(address) for address in self._bound)
         skipped = fit(interfaces(), self._settings.interfaces)[1] if is_everywhere else []
         return [(name, why) for name, why in skipped if why != "loopback"]

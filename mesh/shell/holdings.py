@@ -100,7 +100,7 @@ def keys_of(config: Config, state: Path, data: DataDir) -> MeshKeys | None:
 def _stores(
     config: Config, data: DataDir, accept_rollback: bool, tell: Tell, undo: ExitStack
 ) -> tuple[NodeStore, Taken]:
-    """Open the node's store, after a check of its disk, and the queue stores, and read their contents."""
+    """Check the disk, open the node's store and the queue stores, and read the contents of all of them."""
     if not config.node.allow_network_disk:
         check_disk(data.path)
     check_places(config, data.path)

@@ -15,7 +15,7 @@ class Lag:
         self._last.append((now, max(0.0, late)))
 
     def p99(self, now: float) -> float:
-        """Return the 99th percentile of the delays, or 0 without any."""
+        """Return the 99th percentile of the delays, or 0 if there are none."""
         ordered = sorted(self._since(now))
         return ordered[int(len(ordered) * 0.99)] if ordered else 0.0
 

@@ -96,7 +96,7 @@ def formatter(wanted: str, environ: Mapping[str, str], stream: TextIO) -> loggin
 
 
 def goes_to_journal(environ: Mapping[str, str], stream: TextIO) -> bool:
-    """Return whether the stream is the systemd journal, by device and inode in the environment."""
+    """Return whether the stream is the systemd journal, whose device and inode are in JOURNAL_STREAM."""
     try:
         found = os.fstat(stream.fileno())
     except (OSError, ValueError):  # closed, or not a file

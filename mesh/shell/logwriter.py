@@ -6,7 +6,7 @@ import select
 import threading
 from collections import deque
 
-ROOM = select.PIPE_BUF  # bytes that a writable pipe takes at once
+ROOM = select.PIPE_BUF  # bytes that a writable pipe accepts in one write
 MOST = 1024 * 1024  # bytes that may wait
 END = 1.0  # s to wait for the last lines
 DROPPED = "%d lines of the log were lost, because its reader was too slow"
@@ -94,9 +94,9 @@ def _said(text: str, level: int) -> logging.LogRecord:
 
 
 def _has_room(descriptor: int, timeout: float | None) -> bool:
-    """Return whether the descriptor takes ROOM bytes without blocking.
+    """Wait until the descriptor accepts ROOM bytes without blocking. Return False after `timeout` ms.
 
-    `timeout` is in ms. A closed pipe counts as writable.
+    `None` means no timeout. A closed pipe counts as writable.
     """
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)

@@ -1,4 +1,4 @@
-"""Memory and descriptors of a node's process: trimmed after the start, and exit when memory runs out."""
+"""Memory and descriptors of a node's process: trimming after the start, and exit when memory runs out."""
 
 import asyncio
 import contextlib
@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from typing import Any
 
 NO_MEMORY = (
-    b"mesh: this process gets no more memory, and ends. What was answered is on disk. [NO_MEMORY]\n"
+    b"mesh: this process is out of memory, and ends. Acknowledged messages are on disk. [NO_MEMORY]\n"
     b"      Give it more (see `ulimit -v`, the limit of its container), or lower [limits] in its mesh.toml.\n"
 )
 FAILED = 2  # exit code
 
 
 def give_back() -> None:
-    """Return freed memory to the system, about 3 of 45 MB; without `malloc_trim` nothing happens."""
+    """Collect garbage, and return freed memory to the system if it has `malloc_trim`: about 3 of 45 MB."""
     gc.collect()
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -51,7 +51,7 @@ class _Kept(msgspec.Struct):
 
 
 class Poison:
-    """The file with these digests in one data directory.
+    """The file in one data directory with the digests of messages that crashed its node.
 
     A damaged file or a failing disk never prevents a start.
     """
@@ -66,9 +66,9 @@ class Poison:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the file has no marks, as usual.
+        """Whether the file has no marks, which is usual.
 
-        Messages then need no check.
+        If so, messages need no check.
         """
         return not self._lengths
 

@@ -44,9 +44,9 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """Checked parts of a start.
+    """Checked inputs of a start.
 
-    If `data` or `snapshots` is `None`, the usual place is used.
+    If `data` or `snapshots` is `None`, the default directory is used.
     """
 
     probe: Sampler
@@ -103,7 +103,7 @@ def _name(config: Config) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """Result of a rehearsal.
+    """The result of `rehearsed`.
 
     `running` is the node's name if it runs now; its store and addresses are then in use and not tried.
     `complaints` are problems that a start would only log.
@@ -143,7 +143,7 @@ def rehearsed(config: Config, environ: Mapping[str, str]) -> Rehearsal:
 
 
 def _directory(config: Config, given: Path | None, state: Path) -> tuple[str, Path]:
-    """Return the name and the directory that the node would take, as `pick_name` does."""
+    """Return the name and the data directory that the node would use, as `pick_name` does."""
     names = names_for(socket.gethostname())
     name = config.node.id or next(names)
     while not (config.node.id or given) and could_open(state / "data" / name):

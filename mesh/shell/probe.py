@@ -66,7 +66,7 @@ class MachineProbe:
 
 
 def machine(boot_id: Path) -> str:
-    """Return 8 digits that all nodes of this machine share, or "" if the system has no boot id.
+    """Return 8 hexadecimal digits that all nodes of this machine share; "" if the system has no boot id.
 
     The digits are a hash: they do not identify the machine to others.
     """

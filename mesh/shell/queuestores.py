@@ -1,4 +1,4 @@
-"""Stores of a node's queues besides its own: checked, opened, and put in order."""
+"""Checks and opens the stores of queues that do not use the node's own store, and moves queues to them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def check_places(config: Config, data: Path) -> None:
 
 
 def look(config: Config, data: Path, uuid: bytes | None) -> None:
-    """Check that the stores could be opened, without a change.
+    """Check, without changing them, that the stores can be opened.
 
     `uuid` is `None` before the first start. Raises: DataDirRefused, StoreError, NotAvailable.
     """
@@ -85,7 +85,7 @@ class Taken:
 def take_all(
     config: Config, data: DataDir, own: NodeStore, accept_rollback: bool, tell: Tell, undo: ExitStack
 ) -> Taken:
-    """Open the queue stores and move each queue to its own.
+    """Open the queue stores, and move each queue to the store that the configuration names.
 
     Raises: StoreError, DataDirRefused, NotAvailable.
     """

@@ -1,6 +1,6 @@
 """Resolves host names off the loop, with a time limit.
 
-ZeroMQ would block the node meanwhile.
+ZeroMQ's own resolution would block the node.
 """
 
 import asyncio

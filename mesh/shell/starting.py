@@ -60,7 +60,7 @@ async def start(
 ) -> NodeRuntime:
     """Acquire the data directory, load the stores, bind, and serve clients and other nodes.
 
-    `accept_rollback` starts with a store that lost data. `named` receives the node's name as soon as it is
+    `accept_rollback` permits a store that lost data. `named` receives the node's name as soon as it is
     known. `again` rereads the configuration; without it the node cannot reload.
     """
     began, loop = time.monotonic(), asyncio.get_running_loop()

@@ -46,7 +46,7 @@ def place(address: str) -> str:
 
 
 def beat(environ: Mapping[str, str], pid: int) -> float | None:
-    """Return the seconds between two signs of life, half of the watchdog's limit; `None` without one."""
+    """Return the seconds between two watchdog notifications, half of the limit; `None` without a limit."""
     try:
         limit = int(environ.get("WATCHDOG_USEC", "0")) / 1e6
         is_meant = int(environ.get("WATCHDOG_PID", str(pid))) == pid

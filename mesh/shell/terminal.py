@@ -9,7 +9,7 @@ log = logging.getLogger("mesh.node")
 
 
 def has_terminal() -> bool:
-    """Return whether there is a controlling terminal.
+    """Return whether this process has a controlling terminal.
 
     A service or a child of setsid has none.
     """

@@ -13,7 +13,7 @@ class Store(Protocol):
 
     Law 1: a commit is atomic, and durable when it returns (as far as the store is durable).
 
-    Law 2: within a boot, positions increase without gaps. Positions between two boots are given up. Every
+    Law 2: within a boot, positions increase without gaps. Positions between two boots are skipped. Every
     position below the next one is accounted for over the store's whole life.
 
     Law 3: committed data is loaded unchanged, or not at all: damage is an error, never a gap.
@@ -57,19 +57,19 @@ class NodeStore(Store, Protocol):
 
     @property
     def is_tight(self) -> bool:
-        """Whether the disk has so little room that queues must not grow. Thread-safe."""
+        """Whether the disk has so little space that queues must not grow. Thread-safe."""
 
     def status(self) -> dict[str, int]: ...
 
     def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Copy the store into a new file, on the thread of the commits; `meanwhile` may commit.
 
-        Raises: StoreError, also NOT_AVAILABLE if the store is not a file. The store stays usable.
+        Raises: StoreError, with code NOT_AVAILABLE if the store is not a file. The store stays usable.
         """
 
 
 class Untended:
-    """A store without maintenance, metrics, backups, or a limit of its room."""
+    """A node's store that wraps a plain store, without maintenance, metrics, backups or a disk limit."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

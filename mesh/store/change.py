@@ -69,7 +69,7 @@ class Change:
             self.appended.pop(position, None)
 
     def _begin_boot(self, position: int) -> None:
-        """Skip to the first position of a later boot. Positions before it are given up."""
+        """Continue at `position` if a boot begins with it. The skipped positions stay empty."""
         if position % BOOT == 0:
             self.next_position = position
 

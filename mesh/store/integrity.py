@@ -74,7 +74,7 @@ class Audit:
     def dropped(self, rows: Iterable[tuple[int, int, object]]) -> None:
         """Verify and count rows (first, last, checksum) of dropped positions."""
         for first, last, crc in rows:
-            if self.is_sound(f"the account of what was dropped from {first} on", (first, last), crc):
+            if self.is_sound(f"the record of dropped positions from {first} on", (first, last), crc):
                 self.count_positions(first, last)
 
     def count_positions(self, first: int, last: int) -> None:
@@ -107,7 +107,7 @@ class Audit:
 
     @property
     def losses(self) -> str:
-        """The losses in words; empty without losses."""
+        """The losses as a text for errors; "" if there are none."""
         more = len(self._losses) - _SHOWN
         return "; ".join(self._losses[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 

@@ -1,4 +1,4 @@
-"""Decides who owns a store that several processes could open. Pure functions of times, without a clock."""
+"""Decides which process owns a store that several could open. Pure functions of times, without a clock."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ class LeaseTiming:
     def patience(self) -> float:
         """The seconds to wait for a lock, and for which a transaction may idle; 4 by default.
 
-        Less than the lease, so that the open transaction of a stopped holder ends before its lease does.
+        The value is below `ttl`, so that the open transaction of a stopped holder ends before its lease does.
         """
         return 0.4 * self.ttl
 
@@ -49,7 +49,7 @@ class LeaseTiming:
 
 @dataclass(frozen=True, slots=True)
 class LeaseClaim:
-    """A claim on a resource: a node by uuid and boot, and its place for display."""
+    """A node's claim on a resource: its uuid (`holder`), its boot, and its host and process for display."""
 
     resource: str
     holder: bytes

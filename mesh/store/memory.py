@@ -8,7 +8,7 @@ from mesh.store.change import fold
 
 
 class MemoryStore:
-    """A store that keeps all laws except durability."""
+    """A store that keeps all laws of `Store` except durability."""
 
     def __init__(self) -> None:
         self._envelopes: dict[int, tuple[bytes, bytes]] = {}

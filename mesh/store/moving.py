@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(slots=True)
 class _Misplaced:
-    """Data of one store that belongs in another store: envelopes as (position, bytes), and rows."""
+    """Data of one store that belongs in another: envelopes as (position, bytes of the body), and rows."""
 
     envelopes: list[tuple[int, int]] = field(default_factory=list)
     rows: list[tuple[str, bytes, bytes]] = field(default_factory=list)
@@ -134,7 +134,7 @@ def _leave(old: Store, new: Store, source: str, places: bytes, keys: Mapping[byt
 
 
 def finish(stores: Mapping[str, Store], images: Mapping[str, Image]) -> bool:
-    """Complete moves that a crash has interrupted. Return whether the images are out of date."""
+    """Complete moves that a crash has interrupted. Return whether `images` must be loaded again."""
     is_changed = False
     for target, image in images.items():
         for source, old in stores.items():
@@ -153,7 +153,7 @@ def _place_in(key: bytes) -> bytes:
 
 
 def _marker(source: str) -> bytes:
-    """Return the key of the row with the last moved positions of `source`, which cannot be a queue's name."""
+    """Return the key of the row with the positions last moved from `source`; no queue has such a name."""
     return b"\0" + source.encode()
 
 

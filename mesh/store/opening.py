@@ -1,4 +1,4 @@
-"""Opens the configured store."""
+"""Opens the configured stores of a node and its queues."""
 
 import os
 import time
@@ -34,7 +34,7 @@ def open_store(
 ) -> NodeStore:
     """Open the node's store. Raises: NotAvailable, StoreError.
 
-    `chosen` is the setting `node.store`; `reserve` is in bytes of the disk.
+    `chosen` is the setting `node.store`; `reserve` is the number of bytes to keep free on the disk.
     """
     if chosen == SQLITE:
         return open_guarded(directory, uuid, boot, reserve, tell, accept_rollback)
@@ -114,7 +114,7 @@ def open_queue_store(
     """Open the store of a queue.
 
     `chosen` is a setting in `[[queues]]`. `was_used` means that the store was used at the last start, so it
-    must exist. Raises: StoreError, also STORE_IN_USE for the file of another node; NotAvailable.
+    must exist. Raises: NotAvailable; StoreError, with code STORE_IN_USE for the file of another node.
     """
     if chosen == MEMORY:
         return Untended(MemoryStore())
@@ -131,7 +131,7 @@ def open_queue_store(
 
 
 def look_queue_store(chosen: str, uuid: bytes, was_used: bool) -> None:
-    """Check that the node could open a queue's store, without a change. Raises: NotAvailable, StoreError."""
+    """Check, without changing it, that a queue's store can be opened. Raises: NotAvailable, StoreError."""
     if path := file_of(chosen):
         _check_file(Path(path), uuid, was_used)
         SQLiteStore.check_openable(Path(path))
@@ -145,7 +145,7 @@ def files_beside(path: Path) -> tuple[Path, ...]:
 
 
 def owner_of(uuid: bytes) -> bytes:
-    """Return the owner of a node's queues in a database, distinct from that of its own store."""
+    """Return the owner id of a node's queues in a database; the node's own store has another owner id."""
     return sha256(b"queues of " + uuid).digest()[:16]
 
 
@@ -171,7 +171,10 @@ def _check_file(path: Path, uuid: bytes, was_used: bool) -> None:
 
 
 def _claim(path: Path, witness: Witness, accept_rollback: bool) -> None:
-    """Create the file for its owner only. The witness records the owner before any content is written."""
+    """Create the file if it is missing, accessible only to its owner.
+
+    The witness records the node that owns the store, before any content is written.
+    """
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     if witness.known is None and not accept_rollback:
         witness.write(0, FIRST_POSITION)
@@ -186,7 +189,7 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def look(chosen: str, directory: Path) -> None:
-    """Check that the node could open its store, without a change. Raises: NotAvailable, StoreError."""
+    """Check, without changing it, that the node's store can be opened. Raises: NotAvailable, StoreError."""
     if chosen == SQLITE:
         SQLiteStore.check_openable(directory / "store.sqlite")
     elif chosen != MEMORY:

@@ -27,9 +27,9 @@ T = TypeVar("T")
 class PostgresStore:
     """A store in a database that may serve other nodes as well.
 
-    Used by one thread at a time, which may change. Opening raises StoreError: STORE_UNSAFE, STORE_VERSION,
-    STORE_IN_USE, DATA_LOSS, or STORE with the database's text. Later errors also end it: FENCED when another
-    process has taken it over, LEASE_LOST when the database was unreachable for too long.
+    Any thread may use it, but only one at a time. Opening raises StoreError: STORE_UNSAFE, STORE_VERSION,
+    STORE_IN_USE, DATA_LOSS, or STORE with the database's text. Two later errors end its use, too: FENCED when
+    another process has taken the store over, LEASE_LOST when the database was unreachable for too long.
     """
 
     # Rule 1: each commit locks the lease's row first, then the row of the counters. Thus a process that takes
@@ -54,7 +54,7 @@ class PostgresStore:
         self._terms = terms or LeaseTiming()
         place = f"{socket.gethostname()}, process {os.getpid()}"
         self._claim = LeaseClaim(f"store/{owner.hex()}", owner, boot, place)
-        self._end: StoreError | None = None  # why it must not be used any more
+        self._end: StoreError | None = None  # why the store must no longer be used
         self._closed = False
         try:
             self._connection = self._connect()
@@ -74,7 +74,7 @@ class PostgresStore:
 
     @classmethod
     def check_openable(cls, url: str) -> None:
-        """Check that the store could be opened, without a change. Raises: StoreError."""
+        """Check, without changing it, that the store can be opened. Raises: StoreError."""
         store = cls.__new__(cls)
         store._url, store._terms, store._allow_unsafe = url, LeaseTiming(), False
         try:
@@ -134,9 +134,9 @@ class PostgresStore:
         return self._read_verified(lambda db, audit: read_page(db, self._owner, after, audit))
 
     def _read_verified(self, question: Callable[[Connection, Audit], T]) -> T:
-        """Return the answer to `question`, if no damage was found.
+        """Return the result of the query `question`, if no damage was found.
 
-        After a broken connection the question is repeated, for the duration of one lease.
+        After a broken connection the query is retried, for the duration of one lease.
         """
         begun, tried = time.monotonic(), False
         while True:
@@ -190,9 +190,9 @@ class PostgresStore:
             return False
 
     def _is_written(self, after: StoreProgress, tried: bool) -> bool:
-        """Return whether the commit is written, with a lock until this transaction ends.
+        """Return whether the commit was written, and lock the counters until this transaction ends.
 
-        Raises: StoreError if another process wrote.
+        Raises: StoreError if the counters show other commits than those of this process.
         """
         audit = Audit()
         found = read_counters(self._connection, self._owner, audit, lock=True)

@@ -29,11 +29,11 @@ _LIMITS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_tim
 
 
 class FailureKind(Enum):
-    """Kinds of failure, by their meaning for the request."""
+    """Kinds of failure, by whether the request can be retried."""
 
-    AGAIN = "it may succeed if it is asked again; a commit may have been written"
-    FULL = "there was no room, and nothing was written"
-    FAILED = "it will not succeed"
+    AGAIN = "a retry may succeed; a commit may have been written"
+    FULL = "there was no space, and nothing was written"
+    FAILED = "a retry will not succeed"
 
 
 # The first key that is a prefix of an error's SQLSTATE decides.
@@ -50,7 +50,7 @@ _KINDS = {
 
 
 class Trouble(Exception):
-    """A failure of the database, with the database's text."""
+    """A failure of the database, with its kind and the database's text."""
 
     def __init__(self, kind: FailureKind, words: str) -> None:
         super().__init__(words)
@@ -95,7 +95,7 @@ class Connection:
         return connection
 
     def _close_copies(self) -> None:
-        """Close the descriptors in a forked child without a message: the parent keeps the session."""
+        """Close a forked child's copies of the descriptors without sending: the parent keeps the session."""
         with contextlib.suppress(psycopg.Error):  # closed by the library
             number = self._db.fileno()
             if os.path.sameopenfile(number, self._socket.fileno()):
@@ -103,7 +103,7 @@ class Connection:
         self._socket.close()
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of the answer, none for a statement without rows."""
+        """Execute a statement, and return its rows: none if it is not a query."""
         with _told():
             cursor = self._db.execute(sql.encode(), values, binary=True)
             return cursor.fetchall() if cursor.description else []
@@ -122,7 +122,7 @@ class Connection:
 
     @contextlib.contextmanager
     def transaction(self, how: str = "") -> Iterator[None]:
-        """Run a transaction: commit at the end, roll back after an exception."""
+        """Run a transaction: commit at the end, roll back after an exception. `how` follows BEGIN."""
         self.execute(f"BEGIN {how}")
         try:
             yield
@@ -139,7 +139,7 @@ class Connection:
         return self._db.closed
 
     def hang_up(self) -> None:
-        """Make a thread that waits for an answer fail now. Thread-safe."""
+        """Shut down the socket, so that a thread waiting for an answer fails immediately. Thread-safe."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 

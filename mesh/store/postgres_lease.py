@@ -40,7 +40,10 @@ _RELEASE = "UPDATE heronry.lease SET expires = clock_timestamp() WHERE res = %s 
 
 
 def read(db: Connection, resource: str, lock: str = "") -> Lease | None:
-    """Return the lease in the database. With `lock` it is fixed until the transaction ends, except `left`."""
+    """Return the lease in the database, or `None`.
+
+    `lock` is an SQL locking clause: the row then cannot change until the transaction ends.
+    """
     rows = db.execute(_READ.format(lock=lock), (resource,))
     return Lease(rows[0][0].bytes, *rows[0][1:]) if rows else None
 
@@ -59,8 +62,8 @@ def acquire(db: Connection, claim: LeaseClaim, terms: LeaseTiming) -> int | Leas
 def fence(db: Connection, claim: LeaseClaim, epoch: int) -> None:
     """Prevent a takeover until this transaction ends. Raises: StoreError if the lease is lost.
 
-    The row is locked, as a mere check would let a holder commit after a takeover. A takeover locks the row
-    FOR UPDATE and waits for this transaction. A renewal changes no key, and does not wait for a long commit.
+    The row is locked, because a mere check would let a holder commit after a takeover. A takeover locks the
+    row FOR UPDATE and waits for this transaction. A renewal changes no key, so it does not wait.
     After a wait for the lock, `left` is measured again.
     """
     lease = read(db, claim.resource, "FOR KEY SHARE")
@@ -86,7 +89,7 @@ class Keeper:
     """Holds and renews a lease, on its own connection, until it is released or lost.
 
     One thread renews, and another watches the clock, since an answer may never come. When the lease is lost,
-    `on_loss` is called on the thread that detects it, which may also be that of a caller of `check`.
+    the thread that detects the loss calls `on_loss`; it can be a thread that called `check`.
     """
 
     def __init__(
@@ -99,8 +102,8 @@ class Keeper:
     ) -> None:
         """Take the lease. `reach` opens a connection; `first` runs in the transaction that creates the lease.
 
-        While another process has the lease, wait for its end, for a little longer than one lease. Raises:
-        StoreError STORE_IN_USE; Trouble if the database fails.
+        If another process has the lease, wait a little longer than one lease for its release or expiry.
+        Raises: StoreError STORE_IN_USE; Trouble if the database fails.
         """
         self._reach, self._claim, self._terms, self._on_loss = reach, claim, terms, on_loss
         self._words = ""  # the database's text for a failed renewal
@@ -121,14 +124,14 @@ class Keeper:
             thread.start()
 
     def check(self) -> None:
-        """Raise StoreError if the store must not be used any more."""
+        """Raise StoreError if the store must no longer be used."""
         if not may_serve(self._sent, time.monotonic(), self._terms):
             self._lose(LEASE_LOST)
         if self._loss is not None:
             raise self._loss
 
     def pause(self) -> None:
-        """Wait for a moment before a retry, or until the lease is released or lost."""
+        """Wait before a retry, but at most until the lease is released or lost."""
         self._ending.wait(self._terms.retry)
 
     def close(self) -> None:
@@ -158,7 +161,7 @@ class Keeper:
         return there
 
     def _try(self, first: Callable[[Connection], None]) -> int | Lease | None:
-        """Return the new epoch, or the foreign lease as far as it is known."""
+        """Return the new epoch, or the lease of another holder, or `None` if no lease can be read."""
         try:
             with self._connection.transaction():
                 taken = acquire(self._connection, self._claim, self._terms)

@@ -67,7 +67,7 @@ _DROPPED = (
     "heronry.dropped AS d WHERE d.owner = %s AND d.first <= gap.last AND d.last >= gap.first"
 )
 _ENVELOPES = "SELECT position, header, body, crc FROM heronry.envelope WHERE owner = %s"
-PAGE = 64  # envelopes read at once
+PAGE = 64  # envelopes per query
 
 
 def create_owner(db: Connection, owner: UUID) -> None:
@@ -78,7 +78,7 @@ def create_owner(db: Connection, owner: UUID) -> None:
 
 
 def read_counters(db: Connection, owner: UUID, audit: Audit, lock: bool = False) -> StoreProgress:
-    """Return the counters, or zeros if they are lost.
+    """Return the counters, or zeros if they are missing or damaged, which `audit` records.
 
     With `lock` the row is locked until the transaction ends.
     """

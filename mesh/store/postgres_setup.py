@@ -42,9 +42,9 @@ def prepare(db: Connection, url: str) -> None:
 
 
 def look_at(db: Connection, url: str) -> None:
-    """Check that `prepare` would succeed, without a change.
+    """Check, without changing the database, that `prepare` would succeed.
 
-    Raises as `prepare`, and StoreError STORE if this user may not create tables.
+    Raises: as `prepare`, and StoreError STORE if this user may not create tables.
     """
     if _is_there(db):
         if not _may_upgrade(db):

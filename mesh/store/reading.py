@@ -6,7 +6,7 @@ from mesh.operations import Stored
 
 
 class Reading:
-    """Envelopes of a store, never all in memory. Each iteration reads them again."""
+    """The envelopes of a store, read anew by each iteration, and never all in memory."""
 
     def __init__(self, read: Callable[[], Iterator[Stored]]) -> None:
         self._read = read

@@ -1,4 +1,4 @@
-"""Keeps room on the disk: a reserve is released before necessary writes fail."""
+"""Keeps space free on the disk: a reserve is released before necessary writes fail."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from mesh.errors import StoreError
 RESERVED = "reserve"  # name of the file
 RESERVE = 16 * 1024 * 1024  # bytes, at most: log space for acknowledgments
 TRY_AGAIN = 60.0  # s until growth is retried after a failed write
-TIGHT = 2  # times the wanted free room: below it queues must not grow
+TIGHT = 2  # times the wanted free space: below it queues must not grow
 START = 256 * 1024  # bytes for identity, lock and log of a start
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # file systems that cannot reserve
@@ -24,7 +24,7 @@ def is_full(error: OSError) -> bool:
 
 
 def broken(path: Path, error: OSError) -> StoreError:
-    """Return the error for a disk that failed for another reason than being full."""
+    """Return the error for a disk that failed for a reason other than lack of space."""
     return StoreError(
         f"{path} failed: {error.strerror or error}.",
         hint="Check that disk and its kernel messages (dmesg), then restart the node.",
@@ -37,7 +37,7 @@ def reserve_of(wanted: int) -> int:
 
 
 class Reserve:
-    """A file that reserves room on the disk."""
+    """A file that reserves space on the disk."""
 
     def __init__(self, path: Path, size: int) -> None:
         self.path, self.size = path, size
@@ -51,9 +51,9 @@ class Reserve:
         return found.st_size == self.size and found.st_blocks * 512 >= self.size
 
     def acquire(self) -> bool:
-        """Reserve the room. Return False if the disk has too little room; a part reserved earlier is kept.
+        """Reserve the space. Return False if the disk has too little; a part reserved earlier is kept.
 
-        Raises: OSError.
+        On a file system that cannot reserve space, reserve none and return True. Raises: OSError.
         """
         if self.size:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -103,14 +103,14 @@ def make_room(directory: Path, reserve: str = RESERVED) -> None:
 
 
 class DiskSpace:
-    """Free room on a disk, of which `wanted` bytes must stay free; 0 means no limit and no reserve.
+    """Free space on a disk, of which `wanted` bytes must stay free; 0 means no limit and no reserve.
 
-    `is_short` means that less is free, `is_tight` less than twice as much, so that queues must not grow.
-    `spare()` returns the bytes that the store can reuse inside its file: after consumers have made room
-    there, publishers may continue although the disk is as full as before.
+    `is_short` means that less than `wanted` is free, or that a write has failed. `is_tight` means that less
+    than twice as much is free, so queues must not grow. `spare()` returns the bytes that the store can reuse
+    inside its file; they count as free, so publishers may continue on a full disk after consumers read.
     """
 
-    # A quarter must be free on the disk itself, as the log cannot use spare room.
+    # A quarter must be free on the disk itself, as the log cannot use spare bytes of the store's file.
 
     def __init__(
         self,
@@ -124,13 +124,13 @@ class DiskSpace:
         self.is_short = self.is_tight = False
         self._directory, self._wanted, self._spare, self._tell = directory, wanted, spare, tell
         self._clock = clock
-        self._full_at, self._left_then = (-float("inf"), 0)  # time of the last failed write; least room since
+        self._full_at, self._left_then = (-float("inf"), 0)  # last failed write; least free bytes since
         self._tight = TIGHT * wanted
         self._reserve = Reserve(directory / reserve, reserve_of(wanted))
         if not wanted:
             self._reserve.release()
         elif not self._reserve.is_held and self.free - self._reserve.size >= START:
-            self._reserve.acquire()  # leave room for the writes of this start
+            self._reserve.acquire()  # leaves space for the writes of this start
 
     @property
     def free(self) -> int:
@@ -138,9 +138,9 @@ class DiskSpace:
         return found.f_bavail * found.f_frsize
 
     def measure(self) -> None:
-        """Measure the free room, and update `is_tight` and `is_short`. A change of `is_short` is reported.
+        """Measure the free space, and update `is_tight` and `is_short`. A change of `is_short` is reported.
 
-        The reserve is restored when there is room. Without `wanted` nothing is measured.
+        The reserve is restored when there is space for it. If `wanted` is 0, nothing is measured.
         """
         if not self._wanted:
             return
@@ -159,7 +159,7 @@ class DiskSpace:
             self._run_short("no space for the reserve")
 
     def release(self) -> None:
-        """Release the reserve after a write found no room, and report that the disk is short of space."""
+        """Release the reserve after a write failed for lack of space, and report the shortage."""
         if self._wanted:
             self._full_at, self._left_then = self._clock(), self._left
             self._reserve.release()
@@ -170,9 +170,9 @@ class DiskSpace:
         return self.free - (0 if self._reserve.is_held else self._reserve.size)
 
     def _is_over(self, left: int) -> bool:
-        """Return whether a write may succeed: more is free than at the last failure, or it is long ago.
+        """Return whether a write may succeed: more is free than at the last failure, or that is long ago.
 
-        A quota, for example, lets writes fail although much is free.
+        With a quota, for example, writes fail although the disk has free space.
         """
         return left >= self._left_then + self._wanted // 8 or self._clock() - self._full_at >= TRY_AGAIN
 

@@ -1,4 +1,4 @@
-"""A store that refuses growth while there is still room for necessary writes."""
+"""A store that refuses growth while there is still space for necessary writes."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,10 +13,10 @@ PERIOD = 1.0  # s between two checks of the disk
 
 
 class Roomy:
-    """A store with a reserve. `refused` counts commits that found too little room.
+    """A store with a reserve. `refused` counts commits that were refused for lack of space.
 
-    Law 6: commits that only remove, or are small, succeed as long as the reserve suffices. Commits that add
-    envelopes or retained values are refused with StoreFull before that.
+    Law 6: commits that add no messages succeed as long as the reserve suffices. Commits that add envelopes or
+    retained values are refused with StoreFull earlier, before the reserve is needed.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ _FAILURES = (sqlite3.Error, UnicodeDecodeError)
 
 
 class SQLiteStore:
-    """A store in one file, used by one thread at a time, which may change.
+    """A store in one file. Any thread may use it, but only one at a time.
 
     Opening raises StoreError: STORE_IN_USE, STORE_VERSION, DATA_LOSS, or STORE with SQLite's text.
     """
@@ -61,9 +61,9 @@ class SQLiteStore:
     def __init__(self, path: Path, checkpoint: int = CHECKPOINT) -> None:
         self._path = path
         self._most_logged = checkpoint
-        self._ended = ""  # why this handle must not be used any more
+        self._ended = ""  # why this handle must no longer be used
         self._logged = 0  # bytes of log growth since the last checkpoint
-        self.is_cramped = False  # a checkpoint failed for lack of room
+        self.is_cramped = False  # a checkpoint failed for lack of space
         try:
             self._db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
@@ -78,7 +78,7 @@ class SQLiteStore:
 
     @classmethod
     def check_openable(cls, path: Path) -> None:
-        """Check that the file could be opened, if it exists, without a change. Raises: StoreError."""
+        """Check, without changing the file, that it can be opened if it exists. Raises: StoreError."""
         if not path.exists():
             return
         store = cls.__new__(cls)
@@ -265,7 +265,7 @@ class SQLiteStore:
 
 
 def copy_file(source: Path, path: Path) -> None:
-    """Copy a file that no node has open, of any release. Raises: StoreError."""
+    """Copy a store file of any release that no node has open. Raises: StoreError."""
     try:
         with contextlib.closing(sqlite3.connect(source, timeout=0, isolation_level=None)) as db:
             _copy(db, path, lambda: None)

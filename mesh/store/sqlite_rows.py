@@ -39,7 +39,7 @@ _DROPPED = (
 
 
 class Cursor(Protocol):
-    """Rows of one answer."""
+    """The rows that a statement returns."""
 
     def __iter__(self) -> Iterator[Any]: ...
     def fetchone(self) -> Any: ...
@@ -53,7 +53,7 @@ class Database(Protocol):
 
 
 def read_counters(db: Database, audit: Audit) -> StoreProgress:
-    """Return the counters, or zeros if they are lost. The schema is checked first, as it may be damaged."""
+    """Return the counters, or zeros if they or the schema are damaged, which `audit` records."""
     return _read_counters(db, audit, _TABLES, "next_position, commits")
 
 

@@ -1,7 +1,7 @@
 """A small file that records the progress of a store, and so reveals a loss.
 
 A store that lost its last commits, or was replaced by an old copy, looks intact. Therefore its two counters
-are also written to another file, a moment later.
+are also written to this file, a moment later.
 """
 
 import os
@@ -44,7 +44,7 @@ def unpack(slot: bytes) -> Statement | None:
 
 
 def together(found: Iterable[Statement | None], store: bytes) -> Statement | None:
-    """Return the highest figures of all statements about this store, or `None` without any."""
+    """Return a statement with the highest figures of all statements about `store`; `None` without any."""
     ours = [it for it in found if it is not None and it.store == store]
     if not ours:
         return None
@@ -57,7 +57,7 @@ def together(found: Iterable[Statement | None], store: bytes) -> Statement | Non
 
 
 def read_witness(path: Path, store: bytes) -> Statement | None:
-    """Return the witness of this store without opening it for writing, or `None`. Raises: OSError."""
+    """Return the statement about `store` in a witness file, or `None`, without writing. Raises: OSError."""
     try:
         content = path.read_bytes()[: 2 * SLOT]
     except FileNotFoundError:

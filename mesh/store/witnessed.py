@@ -1,4 +1,4 @@
-"""A store that detects when its data went backwards."""
+"""A store that detects when its data was rolled back to an earlier state."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ class Witnessed:
         known = self._witness.known
         if known is None:
             if self.reach.commits:
-                self._tell("warning", f"{self._witness.path} does not name the store and is written again")
+                self._tell("warning", f"{self._witness.path} does not describe the store and is rewritten")
         elif known.boot >= self._boot and not self._witness.is_ours:
             raise self._boot_rolled_back(known)
         elif known.commits > self.reach.commits or known.next_position - 1 > self.reach.log:
@@ -138,7 +138,10 @@ class Witnessed:
         )
 
     def _go_on_after(self, known: Statement) -> None:
-        """Continue above all lost commits. The next boot's positions exceed all earlier ones anyway."""
+        """Continue with a commit count above all lost commits.
+
+        Positions need no such step, because those of the next boot exceed all earlier ones.
+        """
         lost_from, lost_to = self.reach.log + 1, known.next_position
         self._store.count_from(max(self.reach.commits, known.commits) + 1)
         self._bear_witness()  # in one slot; the other one must not count again

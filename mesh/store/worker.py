@@ -48,7 +48,7 @@ class _Copy:
 
 
 class Committer:
-    """Commits jobs in order, in as few commits as possible. A job that does not fit even alone is skipped."""
+    """Commits jobs in order, in few commits. A job that does not fit on the disk even alone is skipped."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -85,13 +85,13 @@ class StoreWorker:
 
     Jobs that are submitted during a commit become one commit together. There is no timer: a lone job never
     waits, and a busy disk makes larger commits. `done(tokens, error)` is called on the thread. With `None`
-    the jobs are durable. With StoreFull nothing of them was written, and the store is usable. After any other
+    the jobs are durable. With StoreFull none of them was written, and the store is usable. After any other
     StoreError the store must not be used, and the next load shows whether they were written.
 
-    `fetched(token, found)` is called there with the envelopes or the error. `tend()` is called there before
-    each batch of requests, and again after the returned seconds; its first error is reported without jobs,
-    and ends these calls. The thread starts with `start` or the first request. Until then the caller may read
-    the store.
+    `fetched(token, found)` is called on the thread with the envelopes or the error. `tend()` is called on the
+    thread before each batch of requests, and again after the returned seconds; its first error is reported
+    without jobs, and ends these calls. The thread starts with `start` or the first request. Until then the
+    caller may read the store.
     """
 
     def __init__(
@@ -205,7 +205,10 @@ class StoreWorker:
             self._copy = it
 
     def _gather(self) -> tuple[list[_Job], list[_Wish]]:
-        """Return all waiting jobs and reads, at least one. Reads follow the jobs."""
+        """Wait for a request, and return all waiting jobs and reads. The reads are due after the jobs.
+
+        A waiting copy is noted, and the end of all requests sets `_is_last`.
+        """
         jobs: list[_Job] = []
         wishes: list[_Wish] = []
         job = self._next()

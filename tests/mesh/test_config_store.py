@@ -55,8 +55,8 @@ def test_a_password_in_the_address_is_refused_and_not_repeated(text: str) -> Non
         ("mysql://db", "'mysql://db' is not a store"),
         ("host=db password=hush", "this is not a store"),
         ("mysql://heron:hush@db", "this is not a store"),
-        ("postgresql://heron@db/mesh more", "not an address of PostgreSQL"),
-        ("postgresql://heron@db/mesh#more", "not an address of PostgreSQL"),
+        ("postgresql://heron@db/mesh more", "not a PostgreSQL address"),
+        ("postgresql://heron@db/mesh#more", "not a PostgreSQL address"),
     ],
 )
 def test_anything_else_is_refused(text: str, words: str) -> None:

@@ -116,7 +116,10 @@ def wanted(request: HttpRequest, port: int, token: str) -> HttpPath | HttpRespon
 
 
 def is_here(host: str, port: int) -> bool:
-    """Return whether `host` is this machine's loopback with that port."""
+    """Return whether the Host header `host` names this machine's loopback and `port`.
+
+    A header without a port means port 80.
+    """
     name, colon, its_port = host.rpartition(":")
     if host.endswith("]") or not colon:
         name, its_port = host, "80"

@@ -20,7 +20,7 @@ _HINT = "Name another file with http.token_file."
 
 
 def check_listen(text: str) -> tuple[str, int]:
-    """Return host and port. Raises: BadConfig for a bad or non-loopback address."""
+    """Return the host and port of `http.listen`. Raises: BadConfig for a bad or non-loopback address."""
     host, colon, port = text.rpartition(":")
     hint = 'Write, for example, "127.0.0.1:7780".'
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
@@ -49,9 +49,9 @@ def bound(text: str) -> socket.socket:
 
 
 def token_of(state: Path, given: Path | None) -> str:
-    """Return the token in `given`, which a group may read, else the user's own, created on first use.
+    """Return the token in the file `given`, or else the user's own token, which is created on first use.
 
-    Raises: DataDirRefused.
+    A group may read `given`, but must not write it. Raises: DataDirRefused.
     """
     path = given or state / FILE
     try:

@@ -179,7 +179,7 @@ def test_who_is_led_astray_by_a_context_is_told_of_it(
     said = capsys.readouterr().err
     assert (
         "No node named 'nobody' of this user runs here" in said
-        and "The context 'lab' sets it: see `mesh context ls`." in said
+        and "The context 'lab' applies: see `mesh context ls`." in said
     )
 
 

@@ -146,7 +146,7 @@ def test_when_the_time_is_over_it_says_what_is_lacking(given: Given, capsys: Cap
     assert main(["wait", "node", "b", "--url", "a", "--timeout", "2"]) == 1
     assert capsys.readouterr() == (
         "",
-        "mesh: the time limit is over; waited for node b: it is dead, after 2 s\n",
+        "mesh: the time limit has passed; waited for node b: it is dead, after 2 s\n",
     )
     client = given(nodes=[])
     assert main(["wait", "node", "b", "--url", "a", "--timeout", "0"]) == 1

@@ -130,7 +130,7 @@ def test_the_account_of_dropped_envelopes_stays_small(
         ("DELETE FROM envelope WHERE position IN (15, 16)", "missing: envelopes 15..16"),
         ("DELETE FROM envelope WHERE position = 20", "missing: envelope 20"),
         ("DELETE FROM dropped WHERE first = 3", "missing: envelopes 3..4"),
-        ("UPDATE dropped SET last = 5 WHERE first = 3", "dropped from 3 on is damaged"),
+        ("UPDATE dropped SET last = 5 WHERE first = 3", "dropped positions from 3 on is damaged"),
         ("UPDATE side SET value = '8' WHERE name = 'position'", "row b'joe' of table 'position' is damaged"),
         ("UPDATE side SET name = 'retained' WHERE name = 'position'", "table 'retained' is damaged"),
         ("UPDATE side SET name = 'unknown' WHERE name = 'position'", "table 'unknown' is damaged"),

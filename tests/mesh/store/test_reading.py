@@ -114,7 +114,7 @@ DAMAGES = {
     "UPDATE envelope SET header = NULL WHERE position = 7": "envelope 7 is damaged",
     "DELETE FROM envelope WHERE position = 7": "missing: envelope 7",
     "DELETE FROM envelope WHERE position IN (6, 7)": "missing: envelopes 6..7",
-    "UPDATE dropped SET last = 5 WHERE first = 3": "dropped from 3 on is damaged",
+    "UPDATE dropped SET last = 5 WHERE first = 3": "dropped positions from 3 on is damaged",
     "DELETE FROM dropped WHERE first = 3": "missing: envelopes 3..4",
 }
 

@@ -168,7 +168,7 @@ def test_a_killed_process_leaves_all_that_commit_returned_for_and_no_half_commit
         ("DELETE FROM envelope WHERE position IN (15, 16)", "missing: envelopes 15..16"),
         ("DELETE FROM envelope WHERE position = 20", "missing: envelope 20"),
         ("DELETE FROM dropped WHERE first = 3", "missing: envelopes 3..4"),
-        ("UPDATE dropped SET last = 5 WHERE first = 3", "dropped from 3 on is damaged"),
+        ("UPDATE dropped SET last = 5 WHERE first = 3", "dropped positions from 3 on is damaged"),
         (
             "UPDATE side SET value = X'08' WHERE name = 'position'",
             "row b'joe' of table b'position' is damaged",

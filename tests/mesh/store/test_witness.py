@@ -177,7 +177,7 @@ def test_without_any_whole_slot_the_node_goes_on_with_a_warning(
     fill(opened)
     damage(opened.directory / "witness")
     assert opened.load() == 6
-    assert len(opened.told) == 1 and "does not name the store and is written again" in opened.told[0]
+    assert len(opened.told) == 1 and "does not describe the store and is rewritten" in opened.told[0]
     (opened.directory / "store.sqlite").unlink()
     assert "holds 0 commits and is at position 1, but had 5 and was at 6" in opened.refused()
 
@@ -186,7 +186,7 @@ def test_the_witness_of_another_store_is_none(opened: Opened) -> None:
     fill(opened)
     store = opened(store=OTHER)
     assert store.load().next_position == 6
-    assert "written again" in opened.told[0]
+    assert "rewritten" in opened.told[0]
 
 
 def test_a_lost_commit_without_any_envelope_is_noticed_too(opened: Opened) -> None:

@@ -46,7 +46,7 @@ def command() -> None:
 def alone(function: Callable[..., int]) -> Callable[..., int]:
     """Add the options of a benchmark that runs in this process alone."""
     to = click.option(
-        "--to", metavar="ADDRESS", help="Subscribe at the node ADDRESS. Default: the asked node."
+        "--to", metavar="ADDRESS", help="Subscribe at the node ADDRESS. Default: the node of --url."
     )
     given = (load.count, load.size, load.topics, load.seconds, to, options.as_json, options.url)
     return reduce(lambda wrapped, option: option(wrapped), reversed(given), function)

@@ -21,7 +21,7 @@ KEY = "bench/get"
 
 @dataclass(frozen=True, slots=True)
 class Gets:
-    """The figures of a run: `rate` in gets a second, latencies in seconds, `sources` as values by node."""
+    """The figures of a run: `rate` in gets a second, latencies in seconds, `sources` as counts by node."""
 
     gets: int
     empty: int

@@ -36,12 +36,12 @@ def number_option(name: str, default: int, most: int, what: str, *, argument: st
 
 
 def count_option(default: int, what: str) -> Option:
-    """Return the option --count, which is the argument `number`."""
+    """Return the option --count, which is passed as the argument `number`."""
     return number_option("count", default, 1_000_000, what, argument="number")
 
 
 def size_option(least: int, of: str) -> Option:
-    """Return the option --size, from `least` bytes to 1 MiB of each message or request."""
+    """Return the option --size of each message or request, from `least` bytes to 1 MiB."""
     return click.option(
         "--size",
         type=click.IntRange(least, 1 << 20),
@@ -88,7 +88,7 @@ class Plan:
     @property
     def pace(self) -> str:
         if self.rate is None:
-            return "as fast as they are taken"
+            return "as fast as they are accepted"
         return f"{self.rate:g} a second, one at a time"
 
     def describe(self, published: int) -> str:
@@ -162,7 +162,10 @@ def publish(m: sync.Client, plan: Plan, run: int, name: str) -> int:
 
 
 def publish_for_others(m: sync.Client, plan: Plan, name: str) -> tuple[int, int]:
-    """Publish between two marks; return the numbers of messages and of receivers of the last mark."""
+    """Publish the messages between a start mark and an end mark.
+
+    Return the number of messages, and of receivers of the end mark.
+    """
     run = new_run()
     _post(m, "bench/0", run, BEGIN + plan.count, b"", plan.qos)
     published = publish(m, plan, run, name)

@@ -42,7 +42,7 @@ class RequestFigures:
 @load.size_option(0, "request")
 @load.number_option("parallel", 16, 4096, "Send N requests at a time.")
 @load.seconds
-@click.option("--to", metavar="NODE", help="Without ADDRESS: serve at NODE. Default: the asked node.")
+@click.option("--to", metavar="NODE", help="Without ADDRESS: serve at NODE. Default: the node of --url.")
 @options.as_json
 @options.url
 def req(

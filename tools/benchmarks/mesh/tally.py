@@ -39,8 +39,8 @@ class RunTally:
 
     def __init__(self, run: int) -> None:
         self.run = run
-        self.planned: int | None = None  # known from the mark of the beginning
-        self.expected: int | None = None  # known from the mark of the end
+        self.planned: int | None = None  # known from the start mark
+        self.expected: int | None = None  # known from the end mark
         self.arrived = self.doubled = self.disordered = 0
         self.first = self.last = 0  # ns
         self._at_first = 0  # messages of the first batch
@@ -118,7 +118,8 @@ class RunTally:
 def summary(tally: RunTally, published: int, took: float, began: int | None = None) -> Result:
     """Return the figures of a run.
 
-    `took` is in seconds until all were answered. Both rates count from `began` (ns), if it is given.
+    `took` is the time in seconds until all messages were answered. The receive rate counts from `began` (ns),
+    or from the first batch.
     """
     p50, p99, worst = percentiles([latency / 1e9 for latency in tally.latencies])
     return Result(
