@@ -24,8 +24,8 @@ class NoCandidates(ValueError):
 
     def __init__(self) -> None:
         super().__init__(
-            "a balancer was asked to choose among no candidates: no node that could take the message can be "
-            "reached. Look at `mesh ls`, and ask only when there is one. [NO_CANDIDATES]"
+            "a balancer was called without candidates: no node that could accept the message is reachable. "
+            "Check `mesh ls`, and call a balancer only with candidates. [NO_CANDIDATES]"
         )
 
 
