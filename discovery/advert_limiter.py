@@ -127,7 +127,7 @@ class Boots:
         if advert.boot < highest:
             return Rejected(
                 advert.instance,
-                f"an old advert of {advert.name} is replayed: boot {advert.boot}, but {highest} was heard",
+                f"an old advert of {advert.name} was replayed: boot {advert.boot}, but {highest} is known",
                 "ADVERT_REPLAYED",
             )
         return advert
