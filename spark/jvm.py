@@ -81,7 +81,10 @@ def unpacking(
 
 
 def home(java: Java) -> str:
-    """Return a JAVA_HOME for Spark: that of `java`, or a wrapper that drops the option for a missing module."""
+    """Return a JAVA_HOME for Spark: that of `java`, or of a wrapper that drops the option for a module.
+
+    The wrapper is for a Java without the module VECTOR.
+    """
     try:
         modules = (java.home / "release").read_text()
     except OSError:
