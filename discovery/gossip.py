@@ -1,6 +1,6 @@
 """Gossip of node states: the messages of a node, the choice of nodes to listen to, and the known states."""
 
-# Rule 1: membership decides which nodes are alive. Gossip describes the living nodes, and revives none.
+# Rule 1: membership decides which nodes are alive. Gossip describes living nodes, and never revives a node.
 # Rule 2: only the owner writes a state. Of two states the one with the higher (boot, counter) counts.
 # Rule 3: a state with a tombstone never returns. Only a newer state of a node that is alive replaces it.
 

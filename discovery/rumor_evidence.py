@@ -1,4 +1,4 @@
-"""State changes that follow from what nodes report about each other."""
+"""State changes that follow from the reports of nodes about each other."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HIGHEST = 2**62
 
 
 class RumorEvidence:
-    """Processes what nodes report about others.
+    """Processes the reports of nodes about other nodes.
 
     `no_room` counts reports of unknown nodes that were dropped, because the table is full or the reporter has
     reported too many.

@@ -87,7 +87,7 @@ class Ingest:
     def once(self) -> Ingested:
         """Read all existing segments, then compact the history. Raises: SparkJobError.
 
-        A call of `stop` skips what remains.
+        A call of `stop` skips the remaining segments.
         """
         began = time.monotonic()
         with in_words(self._to):

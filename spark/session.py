@@ -29,7 +29,7 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": "true",
     # Segments are many and tiny. With the default of 4 MiB, each segment would be a separate task.
     "spark.sql.files.openCostInBytes": "65536",
-    # With the default of 10,000, so many tasks list segments that they take longer than all else.
+    # With the default of 10,000, listing the segments takes so many tasks that it is slower than all else.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
     # Java does not compile methods of more than 8,000 bytes of code, as Spark generates for wide rows. Spark
     # must split them.

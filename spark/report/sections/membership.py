@@ -54,7 +54,7 @@ def _alive(facts: Facts) -> Html:
 
 
 def _end(life: Life, until: datetime | None) -> datetime:
-    """Return the last sign of life; of a node that is still alive, `until` or later."""
+    """Return the time of the last sign of life, or at least `until` if the node is still alive."""
     return max(until or life.last_at, life.last_at) if life.ended == "there" else life.last_at
 
 
