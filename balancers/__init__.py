@@ -1,1 +1,1 @@
-"""Balancing strategies, which choose among the nodes that can take a message."""
+"""Balancing strategies, which choose among the nodes that can accept a message."""

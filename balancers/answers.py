@@ -24,7 +24,7 @@ class AnswerRecord:
 class AnswerRecords:
     """Records of the KEPT most recently used nodes, by name.
 
-    A restarted node begins with an empty record.
+    The record of a restarted node starts empty.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class AnswerRecords:
     def answered(self, node: str, boot: object, n: int = 1, seconds: float | None = None) -> None:
         """Count `n` messages as answered by `node` after `seconds`, if the record is of this boot.
 
-        If `seconds` is None, no answers will come, and the response time is unchanged.
+        If `seconds` is None, the messages will never be answered, and the response time is unchanged.
         """
         record = self._records.get(node)
         if record is None or record.boot != boot:

@@ -1,8 +1,8 @@
 """Interface of balancing strategies: their input, and their base class."""
 
 # Law 1: a strategy returns only names of candidates. There is at least one candidate, and names are unique.
-# Law 2: `order` and `assign` consist of picks: an order begins with what `pick` would have returned, and n
-# assigned messages go where n picks would have sent them.
+# Law 2: `order` and `assign` consist of picks: an order begins with the node that `pick` would have returned,
+# and n assigned messages go to the nodes of n picks.
 # Law 3: strategies use no clock, no randomness and no waiting of their own. Random numbers and all knowledge
 # of other nodes are arguments.
 
@@ -24,8 +24,8 @@ class NoCandidates(ValueError):
 
     def __init__(self) -> None:
         super().__init__(
-            "a balancer was asked to choose among no candidates: no node that could take the message can be "
-            "reached. Look at `mesh ls`, and ask only when there is one. [NO_CANDIDATES]"
+            "a balancer was called without candidates: no node that could accept the message is reachable. "
+            "Check `mesh ls`, and call a balancer only with candidates. [NO_CANDIDATES]"
         )
 
 
@@ -74,9 +74,9 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A message of which only the address is visible.
+    """A message that exposes only its key and domain.
 
-    Headers and the other fields are visible only to strategies that set `reads_message`.
+    Headers and other fields are available only to strategies that set `reads_message`.
     """
 
     key: str
@@ -146,7 +146,7 @@ class Balancer(Protocol):
         """Return the names of all candidates, the best first, in the order in which the caller tries them."""
 
     def several(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """Return the names of the candidates that receive a message to all, which may be any subset."""
+        """Return the names of the candidates that receive a message to several nodes: any subset of them."""
 
     def started(self, node_info: NodeInfo) -> None:
         """Set the node that chooses.
@@ -159,7 +159,7 @@ class Balancer(Protocol):
 
 
 class Strategy(ABC):
-    """Base class of balancers, of which only `pick` must be written.
+    """Base class of balancers; a subclass must implement only `pick`.
 
     `jitter` returns random numbers in [0, 1).
     """
@@ -176,7 +176,7 @@ class Strategy(ABC):
     def assign(self, candidates: Candidates, n: int, message: Message | None = None) -> dict[str, int]:
         """Return how often each node is chosen in `n` picks.
 
-        Each pick counts as a sent message for the next.
+        Each pick counts as a sent message in the next pick.
         """
         among = {candidate.node: candidate for candidate in at_least_one(candidates)}
         counts: dict[str, int] = {}
@@ -187,7 +187,7 @@ class Strategy(ABC):
         return counts
 
     def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """Return repeated picks among the remaining candidates."""
+        """Return the names of all candidates, each picked among those that remain."""
         left = {candidate.node: candidate for candidate in at_least_one(candidates)}
         found = []
         while left:

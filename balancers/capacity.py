@@ -6,17 +6,17 @@ from statistics import median_low
 
 from mesh.balancers.base import Candidate, Candidates
 
-# A figure makes a node at most this many times better or worse than the median.
+# A figure can make a node at most this many times better or worse than the median.
 BELIEVED = 4.0
 FULL = 0.01  # minimum capacity of a fully busy node
 MISSED = 3  # reports; older figures count as unknown
 
 
 def capacities(candidates: Candidates, interval: float) -> list[float]:
-    """Return a capacity above 0 for each candidate, of which only the ratios matter.
+    """Return a capacity above 0 for each candidate; only the ratios of capacities matter.
 
-    `interval` is the seconds between two published states. A node without recent figures counts as the
-    median. The weight of a node multiplies its capacity.
+    `interval` is the number of seconds between two published states. A node without recent figures has the
+    median capacity. The weight of a node multiplies its capacity.
     """
     said = [_said(candidate, MISSED * interval) for candidate in candidates]
     rooms = tempered([capacity for capacity in said if capacity is not None], said)

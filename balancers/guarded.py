@@ -1,4 +1,4 @@
-"""Protection against foreign strategies that fail or return invalid names."""
+"""Protection against third-party strategies that fail or return invalid names."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -19,7 +19,7 @@ Picked = TypeVar("Picked")
 
 
 class Guarded:
-    """A foreign balancer whose errors and invalid results are replaced by results of RoundRobin.
+    """A third-party balancer whose errors and invalid results are replaced by results of RoundRobin.
 
     `faults` counts the replacements. `fault` describes the last failure, or is "" if there was none.
     """

@@ -10,8 +10,8 @@ BAND = 1.1
 class LeastLoaded(Strategy):
     """Picks the node with the lowest (sent + outstanding + 1) / (capacity x weight).
 
-    The pick is random among the nodes within 10 % of the best, and sent messages count before the receiver
-    reports them. Senders with the same figures therefore do not all pick the same node.
+    The pick is random among the nodes within 10 % of the best, and sent messages count even before the
+    receiver reports them. Senders with the same figures therefore do not all pick the same node.
     """
 
     def __init__(self, jitter: Jitter) -> None:
@@ -45,5 +45,5 @@ class LeastLoaded(Strategy):
         return counts
 
     def _rooms(self, candidates: Candidates) -> list[float]:
-        """Return the capacity of each candidate, of which only the ratios matter."""
+        """Return the capacity of each candidate; only the ratios of capacities matter."""
         return capacities(candidates, self._interval)

@@ -34,7 +34,7 @@ OURS: dict[str, Callable[..., Balancer]] = {
     "TwoChoices": TwoChoices,
     "WeightedRoundRobin": WeightedRoundRobin,
 }
-# Options of the built-in strategies. Foreign ones declare theirs as arguments.
+# Options of the built-in strategies. Third-party strategies declare their options as arguments.
 OPTIONS = {"RackAffinity": ("metadata",), "Sticky": ("header",), "ThresholdLoaded": ("threshold",)}
 NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 
@@ -52,8 +52,8 @@ class BadBalancer(ValueError):
 def named(name: str, jitter: Jitter, options: Mapping[str, object] = NO_OPTIONS) -> Balancer:
     """Return a new balancer of the strategy `name`. Raises: BadBalancer.
 
-    `jitter` returns random numbers in [0, 1). Built-in names take precedence. Foreign balancers are wrapped
-    by `Guarded`.
+    `jitter` returns random numbers in [0, 1). Built-in names take precedence. Third-party balancers are
+    wrapped by `Guarded`.
     """
     found = [entry for entry in _foreign() if entry.name == name] if name not in OURS else []
     if not found and (ours := full_name(name)) in OURS:
@@ -72,13 +72,13 @@ def named(name: str, jitter: Jitter, options: Mapping[str, object] = NO_OPTIONS)
 
 
 def full_name(name: str) -> str:
-    """Return the built-in name that `name` writes in lower case with hyphens, or else `name` unchanged."""
+    """Return the built-in name if `name` is its form in lower case with hyphens, or else `name` unchanged."""
     joined = "".join(part.capitalize() for part in name.split("-"))
     return joined if joined in OURS and name == name.lower() else name
 
 
 def installed() -> list[str]:
-    """Return the names that `named` knows, sorted."""
+    """Return the names of all built-in and installed strategies, sorted."""
     return sorted(OURS.keys() | {entry.name for entry in _foreign()})
 
 
@@ -115,7 +115,7 @@ def _made(entry: EntryPoint, jitter: Jitter, options: Mapping[str, object]) -> B
 
 
 def _foreign() -> list[EntryPoint]:
-    # The import is slow and built-in strategies do not need it.
+    # This import is slow, and built-in strategies do not need it.
     from importlib.metadata import entry_points
 
     return [entry for entry in entry_points(group=GROUP) if entry.name not in OURS]

@@ -5,7 +5,7 @@ from mesh.balancers.preferring import Preferring
 
 
 class RackAffinity(Preferring):
-    """Picks nodes with the same metadata value as this node, in turn, or any node if there are none."""
+    """Picks in turn among the nodes with this node's metadata value, or among all nodes if there are none."""
 
     def __init__(self, jitter: Jitter, metadata: str = "rack") -> None:
         """Use the metadata field named `metadata` as the location of a node."""

@@ -1,4 +1,4 @@
-"""Messages recently sent to each node, which its published load does not show yet."""
+"""Messages recently sent to each node and not yet included in its published load."""
 
 from math import exp
 
@@ -6,10 +6,10 @@ FORGOTTEN = 0.01  # smaller amounts are dropped
 
 
 class SentCounts:
-    """Messages sent to each node, by name, in amounts that decay as the nodes' own figures include them.
+    """Numbers of messages sent to each node, by name, which decay exponentially.
 
-    A count since a node's last state would mislead. Right after a state the node would look idle to every
-    sender immediately, and a node whose states do not arrive would look ever busier.
+    A count since a node's last state would mislead. Just after each state the node would look idle to all
+    senders at the same time, and a node whose states do not arrive would look busier and busier.
     """
 
     def __init__(self, fade: float = 2.0) -> None:
@@ -21,7 +21,7 @@ class SentCounts:
         self._sent[node] = (self.of(node, now) + n, now)
 
     def of(self, node: str, now: float) -> float:
-        """Return the decayed amount of messages sent to the node."""
+        """Return the decayed number of messages sent to the node."""
         amount, then = self._sent.get(node, (0.0, now))
         return amount * exp((then - now) / self._fade)
 

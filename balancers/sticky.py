@@ -7,10 +7,10 @@ from mesh.balancers.weighted_round_robin import WeightedRoundRobin
 
 
 class Sticky(Strategy):
-    """Picks the same node for the same header value at every sender, or in turn without the header.
+    """Picks the same node for the same header value at every sender, or picks in turn without the header.
 
     A hash of node and value ranks the candidates for each value, and the highest is picked. If a node leaves,
-    only its values move, evenly to the others. A new node takes its share and moves nothing else.
+    only its values move, evenly to the others. A new node receives its share, and no other values move.
     """
 
     reads_message = True

@@ -7,7 +7,7 @@ from mesh.balancers.preferring import Preferring
 
 
 class ThresholdLoaded(Preferring):
-    """Picks nodes with at most the threshold's load, in turn, or as LeastLoaded if all are above it.
+    """Picks in turn among the nodes whose load is at most the threshold, or as LeastLoaded if there are none.
 
     Nodes without a recent figure count as below the threshold.
     """

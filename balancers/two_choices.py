@@ -10,9 +10,9 @@ from mesh.balancers.least_loaded import BAND, LeastLoaded
 class TwoChoices(LeastLoaded):
     """Picks the better of two random nodes.
 
-    The score is latency x (sent + outstanding + 1) / (capacity x weight). Among k candidates, each sender
-    draws a given candidate with a chance of 2 in k, so even the best one is not flooded. The strategy is best
-    with many senders and many receivers, and where latencies differ.
+    The lower score of latency x (sent + outstanding + 1) / (capacity x weight) is better. Among k candidates,
+    each sender draws a given candidate with a chance of 2 in k, so even the best one is not flooded. The
+    strategy suits many senders with many receivers, and receivers whose latencies differ.
     """
 
     def assign(self, candidates: Candidates, n: int, message: Message | None = None) -> dict[str, int]:
@@ -27,7 +27,7 @@ class TwoChoices(LeastLoaded):
         return counts
 
     def _steps(self, candidates: Candidates) -> list[float]:
-        """Return by how much one more message raises the score of each candidate."""
+        """Return the increase of each candidate's score per message."""
         measured = [candidate.latency if candidate.latency > 0 else None for candidate in candidates]
         # A node that answers fast because it does no work must not attract all messages.
         latencies = tempered([latency for latency in measured if latency is not None], measured)

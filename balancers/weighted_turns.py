@@ -1,10 +1,10 @@
 """Weighted round robin with credits."""
 
-# Each candidate of a group has a credit, counted in messages. With every message all earn their share of it,
-# and the one with the highest credit is picked and pays 1. This spreads picks evenly: a b a c a, never a a a
-# b c. A group is a set of possible candidates with its own credits, so picks among other sets do not change
-# them. Each change of the candidates makes another group. It begins with the node that was picked the longest
-# ago in any group, so that sets that always change are balanced, too.
+# Each candidate of a group has a credit, counted in messages. For each message, every candidate earns its
+# share, and the candidate with the highest credit is picked and pays 1. This spreads picks evenly: a b a c a,
+# never a a a b c. A group is a set of possible candidates with its own credits, so picks among other sets do
+# not change them. Each change of the candidates creates another group. A new group begins with the node whose
+# last pick in any group is the oldest, which balances even sets that change all the time.
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ TURNS = 4096  # nodes whose last pick is remembered
 
 @dataclass(slots=True)
 class TurnGroup:
-    """A set of candidates: the share of messages and the credit of each."""
+    """A set of candidates, each with its share of the messages and its credit."""
 
     shares: dict[str, float]
     credits: dict[str, float]
@@ -32,9 +32,9 @@ class TurnGroup:
         return node
 
     def whole_turns(self, n: int) -> dict[str, int]:
-        """Return how many of `n` messages each node receives with its share rounded down, and adjust credits.
+        """Return each node's share of `n` messages, rounded down, and adjust the credits.
 
-        Fewer messages than there are nodes remain.
+        The number of messages that remain is smaller than the number of nodes.
         """
         counts = {node: int(n * share) for node, share in self.shares.items()}
         given = sum(counts.values())
@@ -44,7 +44,7 @@ class TurnGroup:
 
 
 class WeightedTurns(Strategy):
-    """Base class of round-robin balancers by weight.
+    """Base class of weighted round-robin balancers.
 
     Candidates of weight 0 are picked only if all weights are 0.
     """
@@ -57,7 +57,7 @@ class WeightedTurns(Strategy):
 
     @abstractmethod
     def weights(self, candidates: Candidates, message: Message | None) -> tuple[str, Mapping[str, float]]:
-        """Return the weight of each candidate by name, and the name of their scope ("" = all messages)."""
+        """Return the scope of the credits ("" for all messages), and the weight of each candidate by name."""
 
     def pick(self, candidates: Candidates, message: Message | None = None) -> str:
         node = self._group(at_least_one(candidates), message).next()
@@ -75,9 +75,9 @@ class WeightedTurns(Strategy):
         return counts
 
     def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """Return the picked node, then the others by their credit.
+        """Return the picked node, then the others, the highest credit first.
 
-        Only the picked node is charged.
+        Only the picked node pays.
         """
         first = self.pick(candidates, message)
         owed = self._group(candidates, message).credits
@@ -118,6 +118,6 @@ class WeightedTurns(Strategy):
 def key_of(message: Message | None) -> str:
     """Return the key of the message, or "" without a message, as the scope of its credits.
 
-    With a common scope, alternating addresses could always meet the same node.
+    With one scope for all keys, messages to two alternating keys could each go to the same node every time.
     """
     return message.key if message is not None else ""

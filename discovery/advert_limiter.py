@@ -7,19 +7,20 @@ from collections import OrderedDict
 from mesh.discovery.adverts import Advert, Rejected
 
 MOST_SERVICES = 1024
-# As many as zeroconf itself caches; further ones are ignored.
+# Queued services: as many as zeroconf itself caches. Further ones are ignored.
 LONGEST_LINE = 10_000
 MOST_A_SECOND = 100.0
 MOST_BOOTS = 1024
 MOST_COMPLAINTS = 256
 MOST_MESHES = 8
-SAY_AGAIN = 60.0  # s before an identical complaint is repeated
+SAY_AGAIN = 60.0  # s before an identical rejection is reported again
 
 
 class AdvertLimiter:
-    """Limits the rate of processed adverts, and the number of services, meshes and complaints.
+    """Limits the rate of processed adverts, and the number of services, meshes and reported rejections.
 
-    Adverts wait in a queue, once per service. `ignored` counts what a limit excludes, and callers add to it.
+    Adverts wait in a queue, once per service. `ignored` counts adverts and reports beyond a limit. Callers
+    add adverts that they ignore for other reasons.
     """
 
     def __init__(self) -> None:
@@ -58,9 +59,9 @@ class AdvertLimiter:
         return taken
 
     def keep(self, instance: str) -> bool:
-        """Keep the service if there is room for it, and return whether it is kept.
+        """Keep the service if there is space for it, and return whether it is kept.
 
-        Call only for proven adverts. Otherwise foreign adverts could fill all places.
+        Call only for proven adverts. Otherwise adverts of strangers could use up the space.
         """
         if instance not in self._services and len(self._services) >= MOST_SERVICES:
             self.ignored += 1
@@ -69,12 +70,12 @@ class AdvertLimiter:
         return True
 
     def forget(self, instance: str) -> None:
-        """Remove a service that said goodbye or expired, even from the queue."""
+        """Remove a withdrawn or expired service, also from the queue."""
         self._line.pop(instance, None)
         self._services.discard(instance)
 
     def is_new_mesh(self, mesh: str) -> bool:
-        """Return whether to report `mesh` to users: only at the first call for each mesh.
+        """Return whether to report `mesh` to users, which is true only at the first call for each mesh.
 
         At most MOST_MESHES meshes are reported.
         """
@@ -126,7 +127,7 @@ class Boots:
         if advert.boot < highest:
             return Rejected(
                 advert.instance,
-                f"an old advert of {advert.name} is replayed: boot {advert.boot}, but {highest} was heard",
+                f"an old advert of {advert.name} was replayed: boot {advert.boot}, but {highest} is known",
                 "ADVERT_REPLAYED",
             )
         return advert

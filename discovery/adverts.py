@@ -1,4 +1,4 @@
-"""Adverts of nodes over multicast DNS: how they are written, and which of the received ones are trusted."""
+"""Adverts of nodes over multicast DNS: their encoding, and the checks that received ones must pass."""
 
 # Rule 1: an advert is a hint, never proof of a node's state. It only means that an address is worth dialing.
 # Rule 2: unproven adverts have no effect: those of other clusters are not followed, bad ones raise no error.
@@ -30,7 +30,7 @@ _FAR, _LINK, _LOOPBACK = range(3)  # reach of an address
 
 @dataclass(frozen=True, slots=True)
 class Advert:
-    """The announcement of a node, with the data that others need to dial it.
+    """The announcement of a node, with all that other nodes need to dial it.
 
     `hosts` are IP addresses as text, those with the widest reach first.
     """
@@ -109,10 +109,10 @@ class Adverts:
     def read(
         self, instance: str, txt: Mapping[bytes, bytes | None], port: int | None, hosts: Sequence[str]
     ) -> Advert | Rejected | Near | None:
-        """Return the advert if it is proven, or why it is rejected.
+        """Return the advert if it is proven, or Rejected with the reason.
 
-        In a mesh with keys, return Near for a node with keys of another mesh. Return None for other foreign
-        adverts and for services that are not nodes.
+        In a mesh with keys, return Near for a node with keys of another mesh. Return None for other nodes of
+        other meshes, and for services that are not nodes.
         """
         if txt.get(b"c") != self._cluster:
             return self._near(instance, txt, port, hosts)
@@ -148,9 +148,9 @@ class Adverts:
     def _near(
         self, instance: str, txt: Mapping[bytes, bytes | None], port: int | None, hosts: Sequence[str]
     ) -> Near | None:
-        """Return the described node of another mesh with keys, or None.
+        """Return the node of another mesh with keys that the advert describes, or None.
 
-        Two machines that each made their own keys notice each other only by this method.
+        Only this method lets two machines notice each other if each has generated its own keys.
         """
         if self._sign is None or b"k" not in txt or txt.get(b"v") != FORMAT or not usable(hosts):
             return None
@@ -181,7 +181,7 @@ class Adverts:
 
 
 class _Unfit(Exception):
-    """An advert must not be followed; never leaves this module."""
+    """An advert must not be followed; this exception never leaves this module."""
 
     def __init__(self, reason: str, code: str = "ADVERT_MALFORMED") -> None:
         super().__init__(reason)

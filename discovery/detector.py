@@ -197,9 +197,9 @@ class Detector:
     # --- probes for other nodes ---------------------------------------------------------------------------
 
     def probe_for(self, by: bytes, number: int, node: Node, now: float) -> Results:
-        """Probe `node` on behalf of a node that cannot reach it, or answer immediately for this node.
+        """Probe `node` for the node `by`, which cannot reach it, or answer immediately for this node itself.
 
-        With ERRANDS such probes open, the request is ignored.
+        While ERRANDS such probes are open, the request is ignored.
         """
         if node.uuid == self._table.me.uuid:
             return [Lives(by, number, node.boot == self._table.me.boot, self.packet(by))]
@@ -221,7 +221,7 @@ class Detector:
     def disconnected(self, record: MemberRecord, now: float) -> Results:
         """Probe a node immediately after its connection broke, because its process may have ended.
 
-        If the node has an address, test also whether its machine refuses a connection.
+        If the node has an address, also test whether its machine refuses a connection.
         """
         is_asked = any(question.record is record for question in self._questions.values())
         asks: Results = [] if is_asked else [self._ask(record, now)]

@@ -1,4 +1,4 @@
-"""State changes that follow from what a node sends about itself."""
+"""State changes that follow from the introductions, messages and goodbyes of a node itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mesh.discovery.table import GRAVITY, MemberRecord, MemberTable, better_via
 
 
 class DirectEvidence:
-    """Processes what nodes send about themselves.
+    """Processes the introductions, messages and goodbyes of nodes.
 
     `old_news` counts introductions and goodbyes of boots that ended. `no_room` counts introductions that were
     dropped because the table was full.

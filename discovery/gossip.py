@@ -1,6 +1,6 @@
-"""Gossip about node states: what a node publishes, which nodes it listens to, and what it knows."""
+"""Gossip of node states: the messages of a node, the choice of nodes to listen to, and the known states."""
 
-# Rule 1: membership decides which nodes are alive. Gossip describes the living nodes, and revives none.
+# Rule 1: membership decides which nodes are alive. Gossip describes living nodes, and never revives a node.
 # Rule 2: only the owner writes a state. Of two states the one with the higher (boot, counter) counts.
 # Rule 3: a state with a tombstone never returns. Only a newer state of a node that is alive replaces it.
 
@@ -110,7 +110,7 @@ class StateGossip:
     # --- receiving ------------------------------------------------------------------------------------
 
     def heard(self, message: StateMessage, boot_of: Callable[[bytes], int | None], now: float) -> list[Known]:
-        """Process a message from a PUB socket or a control link, and return the states that are news.
+        """Process a message from a PUB socket or a control link, and return the states that are new.
 
         `boot_of` returns the boot of a node that is alive here, and None for any other node.
         """
@@ -167,7 +167,7 @@ class StateGossip:
         return self._mine if uuid == self._me else self._lines.get(uuid)
 
     def last_of(self, uuid: bytes) -> StateLine | None:
-        """Return the newest stored state of another node, whether or not it is alive, or None."""
+        """Return the newest stored state of another node, alive or gone, or None if there is none."""
         return self._lines.get(uuid) or self._last.get(uuid)
 
     # --- choice of nodes to listen to -----------------------------------------------------------------
@@ -175,8 +175,8 @@ class StateGossip:
     def listen_to(self, alive: Collection[bytes], favourites: Collection[bytes], now: float) -> set[bytes]:
         """Return the uuids of the nodes to listen to.
 
-        Up to FULL nodes, the result is all others in `alive`. Above, it is the neighbors on the rings and
-        some of `favourites`.
+        Up to FULL nodes, the result is all others in `alive`. With more nodes, it is the neighbors on the
+        rings and some of `favourites`.
         """
         chosen = self._listening.choose(alive, favourites)
         self._since = {uuid: self._since.get(uuid, now) for uuid in chosen}
@@ -216,7 +216,7 @@ class StateGossip:
         self._graves[uuid] = boot, now
 
     def _doubt(self, uuid: bytes, boot: int, now: float) -> None:
-        """Drop a node with a tombstone if this node has long received no state of it.
+        """Drop the node named by a received tombstone if no state of that node has arrived for too long.
 
         A false tombstone therefore cannot remove a living node, and a true one makes up for a lost report of
         the death.

@@ -35,7 +35,7 @@ def fit(
     """Return the interfaces to use for a wildcard address, and the names of the others with the reasons.
 
     `patterns` are names such as "eth*", or "!wlan0" for an excluded one. Without a positive pattern, all
-    interfaces are used that seem to lead to other machines. Loopback and interfaces without multicast are
+    interfaces that seem to lead to other machines are used. Loopback and interfaces without multicast are
     never used.
     """
     reasons = [(interface, _why_not(interface, patterns)) for interface in found]
@@ -80,7 +80,7 @@ def advertised(bound: str, found: Sequence[Interface], patterns: Sequence[str] =
 
 
 def mdns_interfaces(bound: str, found: Sequence[Interface], patterns: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return an IPv4 and an IPv6 address, as far as there are, of each interface on which to use mDNS.
+    """Return at most one IPv4 and one IPv6 address of each interface on which to use mDNS.
 
     The addresses identify the interfaces. For a loopback address, and for a wildcard if only loopback can be
     used, the result is 127.0.0.1, because `::1` has no multicast.
@@ -130,7 +130,7 @@ T = TypeVar("T")
 class InterfaceChanges(Generic[T]):
     """Debounces a polled value: a change is reported only after it has lasted SETTLED seconds.
 
-    Otherwise a cable with a loose contact would make the node announce itself all the time.
+    Otherwise a cable with a loose contact would make the node announce itself again and again.
     """
 
     def __init__(self, adopted: T) -> None:
@@ -140,7 +140,7 @@ class InterfaceChanges(Generic[T]):
         self._pause_until = float("-inf")
 
     def see(self, value: T, now: float) -> bool:
-        """Record the polled value, and return whether `adopted` has just changed, at most once in PAUSE."""
+        """Record the polled value, and return whether `adopted` has just changed: at most once per PAUSE."""
         if value != self._seen:
             self._seen, self._seen_since = value, now
         if value == self.adopted or now - self._seen_since < SETTLED or now < self._pause_until:

@@ -70,7 +70,7 @@ def encode(message: StateMessage) -> bytes:
 
 
 def line_of(said: object) -> StateLine | None:
-    """Return `said` as a line, or None if it is not one."""
+    """Return `said` converted to a StateLine, or None if it is invalid."""
     try:
         return msgspec.convert(said, StateLine)
     except msgspec.ValidationError:

@@ -1,4 +1,4 @@
-"""Selection of the nodes whose gossip a node receives directly, when there are too many for all."""
+"""Selection of the nodes whose gossip a node receives directly when it cannot listen to all of them."""
 
 # Law 1: up to FULL nodes, each node receives the gossip of every other.
 # Law 2: above FULL, nodes are placed on RINGS rings, each in an order that all nodes compute alike, and

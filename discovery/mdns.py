@@ -1,4 +1,4 @@
-"""Multicast DNS in a thread of its own, which restarts after failures."""
+"""Runs multicast DNS in a separate thread, and restarts it after failures."""
 
 # Rule 1: mDNS can neither block nor break the node, which reads a bounded queue when it has time.
 # Rule 2: mDNS uses only the given interfaces.
@@ -69,10 +69,7 @@ class Mdns:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread, which announces the node's end.
-
-        Wait for that at most GOODBYE seconds.
-        """
+        """Stop the thread, which withdraws the announcement, and wait at most GOODBYE seconds for its end."""
         self._stopping = True
         self._rouse()
         if self._thread.is_alive():
@@ -108,9 +105,9 @@ class Mdns:
         while not self._stopping:
             born = time.monotonic()
             try:
-                # Each attempt has a loop of its own, so nothing of a broken one survives.
+                # Each attempt has its own event loop, so no state of a failed one survives.
                 asyncio.run(self._life())
-            except Exception as error:  # zeroconf and the system raise anything
+            except Exception as error:  # zeroconf and the system can raise anything
                 self._down(error)
             self._ear.reset()
             if time.monotonic() - born > 2 * BACKOFF_MAX:
@@ -188,7 +185,7 @@ class Mdns:
 
 
 class _Flood(Exception):
-    """More mDNS packets arrive than can be read without slowing the node."""
+    """More mDNS packets arrive than this node can read without slowing down."""
 
 
 class _Load:

@@ -22,7 +22,7 @@ class NodeLife(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A description of a node, which the node itself or another node has sent.
+    """A description of a node, sent by the node itself or by another node.
 
     The fields have the order of `mesh.wire.commands.Introduction`.
     """

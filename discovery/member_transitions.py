@@ -73,7 +73,7 @@ class MemberTransitions:
         return [Joined(record.member)]
 
     def revive(self, record: MemberRecord, node: Node, now: float) -> Results:
-        """Mark a node as alive that was considered gone but has sent something itself.
+        """Mark as alive a node that counted as gone but has just sent something itself.
 
         The node itself denies the accusation to the others. Until it does, each packet to it carries the
         accusation.
@@ -118,7 +118,7 @@ class MemberTransitions:
         return [Suspected(record.member)]
 
     def confirm(self, record: MemberRecord, by: bytes, now: float) -> Results:
-        """Count another accuser, which shortens the suspicion unless there are enough."""
+        """Count another accuser, which shortens the suspicion unless it already has enough of them."""
         suspicion = record.suspicion
         if suspicion is not None and suspicion.confirm(by):
             self._wait(record, suspicion, now)

@@ -136,7 +136,7 @@ class Membership:
     ) -> Results:
         """Process rumors that `by` sent without a probe.
 
-        `is_answer` marks an answer to a request for all members, with more than HEARSAY nodes.
+        `is_answer` means that they answer a request for all members, and that these are more than HEARSAY.
         """
         return self._said(by, rumours, now, is_answer)
 
@@ -264,7 +264,7 @@ class Membership:
     def by_name(self, name: str) -> Member | None:
         """Return the member with this name, or None.
 
-        Preferred are living nodes, then nodes that are not only seen, then the latest contact.
+        Of several, living nodes take precedence, then nodes that are not only seen, then the latest contact.
         """
         named = self._table.named(name)
         best = max(named, key=lambda r: (r.is_living, r.state is not NodeLife.SEEN, r.heard), default=None)

@@ -13,9 +13,9 @@ from mesh.discovery.advert_limiter import AdvertLimiter, Boots
 from mesh.discovery.adverts import MOST_HOSTS, Advert, Adverts, Near, Rejected
 
 TYPE = "_heronry._tcp.local."
-# Services with incomplete adverts that are queried at the same time.
+# Maximum number of services with incomplete adverts that are queried at the same time.
 ASKED = 16
-ANSWER = 3000  # ms of timeout of such a query
+ANSWER = 3000  # ms, timeout of such a query
 TAKE_AGAIN = 0.1  # s before more waiting adverts are read
 
 
@@ -93,7 +93,7 @@ class ZeroconfInstance:
 
 
 def _for_zeroconf(interfaces: Sequence[str]) -> list[str | int]:
-    """Return the IPv4 addresses, and the interface index for each IPv6 address, which may be ambiguous.
+    """Return the IPv4 addresses, and interface indexes for IPv6 addresses, which may be ambiguous.
 
     Addresses that disappeared are left out. Raises: CannotSpeak, if no address is left.
     """

@@ -6,8 +6,8 @@ from collections.abc import Callable
 class ProbeOrder:
     """The other living nodes in random order, reshuffled after each round.
 
-    Unlike random picks, rounds guarantee that less than two rounds lie between two probes of a node. `jitter`
-    returns random numbers in [0, 1).
+    Unlike random picks, rounds guarantee that fewer than two rounds lie between two probes of a node.
+    `jitter` returns random numbers in [0, 1).
     """
 
     def __init__(self, jitter: Callable[[], float]) -> None:
@@ -36,7 +36,7 @@ class ProbeOrder:
         del self._place[uuid]
 
     def next(self) -> bytes | None:
-        """Return the next node to probe, or None if there are no others."""
+        """Return the next node to probe, or None if there are no other nodes."""
         if not self._order:
             return None
         if self._turn == len(self._order):

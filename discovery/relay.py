@@ -2,8 +2,8 @@
 
 # Law 1: an owner marks one in n/FULL of its states as far. Each node that receives a far state relays it
 # once: with n nodes these are FULL lines in each interval, for any n.
-# Law 2: a node whose digest shows that it lacks a state, or missed the last ones, gets it from all receivers
-# of the digest. Such lines are not relayed further.
+# Law 2: if a node's digest shows that the node lacks a state, or missed its last versions, all receivers of
+# the digest send the state. Such lines are not relayed further.
 # Law 3: a message has at most LINES relayed lines. The others wait, first in, first out.
 
 from bisect import bisect_left, insort

@@ -1,4 +1,4 @@
-"""State changes that follow from what nodes report about each other."""
+"""State changes that follow from the reports of nodes about each other."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HIGHEST = 2**62
 
 
 class RumorEvidence:
-    """Processes what nodes report about others.
+    """Processes the reports of nodes about other nodes.
 
     `no_room` counts reports of unknown nodes that were dropped, because the table is full or the reporter has
     reported too many.
@@ -54,7 +54,7 @@ class RumorEvidence:
         self._is_census = False  # from the sender's list of all members, mostly no news
 
     def moved(self, node: Node) -> None:
-        """Add the addresses of `node`, this node, and announce this node with a higher incarnation."""
+        """Add the addresses in `node`, the new description of this node, and raise its incarnation."""
         self._places.update(places(node))
         self.raise_incarnation(self._table.me.incarnation)
 
@@ -91,7 +91,7 @@ class RumorEvidence:
     def believe(self, rumours: tuple[Rumour, ...], by: bytes, now: float, is_answer: bool = False) -> Results:
         """Process the rumors that `by` sent.
 
-        `is_answer` marks an answer to a request for all members, with more than HEARSAY nodes.
+        `is_answer` means that they answer a request for all members, and that these are more than HEARSAY.
         """
         results: Results = []
         self._by, self._is_census = by, is_answer
@@ -222,7 +222,7 @@ class RumorEvidence:
 
     def _of_living(self, record: MemberRecord, rumour: Rumour, now: float) -> Results:
         if rumour.node.boot > record.boot:
-            # An invented boot must not shut out the real node where that can introduce itself.
+            # In a small mesh the real node introduces itself, and an invented boot must not shut it out.
             return self._enter(record, rumour, now) if self._is_crowd else []
         results = self._fates.describe(record, rumour.node) if describes_better(rumour, record) else []
         record.learn(weigh(rumour))
@@ -242,7 +242,7 @@ def places(node: Node) -> tuple[str, ...]:
 
 
 def pinned(node: Node, known: MemberRecord) -> Node:
-    """Return the reported node with the known key, if any, and with the known name if its boot is known."""
+    """Return the reported node with its known key, if any, and its known name if the boot is the same."""
     name = known.node.name if node.boot == known.boot else node.name
     return replace(node, name=name, key=known.node.key or node.key)
 

@@ -30,7 +30,7 @@ class Down:
 
 @dataclass(frozen=True, slots=True)
 class Up:
-    """Multicast DNS has started to work."""
+    """Multicast DNS works now."""
 
 
 Sight = Discovered | Rejected | Near | Down | Up

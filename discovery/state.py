@@ -160,12 +160,12 @@ _RAM_SHORT = 0.1  # share of free memory below which pressure begins
 def load_index(sample: Sample) -> float:
     """Return the load of a node, from 0 (idle) to 1 (busy), where unknown figures count as idle.
 
-    Three resources add up, each as a share of what the others leave:
+    The loads of three resources are combined, each as a share of the capacity that the others leave:
 
      load = 1 - (1 - cpu) (1 - memory) (1 - lag)
 
     cpu is the busy share of all cores. memory rises from 0 with 10 % free to 1 with nothing free. lag rises
-    from 0 with a loop that is 20 ms late to 1 with one that is 250 ms late.
+    from 0 with an event loop that is 20 ms late to 1 with one that is 250 ms late.
     """
     cpu = 1 - sum(sample.cpu) / len(sample.cpu) / 100 if sample.cpu else 0.0
     memory = 1 - sample.ram_free / (_RAM_SHORT * sample.ram_total) if sample.ram_total else 0.0

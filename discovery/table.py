@@ -127,7 +127,7 @@ class MemberRecord:
         self.weight = max(self.weight, weight)
 
     def known_of(self, boot: int) -> Precedence:
-        """Return the weight of the known claims about the process with this boot, or of a new process."""
+        """Return the weight of the known claims about the process of this boot, or that of a new process."""
         return next((word for word in (self.weight, self.own) if word[0] == boot), fresh(boot))
 
 
@@ -205,7 +205,7 @@ class MemberTable:
             self.roster.remove(record.uuid)
 
     def replace(self, record: MemberRecord, node: Node) -> None:
-        """Replace the description of a node, but not its known key by an empty one."""
+        """Replace the description of a node, but keep its known key if the new description has none."""
         if node.name != record.node.name:
             self._unname(record)
             self._named.setdefault(node.name, []).append(record)
@@ -213,9 +213,9 @@ class MemberTable:
         record.node = node if node.key else replace(node, key=record.node.key)
 
     def make_room(self) -> bool:
-        """Return whether a record fits, after evicting one if necessary.
+        """Return whether a record fits, after evicting another one if necessary.
 
-        Evicted is the oldest seen node, or else the oldest dead one, or else the oldest left one.
+        The oldest seen node is evicted, or else the oldest dead one, or else the oldest left one.
         """
         if not self.is_full:
             return True

@@ -1,4 +1,4 @@
-"""Timers in order of due time, which delays of the event loop postpone."""
+"""Timers that delays of the event loop postpone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Timers:
         self._lag = 0.0  # s of total delay of the own loop
 
     def after(self, seconds: float, now: float, act: Act) -> Timer:
-        """Schedule `act` in `seconds`, at least SOON."""
+        """Schedule `act` to run after `seconds`, but not sooner than after SOON."""
         timer = Timer(act)
         due = self.local(now) + max(seconds, SOON)
         heappush(self._heap, (due, next(self._serial), timer))

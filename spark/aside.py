@@ -1,7 +1,7 @@
 """Sets a damaged file of a history aside, so that everything else can be read and written again.
 
 Law 1: only a file of the table that Spark cannot read is moved.
-Law 2: the next ingest reads all segments that still exist once more, and adds the rows that the file had.
+Law 2: the next ingest rereads all existing segments, and so restores the rows of the file.
 """
 
 import re

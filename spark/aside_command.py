@@ -1,4 +1,4 @@
-"""`set-aside`: set a damaged file of a history aside."""
+"""The command `set-aside`, which sets a damaged file of a history aside."""
 
 from collections.abc import Mapping
 

@@ -1,10 +1,10 @@
 """Writes a batch of lines to the table so that no row is duplicated, even if the job is killed.
 
-A batch is first written beside the table, and made unique there. Then its files are moved in one by one. A
-repeated batch finds the moved rows in the table and adds the rest.
+A batch is first written beside the table, where its duplicates are removed. Then its files are moved into the
+table one by one. A repeated batch finds the moved rows in the table and adds the rest.
 
-A job that was stalled may wake up while another does the same batch. Each job therefore first removes the
-files beside the table, so that a stalled job has no files left to move. A batch whose files are gone fails,
+A stalled job may wake up while another job processes the same batch. Each job therefore first removes the
+files beside the table, so that a stalled job has no files left to move. A batch without its files fails,
 because it must not pass for a batch without new rows.
 """
 
@@ -27,7 +27,7 @@ ASKED = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The result of a batch: new rows, bad lines, and duplicate lines."""
+    """The result of a batch: the numbers of new rows, bad lines and duplicate lines."""
 
     rows: int
     quarantined: int
@@ -44,7 +44,7 @@ class Table:
         self._new, self._beside = f"{self._own}/new", f"{self._own}/beside"
 
     def add(self, lines: DataFrame, check: Callable[[], None]) -> Added:
-        """Add `lines`, rows of `value` and `path`, the path of the segment.
+        """Add `lines`, whose columns are `value` (a line) and `path` (of its segment).
 
         `check` raises SparkJobError when another job writes to the history.
         """
@@ -64,7 +64,7 @@ class Table:
         """Write the unique rows of the batch, and return its number of lines."""
         counted = Observation()
         given = lines.observe(counted, F.count(F.lit(1)).alias("lines"))
-        # As many files per hour as can be written at the same time.
+        # For each hour, as many files as can be written at the same time.
         parts = self._session.sparkContext.defaultParallelism
         self._write(stored(unique(rows(given), parts)), self._new)
         return int(counted.get["lines"])

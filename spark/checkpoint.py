@@ -1,8 +1,8 @@
-"""Checkpoints of streams, which would otherwise remember each file forever.
+"""Cleanup of stream checkpoints, which would otherwise list all files ever read.
 
 Nodes delete segments that are in the history. After some months nearly all of a checkpoint would concern
-deleted files, and fill the driver's memory. A stream with an empty checkpoint reads the existing segments
-again. The history knows their lines, so they change nothing.
+deleted files, and fill the driver's memory. A stream with an empty checkpoint rereads the existing segments.
+Their lines are already in the history, so they change nothing.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ import re
 from mesh.history.files import Files
 
 FOLDER = "_checkpoint"
-MANY = 100_000  # remembered files from which cleaning is considered
+MANY = 100_000  # files in a checkpoint that may stay there
 LOG = re.compile(r"sources/\d+/(\d+)(\.compact)?")
 
 
@@ -24,7 +24,7 @@ def place(to: str, source: str) -> str:
 
 
 def forget_what_is_gone(files: Files, checkpoint: str, source: str, many: int = MANY) -> bool:
-    """Drop a checkpoint of which more than half of the files are deleted, and return whether it was dropped.
+    """Delete a checkpoint if most of its files no longer exist, and return whether it was deleted.
 
     Checkpoints of at most `many` files are kept. Call before the stream starts.
     """
@@ -38,7 +38,7 @@ def forget_what_is_gone(files: Files, checkpoint: str, source: str, many: int = 
 def _remembered(files: Files, checkpoint: str) -> int:
     """Return the number of files in a checkpoint's log.
 
-    Spark merges the log into one file from time to time. Later entries are in other files.
+    Spark merges the log into one file from time to time. Newer entries are in other files.
     """
     found = [match for name in files.find(checkpoint, "sources/*/*") if (match := LOG.fullmatch(name))]
     gathered = max((int(match[1]) for match in found if match[2]), default=-1)

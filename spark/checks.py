@@ -36,7 +36,7 @@ TEXTS = [name for name, type_ in COLUMNS.items() if type_ == StringType()]
 WHOLE = [name for name, type_ in COLUMNS.items() if type_ == LongType()]
 DOUBLE = [name for name, type_ in COLUMNS.items() if type_ == DoubleType()]
 UNSIGNED = [name for name in DOUBLE if name not in SIGNED]
-# Spark accepts a number or an object as a text, and half of a time as a time. Times are therefore read as
+# Spark accepts a number or an object as a text, and an incomplete time as a time. Times are therefore read as
 # texts.
 FIELDS = StructType(
     [StructField(f.name, StringType() if f.name in TIMES else f.dataType) for f in LINE]
@@ -69,7 +69,7 @@ def _time(text: Column) -> Column:
 
 
 def is_good(value: Column) -> Column:
-    """Return whether a parsed line is good, never null."""
+    """Return whether a parsed line is good; the result is never null."""
     kind = field("kind")
     # NaN is greater than infinity here.
     finite = F.greatest(*(F.abs(field(name)) for name in DOUBLE)) < float("inf")
@@ -119,9 +119,9 @@ def _or_null(condition: Column) -> Column:
 
 
 def _is_no_text(value: Column, names: Sequence[str]) -> Column:
-    """Return whether one of the fields `names` was a number or an object in the line instead of a text.
+    """Return whether one of the fields `names` is a number or an object in the line instead of a text.
 
-    Only values that look like a number or an object are checked, because the check is slow.
+    The check is slow, so it is limited to values that look like a number or an object.
     """
     looks_like_one = reduce(or_, map(_looks_like_no_text, names))
     field = rf'(?<!\\)"(?:{"|".join(names)})"\s*:\s*[^"\s]'
@@ -144,11 +144,10 @@ def _looks_like_no_text(name: str) -> Column:
 
 def _is_one_object(value: Column) -> Column:
     """Return whether the line is a single JSON object, because Spark ignores anything after the first."""
-    # Bytes, because counting characters is slow. A brace may also be part of a text: then a full check
-    # follows.
+    # Bytes, because counting characters is slow. A brace may also be part of a text, so a full check follows.
     but_the_last = F.substring(value.cast("binary"), F.lit(1), F.octet_length(value) - 1).cast("string")
     plain = value.startswith("{") & ~but_the_last.contains("}")
-    # The slow part occurs once: Spark evaluates common parts before it knows whether they are needed.
+    # The slow part occurs only once: Spark evaluates a repeated part before it knows whether it is needed.
     return plain | (F.ltrim(value).startswith("{") & (F.size(_as_list(value)) == 1))
 
 

@@ -1,8 +1,8 @@
-"""Compaction: merges the small files that each batch adds to each hour that it touches.
+"""Compaction: merges the many small files that batches add to the hours of a history.
 
 The rows of an hour are rewritten beside the table. Then a plan is stored, with the files to delete and their
 replacements, and carried out, if necessary by the next writer. A kill before the plan is stored changes
-nothing, and a later one only delays the compaction. `mesh.history.reading` reads by the plan. Other programs
+nothing, and a later kill only delays the compaction. `mesh.history.reading` follows the plan. Other programs
 may briefly miss rows of one hour, but never see duplicates.
 
 `check` is called before each step, and raises when another job writes to the history.
@@ -24,7 +24,7 @@ from mesh.history.lines import PARTITION
 
 STAGE = "_compact"  # Spark ignores names that begin with _
 PLAN = f"{STAGE}/plan.json"
-# Name of the last plan, from which a reader detects a compaction in between.
+# File with the name of the last finished plan, by which a reader detects a compaction in between.
 DONE = "_compacted"
 FEW = 4  # files of an hour that need no compaction
 AT_ONCE = 500  # hours in one plan
@@ -46,7 +46,7 @@ def compact(
 ) -> int:
     """Compact all hours that are over at `now` and have more than FEW files.
 
-    Return by how many the number of files has decreased.
+    Return the decrease in the number of files.
     """
     crowded = {part: names for part, names in parts(files, to).items() if len(names) > FEW}
     over = [part for part in sorted(crowded) if _is_over(part, now or datetime.now(UTC))]
@@ -63,7 +63,7 @@ def compact(
 
 
 def parts(files: Files, place: str) -> dict[str, list[str]]:
-    """Return the files of each hour."""
+    """Return the names of the files in each hour directory."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for path in files.find(place, FILES):
         part, _, name = path.rpartition("/")
@@ -80,7 +80,7 @@ def rewrite(session: SparkSession, files: Files, to: str, chosen: Parts) -> str:
     # The JVM of a killed writer may continue for a moment, so each writer has a directory of its own.
     beside = f"{STAGE}/{uuid.uuid4().hex}"
     paths = [f"{to}/{part}/{name}" for part, names in chosen.items() for name in names]
-    # With the columns of all files: a newer release may have written more than this one knows.
+    # Keep the columns of all files: a newer release may have written columns that this one does not know.
     rows = session.read.option("mergeSchema", "true").option("basePath", to).parquet(*paths)
     writer = _ordered(rows).write.option("compression", "zstd")
     writer.partitionBy(*PARTITION).parquet(f"{to}/{beside}")
@@ -149,7 +149,7 @@ def finish(files: Files, to: str, check: Callable[[], None]) -> None:
             check()
             for name in names:
                 files.remove(f"{to}/{part}/{name}")
-            # A missing file was moved already. Where a move is a copy, it may be in both places.
+            # A missing file was moved already. Where a move is a copy, a file may be in both places.
             source, target = f"{to}/{planned['beside']}/{part}", f"{to}/{part}"
             there, moved = set(files.find(source, "*")), set(files.find(target, "*"))
             for name in planned["new"].get(part, []):

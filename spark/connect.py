@@ -1,6 +1,6 @@
-"""Reads the files of a history over Spark Connect, where Java runs on the server only.
+"""Reads the files of a history over Spark Connect, where Java runs only on the server.
 
-Law 1: the server lists the files of a DataFrame at each action, not once as a session with a JVM does.
+Law 1: the server lists the files of a DataFrame at each action, not only once as a session with a JVM does.
 """
 
 from fnmatch import fnmatchcase

@@ -5,9 +5,9 @@ This module imports nothing.
 
 
 class SparkJobError(Exception):
-    """A job that failed, with a text that says what happened, where, and the likely reason.
+    """The failure of a job: what happened, where, and the likely reason.
 
-    `hint` is the advice. `code` is stable: programs may compare it, and the docs list it.
+    `hint` is advice for the user. `code` is stable: programs may compare it, and the docs list it.
     """
 
     def __init__(self, what: str, hint: str, code: str) -> None:

@@ -21,9 +21,9 @@ PLAN = "=== Streaming Query ==="  # Spark prints the error first, then its plan
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of failure, recognized by `signs` in Java's text.
+    """A kind of failure, recognized by `signs` in Java's error text.
 
-    In `what` and `hint`, `{to}` is the history. In `what`, `{said}` is the line of Java with the sign.
+    In `what` and `hint`, `{to}` is the history. In `what`, `{said}` is the line of Java's text with the sign.
     """
 
     code: str
@@ -107,7 +107,7 @@ def explained(error: BaseException, to: str, *also: Kind) -> SparkJobError:
 
 
 def unreadable(text: str) -> str:
-    """Return the place of the table's file that Spark could not read, or an empty text if there is none."""
+    """Return the place of the table file that Spark could not read, or "" if there is none."""
     match = READING.search(text)
     if match is None or STAGED in match[2]:
         return ""
@@ -128,7 +128,7 @@ def _damaged(file: str, text: str, to: str) -> SparkJobError:
 
 @contextmanager
 def in_words(to: str, *also: Kind) -> Iterator[None]:
-    """Convert failures of Spark into a SparkJobError."""
+    """Convert a failure of Spark in the `with` block into a SparkJobError."""
     try:
         yield
     except OF_SPARK as error:

@@ -1,4 +1,4 @@
-"""File access of the driver through Hadoop's file systems, as Spark does.
+"""File access by the driver through the file systems of Hadoop, which Spark itself uses.
 
 A place may be a local path, file:, hdfs: or s3a:. A name without a scheme is a local path.
 """
@@ -23,7 +23,7 @@ SCHEME = re.compile(r"^[^:/]+:(?://[^/]*)?")  # file: and hdfs://HOST:PORT
 
 
 def address(place: str) -> str:
-    """Return the full name of a place, independent of the working directory, without a final slash.
+    """Return the full address of a place, independent of the working directory, without a final slash.
 
     Raises SparkJobError BAD_PLACE for characters that Spark would read as a pattern.
     """
@@ -38,7 +38,7 @@ def address(place: str) -> str:
 
 
 def history_address(place: str) -> str:
-    """Return the address of a history. Raises: SparkJobError BAD_PLACE, also for a colon in a name."""
+    """Return the address of a history. Raises: SparkJobError BAD_PLACE, even for a colon in a name."""
     whole = address(place)
     if ":" in SCHEME.sub("", whole):
         raise SparkJobError(
@@ -96,7 +96,7 @@ class Files(Reads):
 
         The result is empty if there is no such directory.
         """
-        # All in one text: calls into the JVM are slow.
+        # All paths in one text, because calls into the JVM are slow.
         paths = self._jvm.org.apache.spark.deploy.SparkHadoopUtil.get().globPath(
             self._path(f"{folder}/{pattern}")
         )
@@ -110,7 +110,7 @@ class Files(Reads):
         return bool(self.find(folder, pattern) or self.find(folder, f"date=*/hour=*/{pattern}"))
 
     def size(self, place: str) -> int | None:
-        """Return the bytes of a file, or None if it does not exist."""
+        """Return the size of a file in bytes, or None if it does not exist."""
         if place.startswith(HERE):  # avoids a slow call into the JVM
             try:
                 return os.stat(path_here(place)).st_size
@@ -145,7 +145,7 @@ class Files(Reads):
                 raise
             if not self.exists(place):
                 return None
-            # It was created just now, or it must not be read, which Java calls missing, too.
+            # The file was created just now, or may not be read, which Java reports as missing, too.
             stream = self._system(place).open(self._path(place))
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
@@ -153,11 +153,11 @@ class Files(Reads):
             stream.close()
 
     def create(self, place: str, text: str) -> bool:
-        """Create a file, and return whether it did not exist yet.
+        """Create a file unless it exists, and return whether it was created.
 
         Only one of several concurrent calls succeeds.
         """
-        if place.startswith(HERE):  # where Hadoop would check first and then write
+        if place.startswith(HERE):  # here Hadoop would check first and then write
             return _create(path_here(place), text)
         try:
             self._write(place, text, overwrite=False)
@@ -182,7 +182,7 @@ class Files(Reads):
         folder, _, name = place.rpartition("/")
         beside = f"{folder}/.{name}.new"
         self._write(beside, text, overwrite=True)
-        if place.startswith(HERE):  # where Hadoop's rename would refuse
+        if place.startswith(HERE):  # here Hadoop's rename would fail
             self.settle(folder, [f".{name}.new"])
             os.replace(path_here(beside), path_here(place))
             self.settle(folder, [name])
@@ -239,7 +239,7 @@ def _links(folder: str) -> Iterator[str]:
                     yield entry.path
                 elif entry.is_dir(follow_symlinks=False):
                     yield from _links(entry.path)
-    except FileNotFoundError:  # the node needed the space
+    except FileNotFoundError:  # the node has deleted it
         pass
 
 

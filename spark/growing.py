@@ -1,4 +1,4 @@
-"""Segments that were read before they were complete, with the file that records them."""
+"""Segments that were read before they were complete, and the file that records them."""
 
 import time
 from collections.abc import Sequence

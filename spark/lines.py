@@ -1,8 +1,8 @@
 """Conversion of segment lines into rows of the table, with their partition and key.
 
-The surviving row must not depend on the division into batches. Several nodes record the same state, so only
-the owner's part of it is kept, at the hour of the owner's clock. Equal rows thus have the same key and hour,
-and a batch need only be compared with the hours that it touches.
+The row that survives among duplicates must not depend on the division into batches. Several nodes record the
+same state, so only the owner's part of it is kept, at the hour of the owner's clock. Equal rows thus have the
+same key and hour, and a batch need only be compared with the hours that it touches.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def rows(lines: DataFrame) -> DataFrame:
     """Return rows with PARTITION, KEY, `ts`, `segment`, `raw` and `read` from `value` (a line) and `path`.
 
     `raw` is the line if it is bad, else null. `read` is a struct of all columns, because copying separate
-    ones at each step would be slow.
+    columns at each step would be slow.
     """
     judged = parsed(lines).withColumn("good", is_good(F.col("value")))
     good, is_state = F.col("good"), F.col("good") & (field("kind") == STATE)
@@ -72,8 +72,8 @@ def utc_hour(ts: Column) -> Column:
 def unique(rows: DataFrame, parts: int) -> DataFrame:
     """Return one row for each key, in order, with the rows of an hour in at most `parts` parts.
 
-    This takes one shuffle and one sort. Rows with equal keys are practically equal. If they are not, the row
-    with the first segment name is kept.
+    This takes one shuffle and one sort. Rows with equal keys are practically always equal. Of unequal ones,
+    the row with the first segment name is kept.
     """
     who = F.hash("key_who", "key_boot")
     chunk = F.hash(who, F.shiftright("key_number", CHUNK))
@@ -109,7 +109,7 @@ def unknown(rows: DataFrame, known: DataFrame) -> DataFrame:
 
     Both frames have PARTITION and STORED, and unique keys.
     """
-    # Although small in Parquet, it may not fit into memory: "merge" reads both in order from disk.
+    # `known` is small in Parquet but may not fit into memory: "merge" reads both sides in order from disk.
     seen = known.withColumns(keys()).select(*PARTITION, *KEY).hint("merge")
     new = rows.withColumns(keys()).join(seen, [*PARTITION, *KEY], "left_anti")
     return new.repartition(*PARTITION).sortWithinPartitions(*PARTITION, *KEY).drop(*KEY)
@@ -134,7 +134,7 @@ def _keys(is_state: Column, is_bad: Column, of: Callable[[str], Column], bad: Co
 
 
 def explained(quarantined: DataFrame) -> DataFrame:
-    """Return the lines of `quarantined`, truncated, with the reason, and each text once per segment."""
+    """Return the lines of `quarantined`, truncated, with their reasons, and each text once per segment."""
     value = F.col("value")
     found_in = F.col("segment").alias("found_in")
     lines = quarantined.select("date", "hour", found_in, F.col("raw").alias("value"))

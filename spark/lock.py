@@ -19,7 +19,7 @@ from mesh.history.files import Files
 
 NAME = "_lock"
 BEAT = 2.0  # s between two signs of life
-# Seconds without a sign of life after which a writer counts as dead: a busy disk may delay it.
+# Seconds without a sign of life after which a writer counts as dead. A busy disk may delay the sign.
 STALE = 30.0
 LOOK = 0.2  # s between two checks of another's lock
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # of the kernel, the same in all containers
@@ -58,7 +58,7 @@ class Lock:
     def check(self) -> None:
         """Check that this job still has the lock. Raises: SparkJobError LOCK_LOST.
 
-        The lock file is read now, because the last beat may be older.
+        The lock file is read again, because the last beat may be too old.
         """
         if not self._is_ours():
             raise SparkJobError(
@@ -142,10 +142,10 @@ def locked(files: Files, place: str) -> Iterator[Lock]:
 
 
 def namespace(boot_id: Path = BOOT_ID, pids: Path = PIDS) -> str:
-    """Return the namespace of this process id: this boot of the kernel, and the PID namespace.
+    """Return the namespace of this process's id: the boot of the kernel, and the PID namespace.
 
     The result is empty if the system does not report it. A host name is not enough, because two containers
-    may have the same one, and the same process ids.
+    may have the same host name and the same process ids.
     """
     try:
         return f"{boot_id.read_text().strip()} {os.readlink(pids)}"

@@ -1,4 +1,4 @@
-"""Marker files by which nodes learn which segments are in the history, so that they may delete them."""
+"""Marker files that list the segments in the history, which nodes may therefore delete."""
 
 import json
 import re
@@ -12,7 +12,7 @@ Ranges = dict[str, list[list[int]]]  # boot of a node: [first, last] numbers
 
 
 def by_place(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return the names of segments by the directory of their node, from the paths that Spark reports."""
+    """Return the names of segments by snapshot directory, from the paths that Spark reports."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
         folder, _, name = unquote(path).rpartition("/")

@@ -12,7 +12,7 @@ LAST = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 def bounded(moment: datetime) -> datetime:
     """Return `moment` in UTC, limited to FIRST and LAST.
 
-    A time without a zone is local, as everywhere in Python.
+    A time without a zone is local time, as everywhere in Python.
     """
     try:
         utc = moment.astimezone(UTC)

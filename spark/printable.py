@@ -2,7 +2,7 @@
 
 import re
 
-# As in mesh/printable.py, which a job without the mesh cannot import: these characters are invisible.
+# Invisible characters, as in mesh/printable.py, which a job without the mesh cannot import.
 HIDDEN = re.compile(
     r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )

@@ -1,4 +1,4 @@
-"""Progress of Spark: a bar of tasks on the terminal, or a line for each step elsewhere."""
+"""Progress of Spark jobs: a bar of tasks on a terminal, or else a line for each step."""
 
 import sys
 import threading
@@ -14,7 +14,7 @@ LOOK = 0.25  # s between two updates
 
 
 class Progress:
-    """A bar on stderr: `with Progress(session, "reading") as bar: …; bar.show("writing")`."""
+    """A progress bar on stderr: `with Progress(session, "reading") as bar: …; bar.show("writing")`."""
 
     def __init__(self, session: SparkSession, text: str) -> None:
         self._tracker = session.sparkContext.statusTracker()
@@ -32,7 +32,7 @@ class Progress:
         self._look = threading.Thread(target=self._watch, daemon=True)
 
     def show(self, text: str) -> None:
-        """Show `text` as the current step, which is printed if stderr is not a terminal."""
+        """Show `text` as the current step, or print it on a line if stderr is not a terminal."""
         self._bar.update(self._task, description=text)
         if not sys.stderr.isatty() and text != self._said:
             self._said = text

@@ -1,4 +1,4 @@
-"""Reads a history as one table of all kinds, of which Spark opens only the needed parts."""
+"""Reads a history as one table of all kinds; Spark opens only the needed partitions."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,7 +25,7 @@ def history(
 ) -> DataFrame:
     """Return all rows with since <= ts < until: COLUMNS, then segment, reason, raw, date and hour (UTC).
 
-    A time outside the range of a history, such as `datetime.min`, is replaced by its first or last moment.
+    A time before or after all times of a history, such as `datetime.min`, becomes FIRST or LAST of moments.
     Bad lines have no ts and belong to the hour of their segment. Raises SparkJobError NO_HISTORY.
     """
     files = _files(session)
@@ -66,7 +66,7 @@ def _is_there(files: Reads, where: str) -> bool:
 
 
 def _whole(session: SparkSession, files: Reads, where: str) -> DataFrame:
-    """Return the table as it is at one moment, without missing files that a compaction moves meanwhile."""
+    """Return the complete table as of one moment, even if a compaction moves files meanwhile."""
     before = _Compaction.seen(files, where)
     while True:
         rows = _read(session, where)
@@ -96,10 +96,10 @@ class _Compaction:
 def _by_the_plan(
     session: SparkSession, where: str, rows: DataFrame, plan: compaction.Plan, moving: list[str]
 ) -> DataFrame:
-    """Return the rows as they will be after the current compaction, none missing or duplicated."""
+    """Return the rows as they will be after the current compaction, with none missing or duplicated."""
     # Where a move is a copy, a file may be in both places.
     passed = [f"{part}/{name}" for part, names in plan["old"].items() for name in names] + moving
-    # The part is included: files of several parts have the same name if one task wrote them.
+    # The part is included, because files in several parts have the same name if one task wrote them.
     file = F.substring_index("_metadata.file_path", "/", -1 - compaction.FILES.count("/"))
     rows = rows.where(~file.isin(passed))
     return rows.unionByName(_read(session, f"{where}/{plan['beside']}")) if moving else rows
@@ -110,5 +110,5 @@ def _read(session: SparkSession, where: str) -> DataFrame:
 
 
 def _hour(moment: datetime) -> Column:
-    """Return the partition's date and hour for `moment`, which is in UTC."""
+    """Return the date and hour of the partition of `moment`, which is in UTC."""
     return F.struct(F.lit(moment.date()).alias("date"), F.lit(moment.hour).alias("hour"))

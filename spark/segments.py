@@ -1,6 +1,6 @@
-"""Reads segments, whole files at a time: reading small ones by line takes Spark twice as long.
+"""Reads segments as whole files, because reading small files by line takes Spark twice as long.
 
-The uncompressed size of a compressed segment is unknown, so that it is read by line.
+The uncompressed size of a compressed segment is unknown, so compressed segments are read by line.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ def _plain(reader: Reader, places: Any) -> DataFrame:
     size = F.col("length")
     columns = [_path(), size.alias("bytes"), _seconds("modificationTime")]
     small = found.where(size <= LARGE).select(*columns, F.col("content").cast("string").alias("content"))
-    # Columns that are not selected are not read.
+    # Spark does not read columns that are not selected.
     large = found.where(size > LARGE).select(*columns, F.lit(None).cast("string"))
     content, end = F.col("content"), F.col("end")
     whole = F.when(end.isNull(), content).otherwise(F.left(content, F.length(content) - F.length(end)))

@@ -1,4 +1,4 @@
-"""Start of the Spark session, on this machine or as arranged by spark-submit."""
+"""Starts the Spark session, on this machine or as configured by spark-submit."""
 
 import os
 import sys
@@ -16,27 +16,27 @@ SUBMITTED = "PYSPARK_GATEWAY_PORT"  # set if spark-submit has started a JVM for 
 LOCAL = "local[*]"
 OPTIONS = "spark.driver.extraJavaOptions"
 HERE = {  # on one machine
-    # For shuffles: with the 200 of a cluster most would be empty, and take twice the time.
+    # With 200 shuffle partitions, the default for clusters, most would be empty, and jobs take twice as long.
     "spark.sql.shuffle.partitions": "8",
     "spark.driver.memory": "2g",
-    # A job is judged by its end, not by pauses, and this collector takes a fifth less of the processor than
-    # G1. Java's warnings go to stderr, because stdout may be a JSON document.
+    # Only the total duration of a job matters, not its pauses, and this collector uses a fifth less CPU time
+    # than G1. Java's warnings go to stderr, because stdout may be a JSON document.
     OPTIONS: "-XX:+UseParallelGC -Xlog:disable -Xlog:all=warning:stderr",
 }
 SETTINGS = {
     # Hours and dates in a history are UTC everywhere.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "true",
-    # Segments are many and tiny. With the default 4 MiB for opening one, each would be a task of its own.
+    # Segments are many and tiny. With the default of 4 MiB, each segment would be a separate task.
     "spark.sql.files.openCostInBytes": "65536",
-    # With the default of 10,000, the tasks that list as many segments take longer than all else.
+    # With the default of 10,000, listing the segments takes so many tasks that it is slower than all else.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
     # Java does not compile methods of more than 8,000 bytes of code, as Spark generates for wide rows. Spark
     # must split them.
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # Files of several hours are written in parallel, without sorting all rows first.
     "spark.sql.maxConcurrentOutputFileWriters": "64",
-    # More programs read this type than the default, INT96, and files can be skipped by it.
+    # More programs read this type than the default, INT96, and Spark can skip files by it.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Groups kept by an aggregate of sketches before it sorts: with 128 the matrix of links takes 50 % longer.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "2000",
@@ -53,10 +53,10 @@ def session(
 ) -> SparkSession:
     """Return the session of this process.
 
-    `conf` takes precedence over the options of spark-submit, and these over SETTINGS.
+    `conf` takes precedence over the options of spark-submit, which take precedence over SETTINGS.
 
-    Without `master`, that of spark-submit is used, else local[*]. Raises SparkJobError SESSION, or an error
-    of mesh.history.java or mesh.history.jvm.
+    The default `master` is that of spark-submit, else local[*]. Raises SparkJobError SESSION, or an error of
+    mesh.history.java or mesh.history.jvm.
     """
     submitted = SUBMITTED in os.environ
     settings = _of_spark_submit() if submitted else _of_this_machine(master or LOCAL)
@@ -68,7 +68,7 @@ def session(
         settings.set(key, value)
     if not submitted:
         settings.set(OPTIONS, jvm.unpacking(settings.get(OPTIONS) or ""))
-        # A requested log is complete.
+        # A log that the user requested is not filtered.
         jvm.start(settings, quiet="MESH_DEBUG" not in os.environ and "spark.log.level" not in (conf or {}))
     # PySpark warns of pandas releases newer than itself, but nothing here uses pandas.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)

@@ -1,7 +1,8 @@
 """Segments that may still grow, such as a file that is being copied.
 
-A node names a segment when it is complete, but cp or scp do not, and a stream opens no file twice. Segments
-that were changed recently, or end within a line, are therefore examined again.
+A node gives a segment its name when the segment is complete. Copies by cp or scp have their names from the
+start, and a stream opens no file twice. Segments that were changed recently, or end within a line, are
+therefore examined again.
 """
 
 import json
@@ -29,7 +30,7 @@ class Read(NamedTuple):
 
 
 class Open(NamedTuple):
-    """A segment that may grow: its size, and since when it has that size, in s since 1970."""
+    """A segment that may grow: its size in bytes, and when that size was first seen, in s since 1970."""
 
     bytes: int
     since: float
@@ -57,7 +58,7 @@ class Unfinished:
     def look(self, sizes: Mapping[str, int | None], now: float) -> list[str]:
         """Return the segments to read again, and remove complete and deleted ones.
 
-        `sizes` has the present size of each in bytes; None means deleted.
+        `sizes` has the present size of each segment in bytes; None means deleted.
         """
         again = []
         for path, size in sizes.items():

@@ -19,7 +19,7 @@ HALF_LIFE = 86_400.0  # s
 ANSWERS, STATES = 100, 30  # minimum for a judgment of a node
 NEAR = 0.1  # smaller relative differences count as noise
 LEAST, MOST = 0.25, 4.0
-# A capacity with a wider 95 % interval than this many times itself is not used.
+# Widest 95 % interval of a usable capacity, as a multiple of the capacity.
 VAGUE = 1.0
 INSTANT = 0.001  # minimum latency in ms
 
@@ -67,7 +67,7 @@ def learn(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Learnt]:
 
 
 def measure(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Measured]:
-    """Return the figures of each node, in whose mean latency newer answers count more.
+    """Return the figures of each node; newer answers count more in its mean latency.
 
     A capacity with a wide interval is left out.
     """
@@ -86,7 +86,7 @@ def weigh(nodes: Sequence[Measured]) -> list[Learnt]:
     """Return the weights, sorted by name, from the latency and capacity of each node.
 
     weight = (typical latency / latency) * sqrt(capacity / typical capacity), from 0.25 to 4, or 1 with too
-    little history. The root is used because latency under load already includes capacity in part. An unknown
+    little history. The root is used because latency under load already reflects capacity in part. An unknown
     capacity is estimated from idle cores, with the median rate per core of the other nodes.
     """
     typical = _typical([it for it in nodes if _is_known(it)])

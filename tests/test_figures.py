@@ -50,7 +50,7 @@ LIMITS, TIMING, SWIM, LEASE = Limits(), TimingSettings(), SwimTiming(), LeaseTim
 # What stands on a page, with {} for each figure, in digits or (:w) in words; and the figures of the code.
 SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
     "routing.md": [
-        ("{} hops are the most", (limits.HOPS,)),
+        ("A route has at most {} hops", (limits.HOPS,)),
         ("if no answer comes within {} s, the next", (lookup.HEDGE,)),
     ],
     "balancing.md": [
@@ -104,7 +104,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
             "up to {} messages or {} KiB, and a message waits {:w} at most",
             (limits.ENVELOPE_MESSAGES, limits.ENVELOPE_BYTES // KIB, publisher.LINGER),
         ),
-        ("does not answer is waited for {} s", (settings.CONFIRM,)),
+        ("live node that does not answer ends after {} s", (settings.CONFIRM,)),
         ("waits for at most {} s until the nodes", (rounds.FIRST_VIEW,)),
         ("Up to {} ranges are kept", (origin.MAX_RANGES,)),
         ("that has received nothing for {:w} has stopped", (feed.PROGRESS,)),
@@ -116,8 +116,8 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("is written {:w} later at most", (witnessed.PERIOD,)),
     ],
     "journeys/gossip.md": [
-        ("comes more than {} s late to its work", (driver.LATE,)),
-        ("Up to {} nodes each keeps a control connection", (rounds.CROWD,)),
+        ("If a node's event loop is more than {} s late", (driver.LATE,)),
+        ("Up to {} nodes, each keeps a control connection", (rounds.CROWD,)),
         ("and every {:w} for each of its own figures", (Snapshots().interval,)),
     ],
     "security.md": [

@@ -1,4 +1,4 @@
-"""Assembles rows of the views into the facts of a report: series over time, and facts about each node."""
+"""Assembles rows of the views into the facts of a report, such as series over time and facts about nodes."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -57,7 +57,7 @@ def assemble(
 
 
 def waiting(row: Load) -> float | None:
-    """Return how many messages wait in queues, for subscribers, and for unreachable masters.
+    """Return the number of messages that wait in queues, for subscribers, and for unreachable masters.
 
     None means that none of these numbers is known.
     """
@@ -195,8 +195,8 @@ def fair_shares(balance: Sequence[Quality]) -> dict[str, tuple[float, float]]:
 def alive(spans: Iterable[Span]) -> tuple[tuple[datetime, int], ...]:
     """Return each moment at which the number of living nodes changes, with the new number.
 
-    Moments are exact, because buckets would hide a node that was dead for less than one. A node whose lives
-    overlap counts once.
+    Moments are exact, because buckets would hide a node that was dead for less than one bucket. A node whose
+    lives overlap counts once.
     """
     turns: defaultdict[datetime, list[tuple[str, int]]] = defaultdict(list)
     for node, since, until in spans:

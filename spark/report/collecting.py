@@ -1,4 +1,4 @@
-"""Collects the views as plain values, each by its own Spark job, within limits."""
+"""Collects the rows of the views as plain values, with limits, each view by its own Spark job."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SETTLED, AHEAD = datetime(2020, 1, 1, tzinfo=UTC), timedelta(hours=1)  # a clock beyond these was wrong
 BUCKETS, TOPICS = 120, 20
-# Views at a time: while one is planned, on one processor, the other uses the rest.
+# Views at a time: while one is planned on one processor, the other uses the rest.
 TOGETHER = 2
 FEW, SOME, MANY = 200, 5000, 100_000  # rows
 
@@ -47,7 +47,7 @@ Noun = TypeVar("Noun", bound="DataclassInstance")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view of the history and its lives, whose first `most` rows become a field of Facts.
+    """A view of the history and its lives; the report keeps the first `most` rows of the view.
 
     `words` names the view in the progress. `order` names columns, with "-" in front for descending order, and
     `noun` is the class of a row.
@@ -174,7 +174,7 @@ def rows_of(frame: DataFrame, noun: type[Noun]) -> tuple[Noun, ...]:
     """Return an instance of `noun` for each row, with the columns that its fields name."""
     moments = {name for name, hint in get_type_hints(noun).items() if "datetime" in str(hint)}
     names = [field.name for field in fields(noun)]
-    # A timestamp would be converted to the local zone, without saying so.
+    # A timestamp would silently be converted to the local zone.
     columns = [F.unix_micros(name).alias(name) if name in moments else F.col(name) for name in names]
     return tuple(
         noun(**{name: _plain(row[name], name in moments) for name in names})

@@ -65,7 +65,7 @@ class Load:
 class Counter:
     """A row of balance.counters: exact counts of one boot of an observer for a candidate.
 
-    `clean` means that the boot stopped cleanly, so that the counts are final.
+    `clean` means that the boot stopped cleanly, so the counts are final.
     """
 
     observer: str
@@ -98,7 +98,7 @@ class Quality:
 
     @property
     def whose(self) -> tuple[str, str]:
-        """The choosing node, as name and uuid, because several nodes may have had the name in turn."""
+        """The choosing node, as name and uuid, because several nodes may have had that name in turn."""
         return self.observer, self.observer_uuid
 
 
@@ -215,7 +215,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """A row of services.fared: requests to an address, served by one node, or "" without one."""
+    """A row of services.fared: requests to an address at one serving node; `node` is "" without one."""
 
     address: str
     node: str
@@ -345,5 +345,5 @@ class Facts:
 
     @property
     def last_lives(self) -> dict[str, Life]:
-        """The life of each node with the latest end, because a clock may have been wrong at the start."""
+        """The last life of each node, by its end, because a clock may have been wrong at the start."""
         return {life.node: life for life in sorted(self.lives, key=lambda life: life.last_at)}

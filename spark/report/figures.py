@@ -1,4 +1,4 @@
-"""Formatting of figures, times and foreign texts.
+"""Formatting of figures, times and texts from the mesh.
 
 An unknown figure or time is written as a dash.
 """

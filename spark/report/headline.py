@@ -42,7 +42,7 @@ def span(facts: Facts) -> str:
 
 
 def headline(facts: Facts) -> list[Figure]:
-    """Return the figures in fixed order, always the same number."""
+    """Return the figures, always the same ones in the same order."""
     return [_nodes(facts), _deaths(facts), _noticed(facts), _missing(facts), _busiest(facts), _carried(facts)]
 
 

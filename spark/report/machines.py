@@ -1,4 +1,4 @@
-"""Groups nodes by machine, so that one machine is one finding.
+"""Groups nodes by machine, so that a machine with several nodes makes only one finding.
 
 A node of an unknown machine is a group of its own.
 """
@@ -28,7 +28,7 @@ def beside(group: Group) -> str:
 
 
 def labels(facts: Facts, names: Iterable[str]) -> list[str]:
-    """Return a description of each machine of the nodes `names`, in their order."""
+    """Return a description of each machine of the nodes `names`, in the order of these nodes."""
     return [beside(group) for group in by_machine(facts, names)]
 
 

@@ -1,4 +1,4 @@
-"""HTML without injection: all foreign text is escaped.
+"""HTML without injection: all text from outside is escaped.
 
 Rule: anything but `Html` is text, and is escaped. Only `tag` and `raw` create `Html`.
 """
@@ -17,7 +17,7 @@ class Html(str):
 def raw(text: str) -> Html:
     """Return `text` as HTML without escaping it.
 
-    Pass only text of this program, never foreign text.
+    Pass only text of this program, never text from outside.
     """
     return Html(text)
 
@@ -60,12 +60,12 @@ def _attribute(key: str, value: Any) -> str:
 def table(
     caption: Any, header: Sequence[str], rows: Sequence[Sequence[Any]], words: int = 1, *, label: str
 ) -> Html:
-    """Return a table, in which the first column names the row.
+    """Return a table in which the first column names the row.
 
-    The first `words` columns have text, the others figures.
+    The first `words` columns contain text, the others figures.
 
-    `label` is the accessible name for scrolling by keyboard. Each cell has its column's title, for narrow
-    screens, where a row is a card.
+    `label` is the accessible name for scrolling by keyboard. Each cell includes the title of its column for
+    narrow screens, where each row is a card.
     """
     sides = ["word" if column < words else None for column in range(len(header))]
     titles = [tag("th", title, scope="col", class_=side) for title, side in zip(header, sides, strict=True)]
@@ -87,5 +87,5 @@ def _row(row: Sequence[Any], header: Sequence[str], sides: Sequence[str | None])
 
 
 def _side(cell: Any, side: str | None) -> str | None:
-    """Return the class of a cell, by which a short text stays on one line if there is room."""
+    """Return the class of a cell, by which a short text stays on one line if it fits."""
     return f"{side} short" if side and len(str(cell)) <= SHORT else side

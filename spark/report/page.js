@@ -1,13 +1,13 @@
-// Draws the charts in the colors of page.css, for the scheme that is in force; filters and folds long tables.
+// Draws the charts in the colors of page.css, for the active color scheme; filters and folds long tables.
 "use strict";
 (() => {
-  const NARROW = 560; // pixels: more than four times would stand on each other
+  const NARROW = 560; // pixels: more than four times would overlap
   const root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const probe = document.body.appendChild(document.createElement("span"));
   probe.hidden = true;
 
-  // Plotly knows no CSS variables: each "var(--…)" becomes the colour that it has now.
+  // Plotly does not know CSS variables: each "var(--…)" is replaced by its current color.
   const colour = (text) => {
     probe.style.color = text;
     return getComputedStyle(probe).color;
@@ -30,7 +30,7 @@
     if (layout.xaxis.type === "date" && place.clientWidth < NARROW) layout.xaxis.nticks = 4;
     return Plotly.react(place, data, layout, config);
   };
-  // It comes packed. As a script of this page it runs, for the policy of the page knows its digest.
+  // The library is compressed. It may run as a script of this page, because the page's policy has its digest.
   const unpack = async () => {
     const text = atob(document.getElementById("library").textContent);
     const packed = new Blob([Uint8Array.from(text, (letter) => letter.charCodeAt(0))]);
@@ -68,7 +68,7 @@
   });
   dark.addEventListener("change", changed);
 
-  // A long table shows its first rows, and all that match what is typed.
+  // A long table shows its first rows, or all rows that match the search text.
   for (const tools of document.querySelectorAll(".tools")) {
     const rows = [...tools.nextElementSibling.querySelectorAll("tbody tr")];
     const [find, more] = [tools.querySelector("input"), tools.querySelector("button")];
@@ -91,7 +91,7 @@
     show();
   }
 
-  // On a telephone a table of cards is screens long, so that it is folded. A print has all of it.
+  // On a phone a table of cards is several screens long, so it is folded. A printout contains all of it.
   const folds = [...document.querySelectorAll(".fold")];
   const narrow = matchMedia("(max-width: 640px)");
   const fold = (isFolded) => folds.forEach((table) => { table.open = !isFolded; });

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def quantile(values: Sequence[float], share: float) -> float | None:
-    """Return the quantile, interpolated between neighbors; None for an empty list."""
+    """Return the `share` quantile, interpolated between neighbors; None for an empty list."""
     if not values:
         return None
     ordered = sorted(values)

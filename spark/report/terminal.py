@@ -13,7 +13,7 @@ from mesh.history.report.findings import findings, verdict
 from mesh.history.report.findings.finding import BAD, GOOD, NOTE, RANKS, WARN, Finding
 from mesh.history.report.headline import headline, name, span
 
-NODES, ROOM = 10, 16  # nodes, lines of findings: 40 in all
+NODES, ROOM = 10, 16  # nodes, lines of findings: at most 40 lines in all
 GAP = 2  # between columns
 STYLES = {BAD: "bold red", WARN: "yellow", NOTE: "dim", GOOD: "green"}
 LONGEST_RANK = max(map(len, RANKS.values()))

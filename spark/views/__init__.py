@@ -27,7 +27,7 @@ load.width(history, buckets=120)
 balance.counters(history)
     One row per observer, boot and candidate, counted since the boot began: observer, observer_uuid,
     observer_boot, node, sent, chosen (messages), asked, answered (reads), seconds (response times
-    of all answers, added up), clean (the boot stopped cleanly, so that the counts are final).
+    of all answers, added up), clean (the boot stopped cleanly, so the counts are final).
 balance.quality(history)
     One row per observer and candidate: observer, observer_uuid, node, sent, chosen, sent_share,
     chosen_share, answered, latency_ms (mean), capacity (idle cores), capacity_share (of the candidates
@@ -42,7 +42,7 @@ membership.flapping(history, lives=None)
 detection.times(history, lives=None)
     One row per death or goodbye: how ("dead" or "left"), node, uuid, boot, last_at (last state),
     first_observer, first_at, final_at (by the last observer), first_s, final_s (since last_at), age_s (since
-    the first observer's last contact), observers, lived_on (states came later, so that it was no death).
+    the first observer's last contact), observers, lived_on (later states exist, so it was no death).
 links.matrix(history)
     One row per observer and node: observer, node, state (last), rtt_median_ms, rtt_p95_ms, logged_in_share
     (of the lines), lines, lost (times that the link was lost), last_at.
@@ -51,7 +51,7 @@ queues.growth(history)
     leaves_per_s (mean; these three only for `queue/…`), depth_max, growth_per_hour (messages), verdict
     ("growing", "steady", "draining", "unknown"), lines, last_at.
 parts.of_queues(history, n=1000)
-    One row per queue that was at several nodes, or of which messages were moved: queue, parts (nodes), put,
+    One row per queue that was at several nodes, or whose messages were moved: queue, parts (nodes), put,
     moved (messages), moved_share (of put), stranded_share (of the time in which messages were ready: some
     were at a node without a consumer, while another node had one), stranded_max (messages),
     starved_share (of the same time: consumers at another node had more credit than work), starved_max.
@@ -73,8 +73,8 @@ capacity.idle(history)
     One row per node: node, uuid, states, last_at, load_share (mean), foreign_share (not of the mesh),
     idle_cores (cores that remain beside the foreign load).
 answers.latencies(history, known, half_life_s=86400)
-    One row per node: node, answers, unanswered (reads), latency_ms (mean of the answers to all observers, of
-    which newer ones count more; an unanswered read counts 2 s). `known` is rows.newest of capacity.idle.
+    One row per node: node, answers, unanswered (reads), latency_ms (mean of the answers to other observers;
+    newer ones count more, and an unanswered read counts as 2 s). `known` is rows.newest of capacity.idle.
 coverage.rows(history)
     One row per node: node, uuid, boots, states, states_lost (numbers that are missing within a boot),
     first_at, last_at, gap_s (longest time without a state, from 30 s), gap_at (start of that gap),

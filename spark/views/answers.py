@@ -6,18 +6,18 @@ from pyspark.sql import functions as F
 from mesh.history.views import counting
 from mesh.history.views.rows import of_kind, ratio
 
-UNANSWERED = 2.0  # s that an unanswered read counts
-# Half-lives: older values have this age, so that they do not vanish.
+UNANSWERED = 2.0  # s that an unanswered read counts as
+# Maximum age in half-lives, so that the weights of old values do not vanish.
 OLDEST = 500
 
 
 def latencies(history: DataFrame, known: DataFrame, half_life_s: float = 86_400.0) -> DataFrame:
     """Return the mean response time of each node, one row per node.
 
-    Columns: node, answers, unanswered (reads), latency_ms (mean; an unanswered read counts 2 s). In the mean,
-    answers count half as much for each half-life of age. The answers to all other observers count: a node
-    that asks itself uses no network. `known` is the result of `capacity.idle` with one row for each name:
-    only lines about the node in that row count.
+    Columns: node, answers, unanswered (reads), latency_ms (mean; an unanswered read counts as 2 s). In the
+    mean, answers count half as much for each half-life of age. Only answers to other nodes count, because a
+    node that asks itself uses no network. `known` is the result of `capacity.idle` with one row for each
+    name: only lines about the node in that row count.
     """
     boot = Window.partitionBy(*counting.BOOT, "node").orderBy("line")
     lines = of_kind(history, "balance").where(F.col("observer") != F.col("node"))
@@ -51,7 +51,7 @@ def latencies(history: DataFrame, known: DataFrame, half_life_s: float = 86_400.
 
 
 def _of_known(lines: DataFrame, known: DataFrame) -> DataFrame:
-    """Return the lines except those about other nodes that had the name earlier."""
+    """Return the lines except those about other nodes that previously had the same name."""
     last = known.select("node", F.col("uuid").alias("_uuid"))
     joined = lines.join(F.broadcast(last), "node", "left")
     is_other = (F.col("uuid") != "") & (F.col("uuid") != F.col("_uuid"))

@@ -17,8 +17,8 @@ def counters(history: DataFrame) -> DataFrame:
     """Return one row per observer, boot and candidate, counted since the boot began.
 
     Columns: observer, observer_uuid, observer_boot, node, sent, chosen (messages), asked, answered (reads),
-    seconds (response times of all answers, added up), clean (the boot stopped cleanly, so that the counts
-    are final).
+    seconds (response times of all answers, added up), clean (the boot stopped cleanly, so the counts are
+    final).
     """
     return counting.totals(history, "balance", ("node",), COUNTERS).select(
         "observer", *counting.BOOT, "node", *COUNTERS, F.col("stopped").alias("clean")

@@ -11,14 +11,14 @@ FULL = 0.01  # minimum for a fully busy machine
 
 
 def idle(history: DataFrame) -> DataFrame:
-    """Return one row per node.
+    """Return the capacity of each node's machine that is available to the mesh, one row per node.
 
     Columns: node, uuid, states, last_at, load_share (mean), foreign_share (load that the mesh does not
     cause), idle_cores (cores that remain beside the foreign load).
 
-    The foreign load is where a line through (messages a second, load) has no messages. The mean load would
-    not do: a node with more messages would seem to have less capacity for them. If messages do not explain
-    the load, all of it counts as foreign.
+    The foreign load is the load at no messages, on a line through (messages a second, load). The mean load
+    would not do: a node with more messages would seem to have less capacity for them. If messages do not
+    explain the load, all of it counts as foreign.
     """
     rate = F.coalesce("published", F.lit(0.0)) + F.coalesce("delivered", F.lit(0.0))
     line, mean = Line("_line"), F.col("load_share")

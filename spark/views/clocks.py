@@ -9,13 +9,13 @@ CLOSE_ENOUGH = 1000  # inverse of the relative error of percentiles
 
 
 def skews(history: DataFrame) -> DataFrame:
-    """Return one row per node that others have links with.
+    """Return the error of each node's clock, one row per node that others have links to.
 
     Columns: uuid, node, skew_s (how far its clock is ahead of the median of all clocks, for most of the
     history), observers (nodes that measured it).
     """
     links = named(of_kind(history, "link")).where(F.col("skew").isNotNull())
-    # The most frequent value of a pair, to a second, because a mean is useless if a machine began in 1970.
+    # The most frequent value of a pair, to a second. A mean is useless if a clock began in 1970.
     alike = links.groupBy("uuid", "observer_uuid", F.round("skew")).agg(
         F.avg("skew").alias("skew"), F.count("*").alias("lines"), F.max("node").alias("node")
     )

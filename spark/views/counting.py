@@ -23,7 +23,7 @@ def boots(history: DataFrame) -> DataFrame:
 
 
 def totals(history: DataFrame, kind: str, about: Sequence[str], counters: Sequence[str]) -> DataFrame:
-    """Return one row per observer, boot and counted object.
+    """Return the counts of observers, one row per observer, boot and counted object.
 
     Columns: observer, BOOT, `about`; the last values of `counters`, and in `<counter>_before` their values at
     the first line in the history, or 0 if the boot's start is in it; first_at, last_at (lines, by a clock
@@ -48,5 +48,5 @@ def totals(history: DataFrame, kind: str, about: Sequence[str], counters: Sequen
 
 
 def within(name: str) -> Column:
-    """Return by how much a counter grew within the history, over all rows of a group."""
+    """Return the growth of a counter within the history, summed over the rows of a group."""
     return F.sum(F.col(name) - F.col(f"{name}_before")).alias(name)

@@ -5,12 +5,12 @@ from pyspark.sql import functions as F
 
 from mesh.history.views.rows import SETTLED, TOLERANCE, named, of_kind, seconds, settled
 
-GAP = 30  # s without a state that are reported
+GAP = 30  # s without a state from which a gap is reported
 WRITER = r"^(.+)-[0-9a-f]{8}-\d+-\d+\.jsonl$"  # in the name of a segment
 
 
 def rows(history: DataFrame) -> DataFrame:
-    """Return one row per node.
+    """Return the completeness of each node's data, one row per node.
 
     Columns: node, uuid, boots (with states), states, states_lost (numbers that are missing between the first
     and the last state of a boot), first_at, last_at (states), gap_s (longest time without a state, by a clock
@@ -31,7 +31,7 @@ def rows(history: DataFrame) -> DataFrame:
 
 
 def quarantined(history: DataFrame) -> DataFrame:
-    """Return one row per reason and node.
+    """Return the numbers of unreadable lines, one row per reason and node.
 
     Columns: reason, node (that wrote the segment; null for a file that no node wrote), rows, segments,
     example (the text of one of the lines).
@@ -51,7 +51,7 @@ def quarantined(history: DataFrame) -> DataFrame:
 
 
 def _states(history: DataFrame) -> DataFrame:
-    """Return one row for each node and uuid, about its states."""
+    """Return figures about the states of nodes, one row for each node and uuid."""
     missing = F.max("_newest") - F.min("_oldest") + 1 - F.sum("_versions")
     # The time from 1970 to the moment when a clock was set is no gap.
     before = settled(F.lag("_last").over(Window.partitionBy("uuid").orderBy("_span", "_first")))
@@ -107,7 +107,7 @@ def _spans(history: DataFrame) -> DataFrame:
 
 
 def _lines(history: DataFrame) -> DataFrame:
-    """Return one row for each observer, about its lines of other kinds than states."""
+    """Return figures about lines other than states, one row for each observer."""
     others = history.where(~F.col("kind").isin("state", "quarantine")).where(F.col("observer_uuid") != "")
     return others.groupBy(F.col("observer").alias("node"), F.col("observer_uuid").alias("uuid")).agg(
         F.count("*").alias("lines"),

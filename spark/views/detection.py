@@ -10,16 +10,16 @@ TOGETHER = 60.0  # s within which observers notice the same death
 
 
 def times(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
-    """Return one row per death or goodbye.
+    """Return how soon observers noticed deaths and goodbyes, one row each.
 
     Columns: how ("dead": an observer noticed it, "left": the node announced it), node, uuid, boot, last_at
     (its last state), first_observer, first_at, final_at (when the first and the last observer noticed it),
     first_s, final_s (from last_at until then), age_s (since the first observer's last contact, by its own
-    clock), observers, lived_on (states came later, so that the node was not dead; last_at, first_s and
-    final_s are null then).
+    clock), observers, lived_on (later states exist, so the node was not dead; last_at, first_s and final_s
+    are null then).
 
-    A node publishes its state every 2 s, so that it lived up to 2 s longer than its last state. `lives` is
-    the result of `membership.timeline`, which is computed if it is None.
+    A node publishes its state every 2 s, so it may have lived up to 2 s after its last state. `lives` is the
+    result of `membership.timeline`, which is computed if `lives` is None.
     """
     ends = named(of_kind(history, "event")).where(F.col("event").isin("dead", "left"))
     noticed = (

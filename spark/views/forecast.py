@@ -1,4 +1,4 @@
-"""View of the capacity of nodes, and when they will be full."""
+"""View of the capacity of nodes, and of the times when nodes will be full."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -14,7 +14,7 @@ FAR = 10  # limit of a forecast, times the length of the history
 
 
 def capacity(history: DataFrame) -> DataFrame:
-    """Return one row per node.
+    """Return the capacity of each node, and the time when it will be full, one row per node.
 
     Columns: node, uuid, points (of 10 s), rate_per_s (mean of published and delivered messages), load_share
     (mean), r2; capacity_per_s (messages at which the load would be 1, by linear extrapolation),
@@ -69,7 +69,7 @@ def _reason(work: Line) -> Column:
 
 
 def _full() -> dict[str, Column]:
-    """Return when the trend reaches 1, by column.
+    """Return the columns of the time when the trend reaches 1, by name.
 
     A column is null if the load does not rise, or if the time is past or too far off.
     """

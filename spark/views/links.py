@@ -11,7 +11,7 @@ LOST = ": logged out"  # end of the text of such an event
 
 
 def matrix(history: DataFrame) -> DataFrame:
-    """Return one row per observer and node.
+    """Return the state and the round-trip times of links, one row per observer and node.
 
     Columns: observer, node, state (last), rtt_median_ms, rtt_p95_ms, logged_in_share (of the lines, which are
     written every 10 s), lines, lost (times that the link was lost), last_at (line).

@@ -10,13 +10,13 @@ WIDTHS = (
     5, 10, 30, _MINUTE, 2 * _MINUTE, 5 * _MINUTE, 10 * _MINUTE, 15 * _MINUTE, 30 * _MINUTE, _HOUR, 2 * _HOUR,
     3 * _HOUR, 6 * _HOUR, 12 * _HOUR, _DAY, 2 * _DAY, 7 * _DAY, 30 * _DAY, 365 * _DAY,
 )  # fmt: skip
-"""Widths of a bucket of time that people can read, in s."""
-# Ratio of widths up to which the smaller one is used: with fewer states many buckets would be empty.
+"""Readable widths of a bucket of time, in s."""
+# Ratio of filled buckets from which the smallest width is used. Otherwise many buckets would be empty.
 DENSE = 1.5
 
 
 def width(history: DataFrame, buckets: int = 120) -> int | None:
-    """Return the least of WIDTHS (s) with which all states fit in `buckets`, or None without states.
+    """Return the least of WIDTHS with which all states fit in `buckets` buckets, or None without states.
 
     The smallest width is used only if states are frequent enough. Empty buckets do not count, so that a clock
     that once showed 1970 does not force wide buckets. The function runs a small Spark job.
@@ -39,7 +39,7 @@ def width(history: DataFrame, buckets: int = 120) -> int | None:
 
 
 def over_time(history: DataFrame, width_s: int | None = None, buckets: int = 120) -> DataFrame:
-    """Return one row per bucket of `width_s` seconds and node.
+    """Return the load of nodes over time, one row per bucket of `width_s` seconds and node.
 
     The default width is `width(history, buckets)`. Columns: bucket_at (its start), width_s, node, states,
     cpu_percent, load_share (means), lag_s (worst), ram_percent (used), published_per_s, delivered_per_s

@@ -13,7 +13,7 @@ TOGETHER = 10.0  # s within which observers notice the same event
 
 
 def timeline(history: DataFrame) -> DataFrame:
-    """Return one row per node and boot.
+    """Return the lives of all nodes, one row per node and boot.
 
     Columns: node, uuid, boot, first_at, last_at (signs of life, by clocks that were set if there are any),
     state_at (last state), up_s (its uptime then), seen_s (of that, in the history), states, ended, ended_at.
@@ -64,7 +64,7 @@ def timeline(history: DataFrame) -> DataFrame:
 
 
 def flapping(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
-    """Return one row per node.
+    """Return the state changes of each node, one row per node.
 
     Columns: node, uuid, suspicions, refutations, deaths (each once, for any number of observers), restarts,
     seen_hours (hours of its life that are in the history), changes_per_hour (sum of these counts; null if

@@ -11,7 +11,7 @@ COUNTERS = ("moved_in", "moved_out")
 
 
 def of_queues(history: DataFrame, n: int = 1000) -> DataFrame:
-    """Return one row for each queue of which messages moved, or which was at several nodes, at most n rows.
+    """Return at most `n` rows, one for each queue that was at several nodes, or whose messages moved.
 
     The queues with the most moves come first. Columns: queue, parts (nodes that wrote lines about it), put
     (messages, estimated from the rates), moved (messages, by the counters of the receiving nodes),
@@ -46,14 +46,14 @@ def _counted(history: DataFrame) -> DataFrame:
 
 
 def _put(lines: DataFrame) -> DataFrame:
-    """Return how many messages were put into each queue, estimated from the mean rate of each node."""
+    """Return the number of messages put into each queue, estimated from the mean rate of each node."""
     long = seconds(F.max(settled())) - seconds(F.min(settled()))
     of_node = lines.groupBy("queue", *counting.BOOT).agg((F.avg("arrives") * long).alias("put"))
     return of_node.groupBy("queue").agg(F.round(F.sum("put")).cast("long").alias("put"))
 
 
 def _waited(lines: DataFrame) -> DataFrame:
-    """Return how often, and how many messages, were stranded or starved in each queue.
+    """Return the columns of stranded messages and starved consumers, one row for each queue.
 
     The queues are sampled every WIDTH seconds. Lines of releases that do not report ready messages are left
     out.

@@ -7,12 +7,12 @@ from mesh.history.views.regression import Line, fit
 from mesh.history.views.rows import of_kind, seconds, settled
 
 ENOUGH = 3  # lines
-# Share of the maximum depth: a smaller rise, of at least one message, counts as level.
+# Share of the maximum depth below which a change counts as steady.
 MATTERS = 0.1
 
 
 def growth(history: DataFrame) -> DataFrame:
-    """Return one row per observer and queue.
+    """Return the size and the growth of queues, one row per observer and queue.
 
     Columns: observer, queue, depth (messages), bytes, oldest_s, consumers (at the last line), arrives_per_s,
     leaves_per_s (messages, the mean of all lines), depth_max, growth_per_hour (messages: the slope of a line
@@ -21,8 +21,8 @@ def growth(history: DataFrame) -> DataFrame:
 
     `verdict` is "growing" or "draining" if the slope differs from 0 with 95 % confidence, and the depth rises
     or falls by at least one message and a tenth of its maximum. Otherwise it is "steady", or "unknown" with
-    less than 3 lines. A queue that is empty at its last line is never "growing", because an empty queue gets
-    no further lines.
+    fewer than 3 lines. A queue that is empty at its last line is never "growing", because no further lines
+    are written about an empty queue.
     """
     at = seconds(settled())
     fitted = (

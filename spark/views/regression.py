@@ -9,7 +9,7 @@ _Z = 1.959964  # 97.5 % quantile of a normal distribution
 
 
 def fit(name: str, y: Column, x: Column) -> list[Column]:
-    """Return aggregates of y over x, for rows with both, which `Line` reads."""
+    """Return the aggregates for a `Line` of y over x, from the rows with both values."""
     return [
         F.regr_count(y, x).alias(f"{name}_n"),
         F.regr_slope(y, x).alias(f"{name}_slope"),
@@ -70,7 +70,8 @@ class Line:
     def crossing(self, level: float) -> Crossing:
         """Return the x where a rising line reaches `level`, with Fieller's interval.
 
-        The interval has all x whose confidence band contains `level`. It is wider on the side with less data.
+        The interval contains all x whose confidence band includes `level`. It is wider on the side with less
+        data.
         """
         ahead = F.try_divide(F.lit(level) - self._of("y"), self.slope)
         sureness = 1 - self._doubt

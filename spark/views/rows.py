@@ -9,9 +9,9 @@ TOLERANCE = 2.0  # s up to which clocks count as equal
 
 
 def of_kind(history: DataFrame, *kinds: str) -> DataFrame:
-    """Return the lines of these kinds.
+    """Return the lines of the given kinds.
 
-    Other partitions are not read.
+    Spark reads no other partitions.
     """
     return history.where(F.col("kind").isin(*kinds))
 
@@ -42,13 +42,13 @@ def ratio(part: Column, whole: Column) -> Column:
 
 
 def newest(frame: DataFrame, last_at: str = "last_at") -> DataFrame:
-    """Return one row for each name, that of the node that had the name last."""
+    """Return one row for each name: the row of the node that last had it."""
     order = Window.partitionBy("node").orderBy(F.col(last_at).desc_nulls_last(), "uuid")
     return frame.withColumn("_place", F.row_number().over(order)).where(F.col("_place") == 1).drop("_place")
 
 
 def episodes(events: DataFrame, gap: float) -> DataFrame:
-    """Return the events with a column `episode`, a number from 1 for each (event, uuid, boot).
+    """Return the events with a column `episode`, numbered from 1 for each (event, uuid, boot).
 
     Reports about one (event, uuid, boot) are one episode, as long as there are at most `gap` s between
     consecutive ones.

@@ -81,7 +81,8 @@ def _new(history: DataFrame) -> DataFrame:
         value = F.coalesce(name, F.lit(0))
         last = F.lag(value).over(before)
         since = F.when(last.isNull(), F.when(first, value).otherwise(0))
-        return since.when(value < last, value).otherwise(value - last)  # restarted after being forgotten
+        # A counter that was dropped starts at 0 again.
+        return since.when(value < last, value).otherwise(value - last)
 
     return lines.withColumns({name: new(name) for name in COUNTERS})
 
@@ -89,7 +90,7 @@ def _new(history: DataFrame) -> DataFrame:
 def _spans(history: DataFrame) -> DataFrame:
     """Return for each boot `_long`, the seconds between its first and its last line.
 
-    The first line is the start of the boot, if it is in the history.
+    The event `started`, if it is in the history, counts as the first line.
     """
     is_start = (F.col("kind") == "event") & (F.col("event") == "started")
     rows = of_kind(history, "service", "event").where((F.col("kind") == "service") | is_start)

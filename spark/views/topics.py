@@ -8,10 +8,10 @@ from mesh.history.views.rows import ratio, seconds
 
 
 def busiest(history: DataFrame, n: int = 20) -> DataFrame:
-    """Return one row per domain and topic, for the n topics with the most messages, the busiest first.
+    """Return the n busiest topics, one row per domain and topic, the busiest first.
 
     Columns: domain, topic, messages, messages_per_s (over the time in which its masters wrote lines about
-    topics), bytes (of content), masters (nodes that accepted them).
+    topics), bytes (of content), masters (nodes that accepted its messages).
     """
     totals = counting.totals(history, "topic", ("domain", "topic"), ("messages", "content"))
     boot = Window.partitionBy(*counting.BOOT)

@@ -1,4 +1,4 @@
-"""Charts by Plotly: plain values in, JSON out.
+"""Plotly charts: plain values in, JSON out.
 
 Only this package imports Plotly.
 """

@@ -26,7 +26,7 @@ SYMBOLS = ("circle", "diamond-open", "square-open")
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """A value for each name, with its interval if it has one."""
+    """A value for each name, and optionally its interval from `low` to `high`."""
 
     values: Values
     low: Values = ()

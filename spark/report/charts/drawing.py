@@ -22,7 +22,7 @@ Values = Sequence[float | None]
 
 COLOURS = tuple(f"var(--c{number})" for number in range(1, 9))
 SCALE = [[step / 4, f"var(--h{step})"] for step in range(5)]
-ROW, TALLEST, NAMED = 20, 620, 40  # pixels of a row with its name, and of all rows; names beside an axis
+ROW, TALLEST, NAMED = 20, 620, 40  # pixels of one row, and of all rows at most; most names beside an axis
 FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif", "size": 13}
 
 
@@ -82,7 +82,7 @@ def name(text: str) -> str:
 
 
 def names_beside(names: Sequence[str]) -> dict[str, Any]:
-    """Return an axis of shortened names, of which at most NAMED are shown."""
+    """Return the layout of an axis of shortened names, at most NAMED of them."""
     shown = names[:: ceil(len(names) / NAMED) or 1]
     texts = [name(short(text)) for text in shown]
     return {
@@ -102,7 +102,7 @@ def height_of(rows: int, rest: int) -> int:
 
 
 def colour_bar(unit: str) -> dict[str, Any]:
-    """Return a color bar above the chart, where it takes no width from a narrow page."""
+    """Return a color bar above the chart, where it needs no width on a narrow page."""
     return {
         "orientation": "h",
         "thickness": 10,

@@ -35,7 +35,7 @@ INVISIBLE = {"width": 0, "color": "var(--clear)"}
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The starts of the buckets of time, and their width."""
+    """Buckets of time: the start of each, and their common width."""
 
     times: Sequence[datetime]
     width: timedelta

@@ -16,10 +16,10 @@ RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
 
 
 def findings(facts: Facts) -> list[Finding]:
-    """Return the findings, the worst first, or a single good one if there are none but there are nodes."""
+    """Return the findings, the worst first, or a single good one if there are nodes but no other findings."""
     found = [finding for rule in RULES for finding in rule(facts)]
     if not found and facts.nodes:
-        text = "No node is slow, flapping or off the clock, no queue grows, and no line is missing."
+        text = "No node is slow or flapping, no clock is wrong, no queue grows, and no line is missing."
         found = [Finding(GOOD, text, "load")]
     return sorted(found, key=lambda finding: list(RANKS).index(finding.rank))
 

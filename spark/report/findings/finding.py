@@ -1,4 +1,4 @@
-"""The class of findings, their ranks, and a common ending of their texts."""
+"""The class of findings, their ranks, and a common last sentence of their texts."""
 
 from dataclasses import dataclass
 

@@ -84,7 +84,7 @@ def uneven(facts: Facts) -> Iterator[Finding]:
 
 
 def failing(facts: Facts) -> Iterator[Finding]:
-    """Yield a finding about addresses with too many failed requests."""
+    """Yield at most one finding, about addresses with too many failed requests."""
     totals: dict[str, tuple[int, int]] = {}
     for row in facts.services:
         asked, without = totals.get(row.address, (0, 0))

@@ -1,4 +1,4 @@
-"""The sections about membership, and about how soon deaths were noticed."""
+"""The sections about membership, and about the detection of deaths."""
 
 from collections import Counter
 from datetime import datetime
@@ -44,7 +44,7 @@ def _alive(facts: Facts) -> Html:
     if not span:
         return Html()
     lives = ((life.node, life.first_at, _end(life, span[1])) for life in facts.lives)
-    # The end of the chart is not the end of a node.
+    # A node that is alive at the end of the chart has not ended.
     changes = [(when, count) for when, count in assembling.alive(lives) if when < span[1]]
     if not changes:
         return Html()
@@ -54,7 +54,7 @@ def _alive(facts: Facts) -> Html:
 
 
 def _end(life: Life, until: datetime | None) -> datetime:
-    """Return the last sign of life; of a node that is still alive, `until` or later."""
+    """Return the time of the last sign of life, or at least `until` if the node is still alive."""
     return max(until or life.last_at, life.last_at) if life.ended == "there" else life.last_at
 
 
@@ -127,7 +127,7 @@ def _flapping(facts: Facts) -> Html:
 
 
 def detection(facts: Facts) -> Section:
-    """Return the section about how long deaths and departures went unnoticed."""
+    """Return the section about the time until deaths and departures were noticed."""
     return Section("detection", "Detection of deaths", HOW_SOON, _detection(facts))
 
 

@@ -87,7 +87,7 @@ def _ms(value: float | None) -> str:
 
 
 def queues(facts: Facts) -> Section:
-    """Return the section about waiting messages, and about queues, their growth and their moves."""
+    """Return the section about waiting messages, the growth of queues, and moves between their nodes."""
     return Section("queues", "Queues", HOW_QUEUES, Html(_waiting(facts) + _queues(facts) + _parts(facts)))
 
 

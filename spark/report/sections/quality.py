@@ -52,7 +52,7 @@ KINDS = {
 
 
 def capacity(facts: Facts) -> Section:
-    """Return the section with the nodes' capacities, and when they will be full."""
+    """Return the section with the capacities of nodes, and the times when nodes will be full."""
     return Section("capacity", "Capacity of nodes", HOW_CAPACITY, _capacity(facts))
 
 

@@ -38,7 +38,7 @@ def nothing(text: str) -> Html:
 
 def drawn(key: str, title: str, chart: Chart, text: str) -> Html:
     """Return a chart with its title, and `text` as its accessible description."""
-    # Scripts have no entities: only characters that would end the script are escaped.
+    # Scripts have no entities, so the characters that could end the script are escaped as JSON.
     figure = raw(chart.json.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
     return tag(
         "figure",
@@ -95,7 +95,7 @@ def findable(
 
 
 def _foldable(caption: str, whole: Html, rows: int) -> Html:
-    """Return the table so that page.js can fold it on a phone, unless it has at most LOW rows.
+    """Return the table as an element that page.js folds on a phone, unless it has at most LOW rows.
 
     On a phone each row is a card. In a wider window the table is open and looks unchanged.
     """

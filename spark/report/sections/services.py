@@ -9,10 +9,10 @@ from mesh.history.report.sections.section import Section, axis, drawn, in_words,
 
 HOW = (
     "Requests are counted at the nodes of the requesters, by address and by the node that "
-    "served them, and include the network time. A request failed if its server replied an "
-    "error or nothing, was lost if the server disconnected, refused if no server accepted "
-    "it, and expired at its timeout. Half of the replies took no longer than the median; 99 "
-    "of 100 in the worst ten seconds no longer than the last figure."
+    "served them, and include the network time. A request failed if its server replied with "
+    "an error or not at all, was lost if the server disconnected, refused if no server "
+    "accepted it, and expired at its timeout. Half of the replies took no longer than the "
+    "median; 99 of 100 in the worst ten seconds took no longer than the last figure."
 )
 ADDRESSES = (
     "Address",

@@ -309,7 +309,7 @@ def test_an_old_advert_of_a_node_is_not_followed() -> None:
             seed = node_keys(state / "data" / "other").seed
             old = Advert(bytes.fromhex(other.it["uuid"]), "other", 1, HEARD, ("127.0.0.1",), public_key(seed))
             send(packet(old.instance, adverts(f, seed).write(old)))
-            f.tells("an old advert of other is replayed: boot 1, but 2 was heard", "advert")
+            f.tells("an old advert of other was replayed: boot 1, but 2 is known", "advert")
             now = f.others()["other"]
             assert (now["state"], now["boot"], now["address"]) == ("alive", 2, before)
 
