@@ -21,7 +21,7 @@ class SwimTiming:
 
     @property
     def timeout(self) -> float:
-        """The seconds after which helpers are asked."""
+        """The seconds without an answer to a probe after which helpers are asked."""
         return self.period / 2
 
     def shortest(self, alive: int) -> float:

@@ -33,7 +33,7 @@ BOOT = 2**40
 
 
 class StoreReach(NamedTuple):
-    """How far a store has progressed: the last position of its log, and its number of commits."""
+    """The progress of a store: the last position of its log, and its number of commits."""
 
     log: int
     commits: int

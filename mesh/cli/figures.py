@@ -96,5 +96,5 @@ def tailback(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def queued(queue: dict[str, Any]) -> str:
-    """Return the number of waiting messages, and the age of the oldest."""
+    """Return the number of waiting messages and the age of the oldest as text; "-" if none waits."""
     return f"{queue['messages']:,}, {plainly(queue['age'])}" if queue["messages"] else "-"

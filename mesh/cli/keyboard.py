@@ -13,7 +13,7 @@ QUIT = "q"
 
 
 class Keyboard:
-    """The keys of the terminal. `is_there` is False without a terminal, so that no key can be pressed."""
+    """The keys of the terminal. `is_there` is False if there is no terminal."""
 
     def __init__(self, is_there: bool) -> None:
         self.is_there = is_there

@@ -116,7 +116,7 @@ class InFlight(Generic[K, W, R]):
         waiters = self._open.get(stream)
         if waiters is None or not 1 <= first <= last:
             return []
-        if route is not None and route != self._routes[stream]:
+        if route is not None and route != self._routes.get(stream):
             return []
         parts: list[AnsweredPart[W]] = []
         done: list[W] = []

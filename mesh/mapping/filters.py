@@ -9,13 +9,10 @@ import difflib
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from mesh.entry_points import entries
 from mesh.errors import BadFilter
-
-if TYPE_CHECKING:
-    pass
 
 GROUP, MAPPERS = "mesh.filters", "mesh.mappers"  # the entry-point groups
 LONGEST = 1024  # characters of a filter's argument

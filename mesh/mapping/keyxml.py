@@ -64,7 +64,7 @@ class KeyXPath:
         return hash(self.text)
 
     def __repr__(self) -> str:
-        return f"Asked({self.text!r})"
+        return f"KeyXPath({self.text!r})"
 
 
 class Document:

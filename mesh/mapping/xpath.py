@@ -236,7 +236,7 @@ class _Reader:
         return axis, word
 
 
-_KINDS = {"P": "a path", "T": "a path or a text", "L": "a text between quotation marks", "B": "a question"}
+_KINDS = {"P": "a path", "T": "a path or a text", "L": "a text between quotation marks"}
 
 
 def _suits(term: XPathTerm, kind: str) -> bool:

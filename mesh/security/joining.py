@@ -102,9 +102,10 @@ def join_admin(state: Path, token: Token) -> tuple[Path, bool]:
 
 
 def token_of(file: MeshFile, role: str, expires: int, site: str = "") -> Token:
-    """Return a token for another user. A token with the role relay is for gateways of one site.
+    """Return a token with which another user or machine joins the mesh in `role`.
 
-    Raises KeysRefused if these keys are not those of a node.
+    `site` is only for the role relay: the other site, whose gateways may use the token. Raises: KeysRefused,
+    unless `file` has the keys of a node.
     """
     if file.role != "node":
         raise KeysRefused(

@@ -8,9 +8,10 @@ MOST = 16  # different lines of one kind per minute
 
 
 class Damper:
-    """Filter of log lines by kind.
+    """Rate limiter for log lines, separately for each kind.
 
-    Suppressed lines are counted and reported in one line.
+    The same line passes once a minute, and at most MOST different lines of a kind do. Repetitions are
+    dropped; further lines are counted, and their number is reported.
     """
 
     def __init__(self) -> None:
@@ -21,6 +22,6 @@ class Damper:
         return self._told.setdefault(kind, Repeats(MOST)).is_news(text, "", now)
 
     def take_suppressed(self, now: float) -> list[tuple[str, str]]:
-        """Return (kind, line) for each kind with lines suppressed in the past minute."""
+        """Return (kind, line) for each kind with more than MOST different lines in a minute."""
         over = {kind: told.take_counts(now)[OTHERS] for kind, told in self._told.items()}
         return [(kind, f"… and more: {count:,} in a minute") for kind, count in over.items() if count]

@@ -113,8 +113,9 @@ def open_queue_store(
 ) -> NodeStore:
     """Open the store of a queue.
 
-    `chosen` is a setting in `[[queues]]`. `was_used` means that the store was used at the last start, so it
-    must exist. Raises: NotAvailable; StoreError, with code STORE_IN_USE for the file of another node.
+    `chosen` is the `store` of an entry in `[[queues]]`. `was_used` means that the store was used at the last
+    start, so it must exist, unless `accept_rollback` is set. Raises: NotAvailable; StoreError, with code
+    STORE_IN_USE for the file of another node.
     """
     if chosen == MEMORY:
         return Untended(MemoryStore())

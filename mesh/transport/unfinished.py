@@ -88,11 +88,11 @@ class Unfinished:
             if guest.user or guest.role == STRANGER:
                 groups.setdefault(guest.user, []).append((guest.held, number))
         gone = set[int]()
-        for group in groups.values():
-            gone.update(self._largest(group, TOGETHER))
-        yield from (
-            (number, f"{TOGETHER // MIB} MiB of incomplete messages with the same key") for number in gone
-        )
+        for user, group in groups.items():
+            whose = "with the same key" if user else "from all connections that have not logged in"
+            for number in self._largest(group, TOGETHER):
+                gone.add(number)
+                yield number, f"{TOGETHER // MIB} MiB of incomplete messages {whose}"
         others = [
             (guest.held, number)
             for number, guest in self._holding.items()

@@ -65,4 +65,5 @@ class Unread:
                 if total <= limit:
                     break
                 total -= unread
-                yield number, f"more than {size(limit)} of unread data from all connections"
+                whose = "all connections that have not logged in" if is_stranger else "all connections"
+                yield number, f"more than {size(limit)} of unread data from {whose}"

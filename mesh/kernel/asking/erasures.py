@@ -45,7 +45,7 @@ class Erasures:
             self._report_erased(self._by.popitem(last=False)[1])
 
     def tick(self, now: float) -> None:
-        """Report the further erased topics of each client whose last event is a minute old."""
+        """Report how many more topics each client has erased, a minute after its last event."""
         for who in list(self._due(now)):
             erased = self._by.pop(who)
             if erased.count:

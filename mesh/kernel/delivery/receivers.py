@@ -57,7 +57,7 @@ class Receivers:
         return [(envelope, targets)], len(targets)
 
     def _unmerged(self, envelope: Envelope, targets: Targets) -> Targets:
-        """Remove messages of another site that another gateway of this site has already forwarded here."""
+        """Return `targets` without messages that another gateway of this site has already forwarded here."""
         news = self._merging.news(envelope)
         if news is None:
             return targets

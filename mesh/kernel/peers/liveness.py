@@ -78,7 +78,7 @@ class Liveness:
     def send_question(self, peer: Peer | None, command: ReachQuestion) -> None:
         """Send a question on the control connection, or keep it until there is one.
 
-        A later question replaces a kept one.
+        A later question replaces a kept one. None as `peer` sends nothing.
         """
         if peer is None:
             return

@@ -129,7 +129,7 @@ class Presence(Component):
 
         This call also watches the name, as `notes` does.
         """
-        self._watching.used(name, self._context.clock.now)
+        self._watch(name)
         return self._registry.servers(name)
 
     def notes(self, name: ServedName) -> Mapping[bytes, bytes]:

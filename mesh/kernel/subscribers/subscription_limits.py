@@ -18,9 +18,9 @@ MOST_OF_ONE = MOST_TOGETHER // 2  # visits of one client's XPaths
 
 
 class SubscriptionLimits:
-    """Counts the subscriptions of a node, and checks each new one against the limits.
+    """The limits of a node's subscriptions, which each new one must pass.
 
-    `clients` are the subscriptions of the node's clients.
+    `clients` are the subscriptions of the node's clients. The caller keeps `count` up to date.
     """
 
     def __init__(self, context: NodeContext, clients: SubscriptionIndex[Feed]) -> None:

@@ -23,7 +23,8 @@ def queues(facts: Facts) -> Iterator[Finding]:
         )
         yield Finding(BAD, text, "queues")
     if growing[3:]:
-        yield Finding(BAD, f"{counted(len(growing) - 3, 'more queue')} grow.", "queues")
+        more = len(growing) - 3
+        yield Finding(BAD, f"{counted(more, 'more queue')} {'grows' if more == 1 else 'grow'}.", "queues")
     stranded = [queue for queue in facts.queues if queue.is_stranded and queue not in growing[:3]]
     stranded.sort(key=lambda queue: -queue.depth)
     for queue in stranded[:1]:

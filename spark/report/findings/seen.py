@@ -56,7 +56,8 @@ def missing(facts: Facts) -> Iterator[Finding]:
     lost = sum(row.states_lost for row in facts.coverage)
     if lost:
         worst = max(facts.coverage, key=lambda row: row.states_lost)
-        text = f"{counted(lost, 'state')} of nodes are missing here, most of them from {worst.node}."
+        are = "is" if lost == 1 else "are"
+        text = f"{counted(lost, 'state')} of nodes {are} missing here, most of them from {worst.node}."
         yield Finding(NOTE, text, "quality")
     bad = sum(row.rows for row in facts.quarantined)
     if bad:
@@ -71,7 +72,7 @@ def missing(facts: Facts) -> Iterator[Finding]:
         yield Finding(NOTE, text, "quality")
     strange = sum(row.future + row.past for row in facts.coverage)
     if strange:
-        text = (
-            f"{counted(strange, 'row')} have a time later than now or before 2020: a clock that was not set."
-        )
+        have = "has" if strange == 1 else "have"
+        rows = counted(strange, "row")
+        text = f"{rows} {have} a time later than now or before 2020: a clock that was not set."
         yield Finding(NOTE, text, "quality")

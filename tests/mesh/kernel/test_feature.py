@@ -40,8 +40,8 @@ def test_features_that_name_nothing_keep_their_order() -> None:
     [
         ([feature("a"), feature("b"), feature("a")], "Two features have the name 'a'"),
         ([feature("a", "b")], "'a' needs the feature 'b', which is not installed"),
-        ([feature("a", "c"), feature("b", "a"), feature("c", "b")], "circle: a -> c -> b -> a"),
-        ([feature("a", "a")], "circle: a -> a"),
+        ([feature("a", "c"), feature("b", "a"), feature("c", "b")], "cycle: a -> c -> b -> a"),
+        ([feature("a", "a")], "cycle: a -> a"),
     ],
 )
 def test_an_impossible_order_is_refused_with_names(features: list[Feature[Parts]], text: str) -> None:

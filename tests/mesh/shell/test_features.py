@@ -70,7 +70,7 @@ REFUSED = {
     "heronry_paint:same_command": "Two components handle the command Publish of a client: .* and Commands of",
     "heronry_paint:same_verb": "Two components handle the verb of clients 'info': .* and Verbs of",
     "heronry_paint:missing": "'paint' needs the feature 'brushes', which is not installed",
-    "heronry_paint:circle": "circle: paint -> paint",
+    "heronry_paint:circle": "cycle: paint -> paint",
     "heronry_paint:broken": "feature 'paint' cannot be built: AttributeError: .*no_such_component",
     "heronry_paint:text": "feature 'paint' .* is a str, not a Feature",
     "heronry_paint:nothing": "feature 'paint' .* cannot be loaded: AttributeError",

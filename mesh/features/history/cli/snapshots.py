@@ -142,9 +142,8 @@ def _kept(place: Path) -> Iterator[Kept]:
 def _marker(path: Path) -> Marker:
     marker, wrong = read_marker(path)
     if wrong:
-        print_message(
-            f"{path} cannot be read: {wrong}. Until the file is readable, no snapshot counts as copied."
-        )
+        done = "ingested" if path.name == INGESTED else "copied"
+        print_message(f"{path} cannot be read: {wrong}. Until it is readable, no snapshot counts as {done}.")
     return marker
 
 

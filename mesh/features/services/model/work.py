@@ -71,7 +71,7 @@ class GivenRun(Struct, eq=False):
 class Server:
     """A consumer of an address, for the time of its connection; `key` is the key of its subscription.
 
-    Messages for all consumers wait in the `line` of each.
+    Messages for all consumers wait in the `line` of each. `line_bytes` is their size.
     """
 
     def __init__(
@@ -90,8 +90,17 @@ class Server:
         self.name = name  # of its session
         self.push = push  # sends messages to the client
         self.line: deque[tuple[QueuedRequests, int]] = deque()  # with the index of its next message
+        self.line_bytes = 0
         self.holding = OutstandingDeliveries[GivenRun]()
         self.turn = 0  # turn of the last assignment
+
+    def add_to_line(self, work: QueuedRequests) -> None:
+        self.line.append((work, 0))
+        self.line_bytes += work.size
+
+    def drop_first_of_line(self) -> None:
+        work, _ = self.line.popleft()
+        self.line_bytes -= work.size
 
     @property
     def busy(self) -> int:
@@ -118,13 +127,18 @@ class ServedAddress:
         self.servers: dict[bytes, Server] = {}  # by the key of the subscription
         self.here: deque[QueuedRequests] = deque()
         self.elsewhere: deque[QueuedRequests] = deque()
-        self.bytes = 0  # waiting bytes
+        self.bytes = 0  # waiting for any consumer
         self.turn = 0
 
     @property
     def consumers(self) -> int:
         """The number of consumers that serve messages from other nodes."""
         return sum(server.is_for_others for server in self.servers.values())
+
+    @property
+    def waiting_bytes(self) -> int:
+        """The size of all messages that wait; one for all consumers counts at each of them."""
+        return self.bytes + sum(server.line_bytes for server in self.servers.values())
 
     @property
     def is_waiting(self) -> bool:
@@ -134,6 +148,12 @@ class ServedAddress:
     def ready(self, requester: Requester) -> list[Server]:
         """Return the consumers that may get messages of `requester`, now or when they have credit."""
         return [s for s in self.servers.values() if s.is_for_others or requester.is_local]
+
+    def bytes_ahead(self, work: QueuedRequests) -> int:
+        """Return the size of the messages that wait before `work`; for all consumers, at the slowest."""
+        if work.is_for_all:
+            return max((server.line_bytes for server in self.ready(work.requester)), default=0)
+        return self.bytes
 
     def add(self, work: QueuedRequests) -> None:
         (self.here if work.requester.is_local else self.elsewhere).append(work)

@@ -74,7 +74,7 @@ class ServedAddresses(Component):
         return {
             "served": self._served,
             "servers": sum(map(len, self._of.values())),
-            "address_waiting_bytes": sum(address.bytes for address in self.addresses.values()),
+            "address_waiting_bytes": sum(address.waiting_bytes for address in self.addresses.values()),
         }
 
     def holds_for_sessions(self) -> int:
@@ -231,11 +231,9 @@ class ServedAddresses(Component):
             self._refuse(
                 work, NOBODY, f"No client serves {harmless(envelope.to)} at {self._context.me.name}."
             )
-        elif address.bytes + work.size > self._context.settings.backlog_bytes:
+        elif (ahead := address.bytes_ahead(work)) + work.size > self._context.settings.backlog_bytes:
             self._refuse(
-                work,
-                FULL,
-                f"The servers of {envelope.to} are too slow: {address.bytes:,} bytes wait for them.",
+                work, FULL, f"The servers of {envelope.to} are too slow: {ahead:,} bytes wait for them."
             )
         elif work.is_for_all:
             self._to_all(work, ready)
@@ -257,7 +255,7 @@ class ServedAddresses(Component):
 
     def _to_all(self, work: QueuedRequests, ready: Sequence[Server]) -> None:
         for server in ready:
-            server.line.append((work, 0))
+            server.add_to_line(work)
         self._answer_work(work, 0, work.envelope.count, Answer("", 1, 1, matched=len(ready)))
 
     def _has_room(self, address: ServedAddress) -> None:
@@ -287,15 +285,20 @@ class ServedAddresses(Component):
             self._has_room(address)
 
     def _own_line(self, address: ServedAddress, server: Server) -> None:
-        while server.line and server.room:
-            work, at = server.line.popleft()
-            count = min(server.room, work.envelope.count - at)
+        while server.line:
+            work, at = server.line[0]
             if work.until <= self._context.clock.now:
+                server.drop_first_of_line()
                 self._skipped(work, at, LATE, "The request expired before a server accepted it.")
                 continue
+            count = min(server.room, work.envelope.count - at)
+            if not count:
+                return
+            if at + count == work.envelope.count:
+                server.drop_first_of_line()
+            else:
+                server.line[0] = work, at + count
             self._deliver(address, server, work, range(at, at + count))
-            if at + count < work.envelope.count:
-                server.line.appendleft((work, at + count))
 
     def _line(self, address: ServedAddress, line: Sequence[QueuedRequests]) -> None:
         while line:

@@ -68,7 +68,7 @@ def test_while_one_is_away_it_waits_for_that_one_by_name(node: str) -> None:
     joe = c.client(node)
     assert published(joe, b"We win", persistent=True) == "FORWARD_WARNING"
     where = "frodo" if node == "bilbo" else node
-    assert joe.answers[RUGBY, 1].text == f"waits at {where} for avalon (away)"
+    assert joe.answers[RUGBY, 1].text == f"waits at {where} for avalon (unreachable)"
     assert values(c, "heron") == ear.contents == [b"We win"]
     c["avalon"].start()
     c.net.until(lambda: joe.state(1, RUGBY) == "OK")

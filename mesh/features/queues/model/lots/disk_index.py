@@ -97,7 +97,9 @@ class DiskIndex:
 
     def take_out(self, priority: int, position: int) -> bool:
         """Remove an envelope that will be kept in memory, and return whether it was here."""
-        return priority in self._paged and self._paged[priority].take_out(position)
+        was_here = priority in self._paged and self._paged[priority].take_out(position)
+        self._drop_empty()
+        return was_here
 
     def to_load(self, priority: int) -> Wish | None:
         """Start a read of the next envelopes of a priority, and return it.
@@ -124,8 +126,13 @@ class DiskIndex:
                 void += paged.take_void(wall, LOTS)
         if not void:
             return None
+        self._drop_empty()
         self._loading[VOID] = True
         return VOID, tuple(void)
+
+    def _drop_empty(self) -> None:
+        for priority in [p for p, paged in self._paged.items() if not paged and p not in self._loading]:
+            del self._paged[priority]
 
     def loaded(self, priority: int) -> bool:
         """End a read, and return whether its envelopes are still wanted, as no purge has occurred since."""

@@ -69,7 +69,7 @@ class MovingMessages:
         self._backlog.make_ready(lot, runs)
 
     def gave_up(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Discard the messages of a refused move that are no longer wanted, after their row is on disk."""
+        """Discard messages of a refused move because the queue was removed; their row is on disk."""
         if self._backlog.watch is not None:
             self._backlog.watch.gave_up(lot, runs)
         self._count(lot, -count(runs))

@@ -60,7 +60,7 @@ class QueueObserver(Protocol):
         """Observe refused messages that are ready again, after the refusal is stored."""
 
     def gave_up(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Observe refused messages that are no longer wanted, after the refusal is stored."""
+        """Observe messages of a refused move that are discarded because the queue was removed."""
 
     def comes(self, lot: QueuedEnvelope) -> None:
         """Observe an envelope that has arrived from another node."""

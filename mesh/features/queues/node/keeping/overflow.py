@@ -28,6 +28,7 @@ class Loss(Struct):
 
     messages: int = 0
     next_event: float = 0.0
+    is_for_disk: bool = False  # the last of them were dropped because the disk is nearly full
 
     def take_due(self, now: float) -> int:
         """Return how many lost messages to report now, and count them as reported."""
@@ -68,7 +69,7 @@ class Overflow:
         whichever queue was given.
         """
         if dropped := drop_excess(queue.part):
-            self._dropped(queue, dropped)
+            self._dropped(queue, dropped, is_for_disk=False)
         if self.is_tight:
             self._keep_most()
 
@@ -81,15 +82,17 @@ class Overflow:
                 return
             before = queue.part.backlog.bytes
             if dropped := drop_bytes(queue.part, held - int(self._most)):
-                self._dropped(queue, dropped)
+                self._dropped(queue, dropped, is_for_disk=True)
                 queue.schedule()
             held -= before - queue.part.backlog.bytes
 
-    def _dropped(self, queue: QueueSink, messages: int) -> None:
+    def _dropped(self, queue: QueueSink, messages: int, is_for_disk: bool) -> None:
         queue.reading.unpage()
         queue.traffic.dropped += messages
         self._context.counters.count(DROPPED, messages)
-        self._losses.setdefault(queue, Loss()).messages += messages
+        loss = self._losses.setdefault(queue, Loss())
+        loss.messages += messages
+        loss.is_for_disk = is_for_disk
         self._context.clock.wake(self._context.clock.now + SOON)
 
     def tidy(self) -> None:
@@ -98,7 +101,7 @@ class Overflow:
         now = self._context.clock.now
         for queue, loss in list(self._losses.items()):
             if messages := loss.take_due(now):
-                self._context.event("durable", self._text(queue, messages), level="warning")
+                self._context.event("durable", _text(queue, messages, loss.is_for_disk), level="warning")
             elif now >= loss.next_event:
                 del self._losses[queue]
 
@@ -116,9 +119,10 @@ class Overflow:
         self._keep_most()
         self._context.clock.wake(self._context.clock.now + SOON)
 
-    def _text(self, queue: QueueSink, messages: int) -> str:
-        terms = queue.part.terms
-        why = f"is full ({terms.max_count:,} messages or {terms.max_bytes:,} bytes)"
-        if self._most < inf:
-            why = "has too little disk space"
-        return f"{queue.name!r} {why}: dropped its oldest messages, {messages:,} in total"
+
+def _text(queue: QueueSink, messages: int, is_for_disk: bool) -> str:
+    terms = queue.part.terms
+    why = f"is full ({terms.max_count:,} messages or {terms.max_bytes:,} bytes)"
+    if is_for_disk:
+        why = "has too little disk space"
+    return f"{queue.name!r} {why}: dropped its oldest messages, {messages:,} in total"

@@ -168,7 +168,7 @@ def not_known(what: str, nodes: Sequence[str]) -> str:
 
 
 def peeked(mine: Pieces, told: NodesSaid[Peeked], count: int) -> Pieces:
-    """Return at most `count` next messages of all parts, with their delivery counts.
+    """Return the next `count` messages of all parts at most, with their delivery counts.
 
     The pieces have at most `ENVELOPE_BYTES` in total, but there is at least one if a message is ready.
     """

@@ -168,6 +168,37 @@ def test_what_is_for_all_is_not_given_back() -> None:
     assert second.contents() == [b"0", b"1"]
 
 
+def test_a_request_to_all_expires_where_its_consumer_settles_nothing() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    stuck, asker = User(a, "stuck"), User(b, "asker")
+    stuck.serve("x", credit=1)
+    asker.request("x", b"1", ttl=60_000, flags=EVERY)
+    net.until(lambda: len(stuck.contents()) == 1)
+    late = asker.request("x", b"2", ttl=500, flags=EVERY)
+    net.until(lambda: asker.codes().get(late) == "EXPIRED")
+    assert stuck.contents() == [b"1"]
+
+
+def test_messages_to_all_that_a_consumer_does_not_take_are_refused_at_the_limit() -> None:
+    net = SimNetwork()
+    a = net.node("a", backlog_bytes=4096)
+    a.start()
+    stuck, quick, asker = (User(a, name) for name in ("stuck", "quick", "asker"))
+    stuck.serve("x", credit=1)
+    quick.serve("x", credit=100)
+    numbers = [asker.send("x", b"%d" % n * 1000, flags=EVERY) for n in range(6)]
+    net.until(lambda: all(asker.state(n) for n in numbers))
+    assert [asker.state(n) for n in numbers] == ["OK"] * 4 + ["ADDRESS_FULL"] * 2
+    assert a.metric("address_waiting_bytes") == 3 * 1064
+    for tag in range(1, 5):
+        stuck.done(tag, tag)
+        net.run(1)
+    assert len(stuck.contents()) == 4 and a.metric("address_waiting_bytes") == 0
+    last = asker.send("x", b"last", flags=EVERY)
+    net.until(lambda: asker.state(last) == "OK")
+
+
 def test_E2_what_comes_from_elsewhere_is_for_nobody_who_serves_only_this_node() -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")
