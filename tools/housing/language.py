@@ -25,9 +25,10 @@ CLAUSES = re.compile(
     re.IGNORECASE,
 )
 # Words of this project for which there are standard terms.
+CODE = re.compile(r"`[^`]*`")  # names of arguments and the like
 HOMEMADE = re.compile(
     r"\b(tells?|told|hears?|heard|word of|words? for|last words?|fates?|said no|parcels?|portions?|lots?"
-    r"|lanes?|takers?|letters?|tail-?back|shel(?:f|ves)|desks?|faces?|floors?|in vain|put off|putting off"
+    r"|lanes?|takers?|(?<!dead )(?<!dead-)letters?|tail-?back|shel(?:f|ves)|desks?|faces?|floors?|in vain|put off|putting off"
     r"|trials?|void|bury|buried|buries|thrown? away|threw away|throws away|no more|on (?:its|their) way"
     r"|custody|parked|stamps?|stories|story|so many|those that|those who|one who|one that|such a one"
     r"|of these|of those|stock|its way|ways|circles?|stands? in|give away|wish(?:es)?)\b",
@@ -56,7 +57,7 @@ class Docstring(NamedTuple):
     @property
     def is_marked_widely(self) -> bool:
         """Whether the text is marked, opens with another word without a noun, or has a home-made word."""
-        return self.is_marked or bool(HEADLESS.match(self.text) or HOMEMADE.search(self.text))
+        return self.is_marked or bool(HEADLESS.match(self.text) or HOMEMADE.search(CODE.sub("", self.text)))
 
 
 def docstrings() -> Iterator[Docstring]:
