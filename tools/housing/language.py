@@ -28,8 +28,9 @@ CLAUSES = re.compile(
 CODE = re.compile(r"`[^`]*`")  # names of arguments and the like
 HOMEMADE = re.compile(
     r"\b(tells?|told|hears?|heard|word of|words? for|last words?|fates?|said no|parcels?|portions?|lots?"
-    r"|lanes?|takers?|(?<!dead )(?<!dead-)letters?|tail-?back|shel(?:f|ves)|desks?|faces?|floors?|in vain|put off|putting off"
-    r"|trials?|void|bury|buried|buries|thrown? away|threw away|throws away|no more|on (?:its|their) way"
+    r"|lanes?|takers?|(?<!dead )(?<!dead-)letters?|tail-?back|shel(?:f|ves)|desks?|faces?|floors?|in vain"
+    r"|put off|putting off|trials?|void|bury|buried|buries|thrown? away|threw away|throws away|no more"
+    r"|on (?:its|their) way"
     r"|custody|parked|stamps?|stories|story|so many|those that|those who|one who|one that|such a one"
     r"|of these|of those|stock|its way|ways|circles?|stands? in|give away|wish(?:es)?)\b",
     re.IGNORECASE,
