@@ -210,7 +210,7 @@ class NodeCore:
         self._at(now, wall)
         if len(self._context.near) < NEAR and (name, address) not in self._context.near:
             self._context.near.append((name, address))
-            hint = OTHER_SITE if self._context.settings.has_sites else ONE_MESH
+            hint = OTHER_SITE if self._context.settings.site.has_others else ONE_MESH
             self._context.event(
                 "near", f"{name} at {address} belongs to another mesh, with other keys. {hint}"
             )

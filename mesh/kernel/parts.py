@@ -104,10 +104,10 @@ class Parts:
         mapping = self.mapping = Mapping(settings.me.name, settings.rules, settings.scope)
 
         def keeps_end(key: str, e: Envelope) -> bool:
-            sites = context.settings.accepting.values()
+            sites = context.settings.site.accepting.values()
             return mapping.is_kept(key, e) or any_brings(sites, e.domain, key)
 
-        log = self.log = Log(settings.topics_bytes, shelf, disks.shelf_of, keeps_end, settings.site)
+        log = self.log = Log(settings.topics_bytes, shelf, disks.shelf_of, keeps_end, settings.site.name)
         memory = self.memory = Memory(settings.memory_bytes)
         paging = self.paging = Paging(memory, settings.me.uuid, disk.fetch)
         self.piecework = MessageFragments(context)
@@ -115,7 +115,7 @@ class Parts:
         peers: dict[bytes, Peer] = {}
         timing = Timing(low=settings.backoff_min, high=settings.backoff_max)
         merging = Merging(settings.me.name, mapping.masters, mapping.is_backed)
-        settling = self.settling = FeedSettling(shelf, mapping, merging, peers, bool(settings.site))
+        settling = self.settling = FeedSettling(shelf, mapping, merging, peers, bool(settings.site.name))
         dialler = self.dialler = Dialler(context)
         rivals = self.rivals = DuplicateDetector(context, dialler)
         n = self.neighbours = Neighbours(

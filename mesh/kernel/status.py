@@ -120,7 +120,7 @@ class Status(Component):
                 near=list(strangers(self._context, self._neighbours)),
                 unknown=self._unknown(),
                 keys=s.keyring is not None,
-                has_sites=s.has_sites,
+                has_sites=s.site.has_others,
             )
         )
 

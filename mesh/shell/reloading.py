@@ -14,7 +14,7 @@ from mesh.mapping.agreed import RuleSet
 from mesh.security.keyring import MeshKeys
 from mesh.security.keys import Keys
 from mesh.shell.logs import set_levels
-from mesh.shell.settings import abroad
+from mesh.shell.settings import site_settings
 
 LIMITS = {  # settings applied live, with their names in the core
     "limits.sessions": "max_sessions",
@@ -50,7 +50,8 @@ class Reloading:
         old, new = self._config, self._again()
         before, after = _ruleset(old), _ruleset(new)
         found, counts = difference(old, new), adopted(old, new)
-        core = {name: setting(counts, of) for of, name in LIMITS.items()} | abroad(counts)
+        core = {name: setting(counts, of) for of, name in LIMITS.items()}
+        core["site"] = site_settings(counts)
         keys = self._keys(counts) if self._ring is not None else None
         if self._ring is not None and keys is not None:
             core["keyring"] = replace(self._ring, relays=keys.ring.relays, sites=keys.ring.sites)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mesh.balancers.base import Balancer
 from mesh.balancers.guarded import Guarded
@@ -16,6 +16,7 @@ from mesh.security.signing import verify
 from mesh.shell.watchdog import WatchedStrategy
 from mesh.site_policy.accepting import Accepting
 from mesh.site_policy.selection import Selection
+from mesh.site_policy.site_settings import SiteSettings
 from mesh.transport.guard import Allowance
 from mesh.values import check_path
 from mesh.wire.commands import Introduction
@@ -61,23 +62,23 @@ def settings_of(
         durable_bytes=limits.durable_bytes, durable_full=limits.durable_full,
         volatile=frozenset((MEMORY, "") if node.store == MEMORY else (MEMORY,)),
         snapshots=config.snapshots.interval if config.snapshots.enabled else 0.0,
-        site=config.site.name or "", tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl,
-        **abroad(config),
+        tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl, site=site_settings(config),
     )  # fmt: skip
 
 
-def abroad(config: Config) -> dict[str, Any]:
-    """Return the core's settings for other sites, by their names in Settings."""
-    return {
-        "is_relay": config.site.relay,
-        "relays": config.site.relays,
-        "sites": {site.name: site.addresses for site in config.sites if not site.via},
-        "ways": ways({site.name: site.via for site in config.sites}),
-        "selection": Selection.of(config.sites),
-        "outboxes": {site.name: site.max_bytes for site in config.sites if site.domains or site.topics},
-        "rejecting": frozenset(site.name for site in config.sites if site.when_full == "reject"),
-        "accepting": {site.name: Accepting(site) for site in config.sites},
-    }
+def site_settings(config: Config) -> SiteSettings:
+    """Return the core's settings for other sites."""
+    return SiteSettings(
+        name=config.site.name or "",
+        is_relay=config.site.relay,
+        relays=config.site.relays,
+        addresses={site.name: site.addresses for site in config.sites if not site.via},
+        ways=ways({site.name: site.via for site in config.sites}),
+        selection=Selection.of(config.sites),
+        outboxes={site.name: site.max_bytes for site in config.sites if site.domains or site.topics},
+        rejecting=frozenset(site.name for site in config.sites if site.when_full == "reject"),
+        accepting={site.name: Accepting(site) for site in config.sites},
+    )
 
 
 def allowance_of(limits: Limits) -> Allowance:

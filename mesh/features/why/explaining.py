@@ -77,7 +77,7 @@ class Explaining(Component):
     def _on_why(self, asked: IncomingCall[AskWhy]) -> None:
         ask = asked.ask
         named = What.of(ask.kind, ask.text, ask.domain, is_start=True)
-        what = _within(named, self._context.settings.site)
+        what = _within(named, self._context.settings.site.name)
         self._questions.when_settled(lambda: self._begin(asked, what))
 
     def _begin(self, asked: IncomingCall[AskWhy], what: What) -> None:

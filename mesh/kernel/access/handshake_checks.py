@@ -77,12 +77,12 @@ class HandshakeChecks:
     def _no_gate(self, conn: Conn, h: Hello) -> Refuse | None:
         settings, keyring = self._context.settings, self._proofs.keyring
         known = keyring.relays if keyring is not None else {}
-        if not settings.is_relay or conn.trusted:
+        if not settings.site.is_relay or conn.trusted:
             text = f"{self._context.me.name} is not a gateway to other sites"
             return Refuse("ROLE", text, "Dial a node that has `relay = true` in [site].", final=True)
-        if h.site not in known or h.site not in settings.sites:
-            text = f"{settings.site} does not know the site {h.site[:64]!r}"
-            hint = f"Add [sites.NAME], with exactly that name, to mesh.toml at {settings.site}."
+        if h.site not in known or h.site not in settings.site.addresses:
+            text = f"{settings.site.name} does not know the site {h.site[:64]!r}"
+            hint = f"Add [sites.NAME], with exactly that name, to mesh.toml at {settings.site.name}."
             return Refuse("SITE", text, hint, final=True)
         if h.node is None or len(h.node.uuid) != 16 or h.node.uuid == self._context.me.uuid:
             return Refuse("MALFORMED", "a gateway must introduce itself with its own uuid", final=True)

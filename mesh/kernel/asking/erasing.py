@@ -248,7 +248,7 @@ class Erasing:
     def _may_come(self, erasure: Erasure) -> None:
         """Store the erasure, so that no older value from another site can restore the topic."""
         domain = erasure.domain or ANY
-        if any_brings(self._context.settings.accepting.values(), domain, erasure.key):
+        if any_brings(self._context.settings.site.accepting.values(), domain, erasure.key):
             event = self._event(erasure, domain)
             self._router.log.inherit_end(event.mastered(self._context.clock.stamp(), self._context.hop(0)))
 

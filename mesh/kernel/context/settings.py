@@ -7,8 +7,7 @@ from mesh.balancers.base import Balancer
 from mesh.mapping.rules import Rule
 from mesh.proof import sealed
 from mesh.routing.overflow import Credit
-from mesh.site_policy.accepting import Accepting
-from mesh.site_policy.selection import Selection
+from mesh.site_policy.site_settings import SiteSettings
 from mesh.wire.commands import Introduction
 from mesh.wire.limits import MAX_CONTENT, MIB, VERSION_MAX
 
@@ -99,26 +98,13 @@ class Settings:
     snapshots: float = 0.0  # s between two snapshot lines; 0 = none
     remember: bool = True  # dial known nodes at the start
     balancer: Balancer | None = None  # chooses among nodes; None = round robin
-    site: str = ""  # name of this site; "" = none
-    is_relay: bool = False  # whether this node may be a gateway
-    sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # addresses of other sites, by name
-    ways: Mapping[str, str] = field(default_factory=dict)  # site -> neighbor site that leads there
-    relays: int = 1  # active gateways to one site
-    selection: Selection = field(default_factory=Selection)  # topics for each site
-    outboxes: Mapping[str, int] = field(default_factory=dict)  # bytes that may wait, by site
-    rejecting: frozenset[str] = frozenset()  # sites that reject beyond that
-    accepting: Mapping[str, Accepting] = field(default_factory=dict)  # topics from each site
+    site: SiteSettings = field(default_factory=SiteSettings)
     domain_balancers: Mapping[str, Balancer] = field(default_factory=dict)  # replaces `balancer`, by domain
     address_balancers: tuple[tuple[str, Balancer], ...] = ()  # by pattern of the address; first match wins
 
     @property
     def credit(self) -> Credit:
         return Credit(self.window_bytes, self.window_count, self.backlog_bytes)
-
-    @property
-    def has_sites(self) -> bool:
-        """Whether this node's file names other sites."""
-        return bool(self.ways or self.sites)
 
     def sign(self, text: bytes) -> bytes:
         """Return the signature of a text by this node's key; without keys, by its private seal."""

@@ -81,7 +81,7 @@ class Acceptance:
 
     def _at_home(self, envelope: Envelope) -> Envelope:
         site, name = split(envelope.to)
-        return replace(envelope, to=name) if site == self._context.settings.site else envelope
+        return replace(envelope, to=name) if site == self._context.settings.site.name else envelope
 
     def put_in_queue(self, envelope: Envelope) -> None:
         """Accept a message for a queue here; messages for queues are never forwarded."""

@@ -116,7 +116,7 @@ class Incoming:
             or (odd and (odd & ODD_FROM_SITES or not is_foreign(envelope.sender)))
             or envelope.domain[:6] == PUTS  # queue messages stay where they were published
         )
-        sites = self._context.settings.accepting
+        sites = self._context.settings.site.accepting
         if is_odd or not is_way(envelope.sender, nodes, peer.node.name, sites):
             return self.provenance.forged(peer, envelope)
         if me in nodes:

@@ -103,7 +103,7 @@ class Routes(Component):
     def _site(self, to: str) -> str:
         """Return the other site of an address; "" for this site. Raises: BadName."""
         site = split(to)[0]
-        if site in ("", self._context.settings.site):
+        if site in ("", self._context.settings.site.name):
             return ""
         if kind_of(to) == CLIENT:
             SessionName.parse(to)

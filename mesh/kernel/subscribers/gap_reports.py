@@ -58,7 +58,7 @@ class GapReports:
         A gap that a gateway reported concerns queries for topics that are accepted from or through the
         neighbor site of the gateway. Any other gap concerns all queries.
         """
-        settings = self._context.settings
+        settings = self._context.settings.site
         by = {name for name in settings.ways.values() if path[:1] == (mark_of_site(name),)}
         if not by:
             return lambda query: True

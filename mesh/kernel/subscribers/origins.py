@@ -163,7 +163,7 @@ class Origins:
         nodes = [node for node, _ in groupby(hop.node for hop in inside(envelope.route))]
         if not nodes or not home(nodes[-1]).startswith(homes):
             return Verdict.FORGED
-        if not is_way(sender, nodes, nodes[-1], self._context.settings.accepting):
+        if not is_way(sender, nodes, nodes[-1], self._context.settings.site.accepting):
             return Verdict.FORGED
         return Verdict.TAKE if is_end(envelope) or self._is_declared(peer, nodes) else Verdict.DOUBT
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mesh.discovery.state import Sample
@@ -28,6 +29,7 @@ from mesh.kernel.node import NodeCore
 from mesh.kernel.parts import Parts
 from mesh.operations import Image
 from mesh.security.signing import verify
+from mesh.site_policy.site_settings import SiteSettings
 from mesh.snapshots.line import HistoryLine
 from mesh.store.base import begin
 from mesh.store.memory import MemoryStore
@@ -38,6 +40,18 @@ from tools.simulator.world.network import LATE, SECRET, Network, Pipe
 from tools.simulator.world.sockets import Sockets
 from tools.simulator.world.volume import Disk
 from tools.simulator.world.worker import Worker
+
+# Settings of other sites, by their names here, which a scenario sets one by one.
+SITE = {"site": "name", "sites": "addresses"} | {
+    name: name for name in ("is_relay", "relays", "ways", "selection", "outboxes", "rejecting", "accepting")
+}
+
+
+def combined(settings: Mapping[str, Any], before: SiteSettings | None = None) -> dict[str, Any]:
+    """Return the settings with those of other sites as one, which has its other values from `before`."""
+    site = {SITE[name]: value for name, value in settings.items() if name in SITE}
+    others = {name: value for name, value in settings.items() if name not in SITE}
+    return others | {"site": replace(before or SiteSettings(), **site)}
 
 
 class SimNode:
@@ -93,7 +107,7 @@ class SimNode:
             ),
             seeds=self._seeds,
             verify=verify,
-            **self._settings,
+            **combined(self._settings),
         )
         rng = self.rng
         self.core = NodeCore(Parts(settings, rng.randbytes, rng.random, self.features))

@@ -74,7 +74,9 @@ class IncomingSends(Component):
             return
         try:
             site, node = _home(e.sender)
-            is_theirs = node == peer.node.name if site is None else site in self._context.settings.accepting
+            is_theirs = (
+                node == peer.node.name if site is None else site in self._context.settings.site.accepting
+            )
         except BadName:
             is_theirs = False
         way = [hop.node for hop in inside(e.route)]

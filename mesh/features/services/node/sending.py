@@ -131,7 +131,7 @@ class Sending(Component):
 
         `ttl` is their remaining time in ms; 0 means no limit.
         """
-        if envelope.to.startswith(OTHERS) and site_of(envelope.to) == self._context.settings.site:
+        if envelope.to.startswith(OTHERS) and site_of(envelope.to) == self._context.settings.site.name:
             envelope = replace(envelope, to=envelope.to.split("/", 3)[3])
         self._send(session, envelope, ttl)
 

@@ -32,7 +32,7 @@ class Answering:
         messages on another connection. `to` is the destination site of the messages; "" means this site.
         """
         outcome = Outcome(self.aliases.there(origin.site, alias), answer)
-        self._answers.setdefault((origin, to or self._context.settings.site), []).append(outcome)
+        self._answers.setdefault((origin, to or self._context.settings.site.name), []).append(outcome)
         self._context.out.ending[self._send_answers] = None
 
     def _send_answers(self) -> None:

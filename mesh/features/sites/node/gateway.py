@@ -83,7 +83,7 @@ class Gateways(Component):
         return {RELAY: self}
 
     def features(self) -> Sequence[str]:
-        return (SITES, CHAINS) if self._context.settings.site else ()
+        return (SITES, CHAINS) if self._context.settings.site.name else ()
 
     def _is_reached(self, site: str) -> bool:
         """Return whether another gateway of this site is connected with that site."""
@@ -138,7 +138,7 @@ class Gateways(Component):
 
         A site behind a neighbor is reached by the link with the neighbor.
         """
-        gate, now = self._gates.get(self._context.settings.ways.get(site, "")), self._context.clock.now
+        gate, now = self._gates.get(self._context.settings.site.ways.get(site, "")), self._context.clock.now
         if gate is None:
             return None
         there = [each for each in gate.gateways.values() if site == gate.name or each.reaches(site)]
@@ -162,9 +162,10 @@ class Gateways(Component):
 
         Connections with sites that remain stay open. A site with other addresses or keys is dialed again.
         """
-        s, before = self._context.settings, self._keys
-        self._keys = s.keyring.sites if s.keyring is not None and s.is_relay else {}
-        wanted = s.sites if s.is_relay else {}
+        keyring, before = self._context.settings.keyring, self._keys
+        s = self._context.settings.site
+        self._keys = keyring.sites if keyring is not None and s.is_relay else {}
+        wanted = s.addresses if s.is_relay else {}
         for gate in [gate for name, gate in self._gates.items() if name not in wanted]:
             self._drop(gate, *gate.conns())
             del self._gates[gate.name]
@@ -231,7 +232,7 @@ class Gateways(Component):
             software=SOFTWARE,
             process=self._context.process,
             speaks=self._context.face.features,
-            site=s.site,
+            site=s.site.name,
             wall=self._context.clock.believed,
         )
 
@@ -365,11 +366,13 @@ class Gateways(Component):
         self._context.clock.wake(self.views.deadline())
 
     def _behind(self, gate: SiteConnection) -> list[str]:
-        return [site for site, way in self._context.settings.ways.items() if way == gate.name != site]
+        return [site for site, way in self._context.settings.site.ways.items() if way == gate.name != site]
 
     def _own(self) -> Site:
         others = tuple((name, b"") for name in sorted(set(self._alive()))[: SITE_NODES - 1])
-        return Site(self._context.settings.site, ((self._context.me.name, self._context.me.uuid), *others))
+        return Site(
+            self._context.settings.site.name, ((self._context.me.name, self._context.me.uuid), *others)
+        )
 
     def _announce_site(self, site: Site) -> None:
         self._told = site

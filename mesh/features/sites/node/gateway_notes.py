@@ -41,7 +41,7 @@ class GatewayNotes(Component):
 
     def choose(self, site: str, stream: bytes) -> bytes | None:
         """Return the uuid of the gateway that forwards `stream` to the site, or `None` if there is none."""
-        return gateway(stream, site, self.of(site), self._context.settings.relays)
+        return gateway(stream, site, self.of(site), self._context.settings.site.relays)
 
     def read(self, site: str) -> None:
         """Read the current notes, and report a change. Reading keeps the notes up to date for a while."""

@@ -66,7 +66,7 @@ class GatewayRelay(Component):
         # (site, stream, requester) -> the lowest number to be resent
         self._lost = Bounded[tuple[str, Stream, Asker], int](MOST_LOST)
         self._early: dict[tuple[str, Stream, Asker], float] = {}  # time of the first early message
-        self._ways = context.settings.ways
+        self._ways = context.settings.site.ways
         self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
 
     def when_leaving(self, watch: Callable[[Envelope], None]) -> None:
@@ -109,7 +109,7 @@ class GatewayRelay(Component):
         return gate.name if gate is not None and gate.has_paused(site) else ""
 
     def _gate(self, site: str) -> SiteConnection | None:
-        return self._gateways.gate(self._context.settings.ways.get(site, ""))
+        return self._gateways.gate(self._context.settings.site.ways.get(site, ""))
 
     def conns(self, site: str, is_ours: bool) -> dict[bytes, Conn]:
         """Return the connections toward that site, by the uuid of the remote gateway.
@@ -200,7 +200,7 @@ class GatewayRelay(Component):
         return linked[uuid] if uuid is not None else None
 
     def _is_ours(self, envelope: Envelope) -> bool:
-        return is_of(self._context.settings.site, envelope.sender)
+        return is_of(self._context.settings.site.name, envelope.sender)
 
     def _refuse(self, source: bytes, site: str, envelope: Envelope, state: str = UNREACHABLE) -> None:
         e, text = (
@@ -249,7 +249,7 @@ class GatewayRelay(Component):
                 self._review(site, fact.is_less)
 
     def _resettle(self) -> None:
-        before, self._ways = self._ways, self._context.settings.ways
+        before, self._ways = self._ways, self._context.settings.site.ways
         for site in {**before, **self._ways}:
             self._review(site, before.get(site) != self._ways.get(site))
 

@@ -41,7 +41,7 @@ class GatewayRoutes(Component):
 
     def why_unknown(self, site: str) -> str:
         """Return why the site is unknown, with the sites that the settings name, or "" if it is known."""
-        s = self._context.settings
+        s = self._context.settings.site
         if site in s.ways:
             return ""
         what = f"{self._context.me.name} {UNKNOWN} {site[:64]}"
@@ -82,7 +82,7 @@ class GatewayRoutes(Component):
             self._notes.read(site)
             then()
 
-        if site not in self._context.settings.ways or self.is_known(site):
+        if site not in self._context.settings.site.ways or self.is_known(site):
             then()
         else:
             self._presence.when_known((SITE, site), heard)

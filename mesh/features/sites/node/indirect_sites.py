@@ -88,7 +88,7 @@ class IndirectSites(Component):
         self._is_due()
 
     def _via(self, site: str) -> str:
-        return self._context.settings.ways.get(site, "")
+        return self._context.settings.site.ways.get(site, "")
 
     def _is_due(self) -> None:
         self._context.out.ending[self._announce_all] = None
@@ -112,7 +112,7 @@ class IndirectSites(Component):
     def _shown_to(self, neighbour: str) -> list[str]:
         """Return the sites to which messages from this neighbor, or from behind it, may pass."""
         if neighbour not in self._shown:
-            s = self._context.settings
+            s = self._context.settings.site
             rights = [s.accepting[site] for site in s.accepting if s.ways.get(site) == neighbour]
             self._shown[neighbour] = [
                 site for site, way in s.ways.items()

@@ -59,14 +59,14 @@ class Sites(Component):
     def explain(self, what: What) -> Iterator[Reason]:
         if what.kind != SITE:
             return
-        site, known = what.text, self._context.settings.ways
+        site, known = what.text, self._context.settings.site.ways
         view, link = self._gateways.views.view(site), self._gateways.link(site)
         if what.who:
             yield reason("IN_SITE", who=what.who, site=site)
         if known and (depth := _sum(self._waiting(site))).age >= LONG:
             waits, age = count(depth.messages, "message"), ago(depth.age)
             yield reason("SITE_WAITS", site=site, n=waits, bytes=depth.bytes, age=age)
-        if site == self._context.settings.site:
+        if site == self._context.settings.site.name:
             yield reason("SITE_OWN", site=site)
         elif site not in known or view is None:
             if what.is_start:
@@ -82,8 +82,8 @@ class Sites(Component):
             yield reason("SITE_NOT_LINKED", site=site, state=state)
 
     def _own(self, ask: AskSites) -> SiteRows:
-        rows, after = page(self._context.settings.ways, self._row, ask)
-        return SiteRows(site=self._context.settings.site, sites=rows, next=after)
+        rows, after = page(self._context.settings.site.ways, self._row, ask)
+        return SiteRows(site=self._context.settings.site.name, sites=rows, next=after)
 
     def _row(self, site: str) -> SiteRow | None:
         view, link = self._gateways.views.view(site), self._gateways.link(site)
@@ -111,7 +111,7 @@ class Sites(Component):
 
         def ask() -> None:
             # Only gateways reply with rows, and only the gateways know their role.
-            peers = self._nodes.askable() if self._context.settings.sites else ()
+            peers = self._nodes.askable() if self._context.settings.site.addresses else ()
             self._questions.ask_all(peers, asked.ask, SiteRows, came)
 
         self._questions.when_settled(ask)

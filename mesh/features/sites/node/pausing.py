@@ -58,12 +58,12 @@ class Pausing(Component):
         paused = self._paused(site)
         if not paused:
             return ""
-        here = self._context.settings.site or self._context.me.name
+        here = self._context.settings.site.name or self._context.me.name
         named = paused if paused == site else f"{paused}, and so for {site}"
         return f"{here} has paused messages for {named} (`mesh relay resume {paused}` in {here})"
 
     def _paused(self, site: str) -> str:
-        way = self._context.settings.ways.get(site, "")
+        way = self._context.settings.site.ways.get(site, "")
         return next((each for each in (site, way) if self._rows.get(each)), "")
 
     def explain(self, what: What) -> Iterator[Reason]:
@@ -73,7 +73,7 @@ class Pausing(Component):
     def _on_pause(self, asked: IncomingCall[AskSitePause]) -> None:
         """Pause or resume a site, and reply when the change is on disk. A repeated call changes nothing."""
         site, pause = asked.ask.site, asked.ask.pause
-        if site not in self._context.settings.ways:
+        if site not in self._context.settings.site.ways:
             what = f"{self._context.me.name} does not know the site {site[:64]!r}."
             raise LocalError(what, hint="See `mesh relay ls`.", code="UNKNOWN_SITE")
         is_news = self._rows.get(site, False) != pause
@@ -98,6 +98,6 @@ class Pausing(Component):
             self._rows[row.name] = True
         else:
             self._rows.pop(row.name, None)
-        behind = [site for site, way in self._context.settings.ways.items() if way == row.name != site]
+        behind = [site for site, way in self._context.settings.site.ways.items() if way == row.name != site]
         for site in (row.name, *behind):
             self._context.facts.publish(PauseChanged(site))

@@ -102,21 +102,21 @@ class RemoteSessions(Component):
                 visit.conns.update(dict.fromkeys(range(part.first, part.last + 1), conn))
                 site, address = split(part.to)
                 to = (
-                    address if site == self._context.settings.site else part.to
+                    address if site == self._context.settings.site.name else part.to
                 )  # otherwise it passes through
                 self._requests.receive(visit.guest, replace(part, stream=visit.guest.stream, to=to), ttl)
 
     def _check(self, gate: SiteConnection, e: Envelope) -> None:
-        s, (to, address) = self._context.settings, split(e.to)
+        s, (to, address) = self._context.settings.site, split(e.to)
         came = NeighbourSite(gate.name, self._context.me.name, s.accepting, s.ways)
-        error = unfit_to_ask(e, came, s.site, to)
+        error = unfit_to_ask(e, came, s.name, to)
         if error is not None:
             raise error
         check_address(address)
         is_own = e.domain != SENDS or any(key.startswith(SYSTEM) for key in e.keys)
         first = origin(e)
-        if is_own or (to == s.site and not s.accepting[first].may_ask(address)):
-            raise came.no_right(f"send to {address[:80]!r}", "serves", first, s.site)
+        if is_own or (to == s.name and not s.accepting[first].may_ask(address)):
+            raise came.no_right(f"send to {address[:80]!r}", "serves", first, s.name)
         count, size = self._load.get(gate.name, (0, 0))
         if count + e.count > OPEN or size + len(e.body) > OPEN_BYTES:
             what = (
@@ -136,10 +136,9 @@ class RemoteSessions(Component):
         return visit
 
     def _too_long(self, conn: Conn, part: Envelope) -> None:
-        what = (
-            f"{self._context.me.name} accepts at most {self._context.settings.max_content} bytes per message."
-        )
-        hint = f"Raise `limits.max_content` at {self._context.settings.site}, or send the content in parts."
+        settings = self._context.settings
+        what = f"{self._context.me.name} accepts at most {settings.max_content} bytes per message."
+        hint = f"Raise `limits.max_content` at {settings.site.name}, or send the content in parts."
         self._refuse(conn, part, MessageTooLarge(what, hint=hint))
 
     def _refuse(self, conn: Conn, e: Envelope, error: LocalError) -> None:
@@ -167,7 +166,7 @@ class RemoteSessions(Component):
         """Queue replies to a session of another site, and add this site to the name of a local sender."""
         visit = self._visits[alias]
         is_ours = e.sender and not is_foreign(e.sender)
-        sender = f"{OTHERS}{self._context.settings.site}{e.sender}" if is_ours else e.sender
+        sender = f"{OTHERS}{self._context.settings.site.name}{e.sender}" if is_ours else e.sender
         reply = replace(e, stream=visit.stream, sender=sender)
         by_conn: dict[Conn, list[int]] = {}
         for place, n in enumerate(e.number_list(range(e.count))):

@@ -124,7 +124,7 @@ class SiteRequests(Component):
         Gateways in `in_vain` are left out.
         """
         able = [uuid for uuid in self._exits.able(site) if uuid not in in_vain]
-        return gateway(stream, site, able, self._context.settings.relays)
+        return gateway(stream, site, able, self._context.settings.site.relays)
 
     def accept(self, requester: Requester, envelope: Envelope, ttl: int) -> None:
         """Send the envelope to its site when the event ends, or refuse it.
@@ -162,7 +162,7 @@ class SiteRequests(Component):
         `is_first` means that no other node of this site forwarded it.
         """
         e = e.passed(self._context.hop(0), self._context.clock.stamp()) if is_first else e
-        return replace(leaving(e, self._context.settings.site, e.low), flags=e.flags & (REQUEST | EVERY))
+        return replace(leaving(e, self._context.settings.site.name, e.low), flags=e.flags & (REQUEST | EVERY))
 
     def _flush(self) -> None:
         due, self._due = self._due, {}
@@ -203,12 +203,12 @@ class SiteRequests(Component):
         self, conn: Conn, gate: SiteConnection, command: Respond, envelopes: list[Envelope]
     ) -> None:
         for e in envelopes:
-            home = f"{OTHERS}{self._context.settings.site}"
+            home = f"{OTHERS}{self._context.settings.site.name}"
             site = self._site_of(gate, e)
             if site is None or e.domain != SENDS or e.keys != ("",) or not is_foreign(e.to):
                 self._context.counters.count("forged")
                 continue
-            to = e.to.removeprefix(home) if is_of(self._context.settings.site, e.to) else e.to
+            to = e.to.removeprefix(home) if is_of(self._context.settings.site.name, e.to) else e.to
             numbers, trips = e.number_list(range(e.count)), self._open.get(e.stream, {})
             came: dict[SiteRequestInFlight, list[int]] = {}
             for place, n in enumerate(numbers):
@@ -232,7 +232,7 @@ class SiteRequests(Component):
             site = (SessionName.parse(e.sender).site or "") if e.sender else ""
         except BadName:
             return None
-        is_theirs = not e.sender or self._context.settings.ways.get(site) == gate.name
+        is_theirs = not e.sender or self._context.settings.site.ways.get(site) == gate.name
         return site if is_theirs else None
 
     # --- changes ----------------------------------------------------------------------------------------

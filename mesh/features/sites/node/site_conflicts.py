@@ -48,7 +48,7 @@ class SiteConflicts(Component):
         self._router = router
         self._relaying = relaying
         self._marking = marking
-        self._here = context.settings.site
+        self._here = context.settings.site.name
         if self._here:
             router.log.retained.watch(self)
         transit.when_leaving(self.leaves)

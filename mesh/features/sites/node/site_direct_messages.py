@@ -62,7 +62,7 @@ class SiteDirectMessages(Component):
         self._neighbours = neighbours
         self._transit = transit
         self._exits = exits
-        self._sites = context.settings.ways
+        self._sites = context.settings.site.ways
         self._asking: set[str] = set()
         self._trials = Backoff[Sending]()
 
@@ -82,7 +82,7 @@ class SiteDirectMessages(Component):
 
     def _resettle(self) -> None:
         """Apply new settings; messages for removed sites are refused unless they have left."""
-        before, self._sites = self._sites, self._context.settings.ways
+        before, self._sites = self._sites, self._context.settings.site.ways
         for site in before.keys() - self._sites.keys():
             if waiting := self._forwarder.tailback.depth(way_to(site)).messages:
                 text = (
@@ -177,7 +177,7 @@ class SiteDirectMessages(Component):
             onward.record_gateway(entry, hop, way)
             for first, last in entry.lacking[hop]:
                 part = entry.envelope.part(first, last)
-                left = leaving(part, self._context.settings.site, min(part.low, low))
+                left = leaving(part, self._context.settings.site.name, min(part.low, low))
                 going.setdefault(way, []).append(left)
         for way, envelopes in going.items():
             self._context.counters.count("forwarded", sum(envelope.count for envelope in envelopes))
@@ -189,7 +189,7 @@ class SiteDirectMessages(Component):
     def _gateway_of(self, site: str, stream: bytes, able: Sequence[bytes]) -> bytes:
         used = self._forwarder.onward.gateways_of(stream, way_to(site))
         way = next((way for way in used if way in able), None)
-        way = way or gateway(stream, site, able, self._context.settings.relays)
+        way = way or gateway(stream, site, able, self._context.settings.site.relays)
         assert way is not None  # checked by the caller
         return way
 

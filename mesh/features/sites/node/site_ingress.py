@@ -55,16 +55,16 @@ class SiteIngress(Component):
         return (on_command(Relay, self._relayed),)
 
     def _relayed(self, conn: Conn, gate: SiteConnection, command: Relay, envelopes: list[Envelope]) -> None:
-        origin, s = self._answering.origin_of(gate, conn), self._context.settings
+        origin, s = self._answering.origin_of(gate, conn), self._context.settings.site
         came = NeighbourSite(gate.name, self._context.me.name, s.accepting, s.ways)
-        if command.site != s.site:
+        if command.site != s.name:
             self._through.forward(origin, came, command, envelopes)
             return
         if command.dropped:
             site = sender_of(envelopes[0], came) if envelopes else came.name
             self._has_gap(site, came.name, command.dropped)
         for envelope in envelopes:
-            error = unfit(envelope, came, s.site, self._context.clock.wall)
+            error = unfit(envelope, came, s.name, self._context.clock.wall)
             renamed = replace(envelope, stream=self._answering.aliases.here(gate.name, envelope.stream))
             error = self._in_turn(renamed, error)
             if envelope.to and error is None:
@@ -115,13 +115,11 @@ class SiteIngress(Component):
         return self._forwarder.tailback.is_half_full() and not self._forwarder.onward.split_known(envelope)[0]
 
     def _short(self, origin: FromSite, envelope: Envelope) -> Iterator[Envelope]:
-        most = self._context.settings.max_content
+        most, here = self._context.settings.max_content, self._context.settings.site.name
 
         def too_long(part: Envelope) -> None:
             what = f"{self._context.me.name} accepts at most {most} bytes per message."
-            hint = (
-                f"Raise `limits.max_content` at {self._context.settings.site}, or send the content in parts."
-            )
+            hint = f"Raise `limits.max_content` at {here}, or send the content in parts."
             self._refuse(origin, part, MessageTooLarge(what, hint=hint))
 
         return short_parts(envelope, most, too_long)

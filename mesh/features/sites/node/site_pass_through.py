@@ -87,7 +87,7 @@ class SitePassThrough(Component):
         return {"site_passing_bytes": sum(self._sizes.values())}
 
     def on_second(self) -> None:
-        s = self._context.settings
+        s = self._context.settings.site
         for site in s.ways if s.is_relay else ():  # keeps the gateways up to date
             if any(accepting.may_pass(site) for accepting in s.accepting.values()):
                 self._notes.read(site)
@@ -102,7 +102,7 @@ class SitePassThrough(Component):
         Envelopes that are already in transit are ignored.
         """
         going: dict[bytes, list[Envelope]] = {}
-        here, hop = self._context.settings.site, self._context.hop(GATEWAY)
+        here, hop = self._context.settings.site.name, self._context.hop(GATEWAY)
         for envelope in envelopes:
             alias = replace(envelope, stream=self._answering.aliases.here(came.name, envelope.stream))
             error = unfit_to_pass(envelope, came, here, command.site)
@@ -128,7 +128,7 @@ class SitePassThrough(Component):
         After a refusal, later messages of its publisher wait until it is sent again. Direct messages wait
         only behind a message that was refused as WAY_LOST.
         """
-        now, turns, here = self._context.clock.now, self._turns[name], self._context.settings.site
+        now, turns, here = self._context.clock.now, self._turns[name], self._context.settings.site.name
         is_early = turns.is_early(waiter.who, envelope.first, envelope.last, envelope.low, now)
         if error is None and is_early:
             error = TailBackFull(f"{self._context.me.name} must accept an earlier deferred message first.")
@@ -219,7 +219,7 @@ class SitePassThrough(Component):
         (stream, domain), waiter, numbers, size = lost
         self._free(waiter, size)
         self._turns[waiter.origin.site].defer(waiter.who, numbers.bottom(), self._context.clock.now)
-        text = f"The message was lost in transit through {self._context.settings.site}."
+        text = f"The message was lost in transit through {self._context.settings.site.name}."
         for first, last in numbers:
             state = WAY_LOST if waiter.is_letter else UNREACHABLE
             answer = Answer(domain, first, last, state=state, text=text)

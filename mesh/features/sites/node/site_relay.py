@@ -133,7 +133,7 @@ class SiteRelay(Component):
         return (STAYS,)
 
     def message_sinks(self) -> Sequence[MessageSinks]:
-        return (self,) if self._context.settings.site else ()
+        return (self,) if self._context.settings.site.name else ()
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -221,14 +221,14 @@ class SiteRelay(Component):
 
     def _adopt(self) -> tuple[list[Outbound], list[Outbound]]:
         """Apply the sites of the settings, and return the added and the removed ones."""
-        sizes, before = self._context.settings.outboxes, self._outbound
-        self._selection = self._context.settings.selection
+        sizes, before = self._context.settings.site.outboxes, self._outbound
+        self._selection = self._context.settings.site.selection
         self._known.clear()
         self._outbound = {
             site: before.get(site) or Outbound(self._feed(site, size)) for site, size in sizes.items()
         }
         for site, out in self._outbound.items():
-            out.feed.adopt(sizes[site], site in self._context.settings.rejecting)
+            out.feed.adopt(sizes[site], site in self._context.settings.site.rejecting)
         new = [out for site, out in self._outbound.items() if site not in before]
         return new, [out for site, out in before.items() if site not in self._outbound]
 
@@ -293,7 +293,7 @@ class SiteRelay(Component):
         found: Targets = [(feed, None) for feed in by_row[0]]
         if len(by_row) > 1:
             found = list(by_taker(envelope, by_row))
-        if self._context.settings.rejecting:
+        if self._context.settings.site.rejecting:
             self._check_room(envelope, {feed for row in by_row for feed in row})
         return found
 
@@ -389,7 +389,7 @@ class SiteRelay(Component):
         low = out.feed.in_flight.low(given.envelope, given.envelope.low)
         for run in in_runs(given.envelope):
             if given.left.overlaps(run.first, run.last):
-                yield leaving(run, self._context.settings.site, low)
+                yield leaving(run, self._context.settings.site.name, low)
 
     def _ship(self, site: str, uuid: bytes, envelopes: Iterable[Envelope]) -> None:
         peer, out = self._neighbours.peers.get(uuid), self._outbound[site]

@@ -41,7 +41,7 @@ class TransferMarks(Component):
     def start(self, beginning: Beginning) -> None:
         for key, row in beginning.rows(TABLE).items():
             site = _site_of(key)
-            if site not in self._context.settings.outboxes:
+            if site not in self._context.settings.site.outboxes:
                 self._disk.later(TABLE, key, Delete(TABLE, key))
             elif key.startswith(STORES):
                 self._stores[site] = SiteStores.unpack(row)

@@ -204,7 +204,7 @@ class Transferring(Component):
 
     def _leaving(self, transfer: SiteTransfer, number: int, value: RetainedValue) -> Envelope:
         e = replace(value.as_envelope(), stream=transfer.stream, first=number, last=number)
-        left = leaving(e, self._context.settings.site, transfer.low)
+        left = leaving(e, self._context.settings.site.name, transfer.low)
         return replace(left, flags=left.flags | INITIAL)
 
     # --- answers of the site ----------------------------------------------------------------------------

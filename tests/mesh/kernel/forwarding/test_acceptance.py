@@ -25,7 +25,7 @@ class Stage:
 
     def __init__(self, decision: Decision = HERE, is_plain: bool = False) -> None:
         self.context: Any = Mock()
-        self.context.settings.site, self.context.hop.side_effect = (
+        self.context.settings.site.name, self.context.hop.side_effect = (
             "FRA",
             lambda stratum: Hop("heron", stratum, 1),
         )

@@ -21,8 +21,8 @@ class Stage:
 
     def __init__(self, *queries: str, peers: str = LON) -> None:
         self.context: Any = Mock()
-        self.context.settings.ways = {"LON": "LON", "PAR": "LON", "NYC": "NYC"}
-        self.context.settings.accepting = {"LON": site(LON), "NYC": site(NYC)}
+        self.context.settings.site.ways = {"LON": "LON", "PAR": "LON", "NYC": "NYC"}
+        self.context.settings.site.accepting = {"LON": site(LON), "NYC": site(NYC)}
         self.feeds = {query: Mock(queries=[query]) for query in queries}
         self.peers = {name: self.peer(name, peers) for name in "abcd"}
         neighbours: Any = Mock(peers={name.encode(): peer for name, peer in self.peers.items()})

@@ -9,6 +9,7 @@ from mesh.features.sites.model.stores import note
 from mesh.features.sites.node.facts import ExitsChanged
 from mesh.features.sites.node.gateway_notes import GatewayNotes
 from mesh.kernel.context.facts import Fact
+from mesh.site_policy.site_settings import SiteSettings
 
 GULL, GREBE = b"g" * 16, b"h" * 16
 STORES = [(b"s" * 16, 1)]
@@ -21,7 +22,8 @@ class Site:
         self.facts: list[Fact] = []
         self.losses = {GULL: losses.get("gull"), GREBE: losses.get("grebe")}
         context = SimpleNamespace(
-            facts=SimpleNamespace(publish=self.facts.append), settings=SimpleNamespace(relays=8)
+            facts=SimpleNamespace(publish=self.facts.append),
+            settings=SimpleNamespace(site=SiteSettings(relays=8)),
         )
         self.notes = GatewayNotes(cast(Any, context), cast(Any, self))
         self.notes.read("NYC")

@@ -14,6 +14,7 @@ from tests.mesh.features.sites.node.meshes import FIRST, SECOND, gateway_to, lin
 from tests.mesh.features.sites.node.test_sitefeed import STOCK, again, pair, publisher
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
+from tools.simulator.world.node import combined
 
 STOCKS = {site: RemoteSite(site, domains=(STOCK,)) for site in ("LON", "NYC", "SFO")}
 
@@ -28,7 +29,8 @@ def reloaded(node: SimNode, tables: dict[str, RemoteSite], **more: Any) -> None:
         "accepting": {name: Accepting(table) for name, table in tables.items()},
         **more,
     }
-    node.core.parts.ruling._read = lambda: Reloaded(None, found, (), ())
+    settings = combined(found, node.core.parts.context.settings.site)
+    node.core.parts.ruling._read = lambda: Reloaded(None, settings, (), ())
     node.core.reload(node.now, node.wall, "joe")
     node._carry_out_all()
     node.net.run(0.1)
