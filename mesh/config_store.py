@@ -1,17 +1,29 @@
-"""Checks the configured store of a node or queue."""
+"""Checks the configured store of a node or queue. Other kinds of stores are entry points of `mesh.stores`."""
 
-import re
+from abc import ABC, abstractmethod
 
+from mesh.entry_points import entries, load
 from mesh.errors import BadConfig
 from mesh.values import check_path
 
+GROUP = "mesh.stores"  # the entry-point group; names are schemes of addresses
 MEMORY, SQLITE = "memory", "sqlite"
 FILE = "sqlite://"  # prefix of a store's absolute path
 
-_URL = re.compile(r"postgres(?:ql)?://(?:[^@]*@)?[^@/?#\s]*(?:/[^@?#\s]*)?(?:\?(?P<rest>[^@#\s]*))?")
-_SECRET = re.compile(r"(?:^|&)[^=&]*password[^=&]*=", re.IGNORECASE)
 
-# Law 1: a URL that passes the check contains no password, so it may be shown, logged and listed by `ps`.
+class StoreKind(ABC):
+    """A kind of store whose address begins with the scheme that names its entry point."""
+
+    @abstractmethod
+    def check(self, address: str) -> None:
+        """Raise BadConfig for an invalid address, without repeating a text that may contain a password."""
+
+
+def store_kind(address: str) -> StoreKind | None:
+    """Return the kind of store with this address, or None. Raises: FeatureFailed if it cannot be loaded."""
+    scheme, mark, _ = address.partition("://")
+    found = [entry for entry in entries(GROUP) if entry.name == scheme] if mark else []
+    return load(found[0], "store", StoreKind) if found else None  # type: ignore[type-abstract]
 
 
 def check_store(text: str) -> None:
@@ -21,23 +33,11 @@ def check_store(text: str) -> None:
     """
     if text in (MEMORY, SQLITE):
         return
-    if not text.startswith(("postgresql://", "postgres://")):
-        what = f"{text!r:.40}" if "@" not in text and "=" not in text else "this"
-        raise BadConfig(
-            f"{what} is not a store.", hint="Use sqlite, memory or postgresql://USER@HOST/DATABASE."
-        )
-    found = _URL.fullmatch(text)
-    if _has_secret(text) or (found and _SECRET.search(found["rest"] or "")):
-        raise BadConfig(
-            "The address of a store must not contain a password.",
-            hint="Put it into ~/.pgpass or PGPASSWORD; see "
-            "https://www.postgresql.org/docs/current/libpq-pgpass.html.",
-        )
-    if not found:
-        raise BadConfig(
-            "This is not a PostgreSQL address.",
-            hint="Write it as postgresql://USER@HOST:5432/DATABASE?sslmode=require; an @ in a name is %40.",
-        )
+    if (kind := store_kind(text)) is not None:
+        kind.check(text)
+        return
+    what = f"{text!r:.40}" if "@" not in text and "=" not in text else "this"
+    raise BadConfig(f"{what} is not a store.", hint="Use sqlite, memory or postgresql://USER@HOST/DATABASE.")
 
 
 def check_queue_store(text: str) -> None:
@@ -63,9 +63,3 @@ def check_queue_store(text: str) -> None:
 def file_of(text: str) -> str:
     """Return the file path of a `sqlite://` store; "" for any other store."""
     return text.removeprefix(FILE) if text.startswith(FILE) else ""
-
-
-def _has_secret(text: str) -> bool:
-    """Return whether a colon precedes the last @, as in an address with a password."""
-    before, at, _ = text.partition("://")[2].rpartition("@")
-    return bool(at) and ":" in before

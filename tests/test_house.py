@@ -72,6 +72,9 @@ PLANTED = {
     "features-sans-io":
         ({"mesh.features.sites.node.planted": "mesh.security"},
          "mesh.features.sites.node is not allowed to import mesh.security: - mesh.features.sites"),
+    "rooms-of-xmlblaster":
+        ({"mesh.features.xmlblaster.misprints": "mesh.features.xmlblaster.clusterxml"},
+         "xmlblaster.misprints is not allowed to import mesh.features.xmlblaster.clusterxml: - mesh"),
     "core-known-to-the-shell": ({"mesh.sync.planted_rule": "mesh.kernel"},
                                 "mesh.sync is not allowed to import mesh.kernel: - mesh.sync.planted_rule"),
     "floors-of-the-tools":

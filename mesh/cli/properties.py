@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mesh.cli.options import print_message
-from mesh.config.properties import from_words, merged, read_properties
+from mesh.config.formats import XMLBLASTER, config_format
 from mesh.config.source import Setting
-from mesh.config.xmlblaster import settings_of
 from mesh.errors import BadConfig
 
 
@@ -20,9 +19,9 @@ def property_settings(given: str | None, words: Sequence[str], is_lenient: bool)
         raise BadConfig(
             f"command line: {what} requires --properties.", hint="Name an xmlBlaster property file."
         )
-    doubts: list[str] | None = [] if is_lenient else None
-    file = read_properties(Path(given), doubts) if given is not None else ()
-    read = settings_of(merged(file, from_words(words)), is_lenient)
-    for note in (*(doubts or ()), *read.notes):
+    if given is None:
+        return ()
+    read = config_format(XMLBLASTER).settings(Path(given), words, is_lenient)
+    for note in read.notes:
         print_message(note)
-    return tuple(read.settings) if given is not None else ()
+    return tuple(read.settings)

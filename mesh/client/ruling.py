@@ -8,7 +8,6 @@ from typing import Any
 from mesh.client.connected import Connected
 from mesh.errors import BadArgument, BadConfig, LocalError, PublishRefused
 from mesh.names import node_name
-from mesh.reserved import MASTER
 from mesh.values import Published
 from mesh.wire.commands import Call
 from mesh.wire.replies import RulesPut, RulesTold, read_result
@@ -39,15 +38,15 @@ async def _rules_put(client: Connected, node: str, content: bytes | None) -> Rul
 async def _changed(client: Connected, node: str, content: bytes | None) -> RulesPut | None:
     """Send the changed rules, and return the reply; None if the mesh has these rules already."""
     # Imported here, because these modules slow down the start of a client and only admins need them.
-    from mesh.config.properties import Property
-    from mesh.config.ruled import rules_of_xml, with_rules, without_rules
+    from mesh.config.formats import XMLBLASTER, config_format
+    from mesh.config.ruled import with_rules, without_rules
     from mesh.security.ruling import new_rules
 
     found = read_result(RulesTold, await _said(client, "rules"))
     if content is None:
         change = partial(without_rules, names=[node_name(node)])
     else:
-        rules, _ = rules_of_xml(Property(MASTER, node, _text(content), "content"))
+        rules, _ = config_format(XMLBLASTER).rules(_text(content), node=node)
         change = partial(with_rules, found=rules)
     cluster = client.cluster
     if found.keys and not cluster:  # a local socket: this user's own nodes

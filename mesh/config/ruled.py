@@ -1,4 +1,4 @@
-"""Changes the list of rules that all nodes share, by texts in the form of xmlBlaster's `<clusternode>`."""
+"""Changes the list of rules that all nodes share."""
 
 from __future__ import annotations
 
@@ -6,22 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import structs
 
-from mesh.config.clusternode import read_clusternode
+from mesh.config.formats import Rules
 from mesh.config.nodes import check_circles, check_strata
-from mesh.config.properties import Property
 from mesh.config.source import Setting
 from mesh.mapping.agreed import Agreed, AgreedNode
-from mesh.mapping.rules import Rule, standing_in
 
 ORIGIN = "the mesh-wide rules"
-Rules = dict[str, tuple[Rule, ...]]  # by node
-
-
-def rules_of_xml(text: Property) -> tuple[Rules, Sequence[str]]:
-    """Return the rules of a node and of its backups, and notes on ignored parts. Raises: BadConfig."""
-    found = read_clusternode(text, is_lenient=None)
-    rules = {found.name: found.rules, **{name: standing_in(name, found.rules) for name in found.backups}}
-    return rules, found.notes
 
 
 def with_rules(before: Agreed, found: Rules, add: bool = False) -> Agreed:

@@ -1,4 +1,4 @@
-"""Rules and addresses of a node as xmlBlaster's `<clusternode>`, which `mesh.config.clusternode` reads."""
+"""Rules and addresses of a node as xmlBlaster's `<clusternode>` text."""
 
 from __future__ import annotations
 

@@ -9,9 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from mesh.config_store import MEMORY, SQLITE, file_of
-from mesh.errors import NotAvailable, StoreError
+from mesh.errors import StoreError
 from mesh.operations import FIRST_POSITION
-from mesh.store.base import NodeStore, Store, Untended
+from mesh.store.base import NodeStore, Untended
+from mesh.store.foreign import foreign_store_kind
 from mesh.store.memory import MemoryStore
 from mesh.store.room import RESERVED, DiskSpace, Tell, broken, make_room, reserve_of
 from mesh.store.roomy import Roomy
@@ -41,7 +42,9 @@ def open_store(
     path = directory / "store.sqlite"
     if path.exists():
         tell("warning", f"{path} is not read, because the store is {chosen}. Its messages keep waiting.")
-    return Untended(MemoryStore() if chosen == MEMORY else _postgres(chosen, uuid, boot))
+    return Untended(
+        MemoryStore() if chosen == MEMORY else foreign_store_kind(chosen).open(chosen, uuid, boot)
+    )
 
 
 def open_guarded(
@@ -120,7 +123,7 @@ def open_queue_store(
     if chosen == MEMORY:
         return Untended(MemoryStore())
     if not file_of(chosen):
-        return Untended(_postgres(chosen, owner_of(uuid), boot))
+        return Untended(foreign_store_kind(chosen).open(chosen, owner_of(uuid), boot))
     path = Path(file_of(chosen))
     if not accept_rollback:
         _check_file(path, uuid, was_used)
@@ -194,24 +197,4 @@ def look(chosen: str, directory: Path) -> None:
     if chosen == SQLITE:
         SQLiteStore.check_openable(directory / "store.sqlite")
     elif chosen != MEMORY:
-        _need_psycopg()
-        from mesh.store.postgres import PostgresStore
-
-        PostgresStore.check_openable(chosen)
-
-
-def _postgres(url: str, uuid: bytes, boot: int) -> Store:
-    _need_psycopg()
-    from mesh.store.postgres import PostgresStore
-
-    return PostgresStore(url, uuid, boot)
-
-
-def _need_psycopg() -> None:
-    try:
-        import mesh.store.postgres_connection  # noqa: F401
-    except ImportError as error:
-        raise NotAvailable(
-            f"A store in PostgreSQL needs psycopg, which is not installed ({error}).",
-            hint="Run:  pip install 'heronry[postgres]'",
-        ) from error
+        foreign_store_kind(chosen).check_openable(chosen)

@@ -102,8 +102,10 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
         "without the lost data: ": "a file of queues is missing",
         "this node's file: mesh up --accept-rollback": "a file of queues is another node's",
     },
-    "mesh/store/postgres.py": {"another one to start with an empty": "what was written is not there"},
-    "mesh/store/postgres_setup.py": {"another database to start with an empty": "of another release"},
+    "mesh/features/postgres/store.py": {
+        "another one to start with an empty": "what was written is not there"
+    },
+    "mesh/features/postgres/setup.py": {"another database to start with an empty": "of another release"},
     "mesh/store/sqlite.py": {"move it away and start with an empty one": "damaged, or of another release"},
     "mesh/store/witnessed.py": {
         "without the lost data: mesh up --accept-rollback": "the witness proves a loss"

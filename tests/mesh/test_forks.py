@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from mesh.features.postgres.connection import Connection
 from mesh.forks import close_in_child
 from mesh.local.datadir import DataDir
 from mesh.shell.http.place import bound
 from mesh.shell.http.serving import HttpThread
-from mesh.store.postgres_connection import Connection
 from tests.children import in_a_child, is_open
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from mesh.cli import contexts, join, weights_file
-from mesh.config.properties import read_properties
 from mesh.config.source import read_text
 from mesh.errors import MeshError
+from mesh.features.xmlblaster.properties import read_properties
 from mesh.local.backup import verified
 from mesh.local.private import read_private
 from mesh.local.restore import restore

@@ -18,10 +18,10 @@ from mesh.cli.completing import complete_nodes
 from mesh.cli.options import count, print_message, tell_json
 from mesh.cli.settings import clauses
 from mesh.cli.table import tell_table
+from mesh.config.formats import XMLBLASTER, config_format
 from mesh.config.nodes import NodeRecord, node_settings
-from mesh.config.properties import Property
 from mesh.config.rule import rule_of
-from mesh.config.ruled import rules_of_xml, with_rules, without_rules
+from mesh.config.ruled import with_rules, without_rules
 from mesh.config.source import ConfigFile, read_file, read_text
 from mesh.mapping.agreed import Agreed, AgreedNode, unpacked
 from mesh.mapping.checking import in_vain
@@ -245,9 +245,7 @@ def _of_file(file: ConfigFile) -> dict[str, tuple[Rule, ...]]:
 
 
 def _of_xml(path: Path) -> dict[str, tuple[Rule, ...]]:
-    text = read_text(path)
-    lines = tuple(range(1, text.count("\n") + 2))
-    found, notes = rules_of_xml(Property("clusternode", None, text, f"{path}:1", lines))
+    found, notes = config_format(XMLBLASTER).rules(read_text(path), path)
     for note in notes:
         print_message(note)
     return found

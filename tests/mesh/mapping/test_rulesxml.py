@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mesh.config.clusternode import read_clusternode
-from mesh.config.properties import Property
+from mesh.features.xmlblaster.clusternode import read_clusternode
+from mesh.features.xmlblaster.properties import Property
 from mesh.mapping.filters import Filter
 from mesh.mapping.rules import KeyRule, Rule, standing_in
 from mesh.mapping.rulesxml import info_xml, master_xml

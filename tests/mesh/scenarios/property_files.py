@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from mesh.config import Config, load
-from mesh.config.properties import parsed
-from mesh.config.xmlblaster import settings_of
+from mesh.features.xmlblaster.properties import parsed
+from mesh.features.xmlblaster.translation import settings_of
 from tests.mesh.running import RunningNode
 from tests.mesh.scenarios.topology import Loop, Processes
 

@@ -11,8 +11,8 @@ import pytest
 
 import mesh
 from mesh.config import load
+from mesh.features.postgres.store import PostgresStore
 from mesh.shell.starting import start
-from mesh.store.postgres import PostgresStore
 from tests.mesh.meshes import eventually, take
 from tests.mesh.running import LIMIT, environment, running, state_directory
 from tests.mesh.scenarios.hearing import hearing, nothing_more

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from mesh.features.postgres.store import PostgresStore
 from mesh.store.base import Store
 from mesh.store.memory import MemoryStore
-from mesh.store.postgres import PostgresStore
 from mesh.store.sqlite import SQLiteStore
 from tests.postgres import PostgresServer, server_or_skip
 

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mesh.errors import StoreError
+from mesh.features.postgres.store import PostgresStore
 from mesh.operations import BOOT, FIRST_POSITION, TABLES, Append, Delete, Drop, Image, Op, Put, StoreReach
 from mesh.store.base import Store, begin
 from mesh.store.memory import MemoryStore
-from mesh.store.postgres import PostgresStore
 from mesh.store.sqlite import SQLiteStore
 from tests.mesh.store.images import loaded, standing
 from tests.postgres import PostgresServer

@@ -51,7 +51,7 @@ def test_a_file_that_is_not_read_any_more_is_told_of(tmp_path: Path) -> None:
 
 
 def test_without_psycopg_it_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("mesh.store.postgres", "mesh.store.postgres_connection"):
+    for module in ("mesh.features.postgres.store", "mesh.features.postgres.connection"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)  # as if it were not installed
     with pytest.raises(NotAvailable, match=r"pip install 'heronry\[postgres\]'"):

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.errors import StoreError
+from mesh.features.postgres.store import PostgresStore
 from mesh.operations import BOOT, Append, Drop, Rewrite
 from mesh.shell.crashpoints import CrashPoint
 from mesh.store.base import Store, Untended, begin
 from mesh.store.integrity import checksum, envelope_checksum
 from mesh.store.opening import open_store
-from mesh.store.postgres import PostgresStore
 from mesh.store.sqlite import SQLiteStore
 
 NOWHERE = [0, -1, 4, 2**62, 2**63, 2**64, -(2**63) - 1]

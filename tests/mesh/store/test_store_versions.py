@@ -12,13 +12,13 @@ from uuid import UUID
 import pytest
 
 from mesh.errors import StoreError
+from mesh.features.postgres.connection import Connection
+from mesh.features.postgres.rows import create_owner, write_change
+from mesh.features.postgres.setup import _LOCK
+from mesh.features.postgres.store import PostgresStore
 from mesh.operations import BOOT, TABLES, Append, Drop, Image, Op, Put
 from mesh.store.change import fold
 from mesh.store.lease import LeaseTiming
-from mesh.store.postgres import PostgresStore
-from mesh.store.postgres_connection import Connection
-from mesh.store.postgres_rows import create_owner, write_change
-from mesh.store.postgres_setup import _LOCK
 from mesh.store.sqlite import SQLiteStore
 from tests.mesh.running import until
 from tests.mesh.store.images import loaded

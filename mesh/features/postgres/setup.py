@@ -1,8 +1,8 @@
 """Checks the settings of a PostgreSQL server, and creates or upgrades the tables."""
 
 from mesh.errors import StoreError
-from mesh.store.postgres_connection import Connection
-from mesh.store.postgres_rows import SCHEMA, UPGRADE, VERSION
+from mesh.features.postgres.connection import Connection
+from mesh.features.postgres.rows import SCHEMA, UPGRADE, VERSION
 
 # If one of these is off, a crash can lose or damage confirmed data.
 _NEEDED = ("fsync", "full_page_writes", "synchronous_commit")

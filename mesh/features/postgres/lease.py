@@ -8,6 +8,7 @@ from threading import Event, Thread, Timer
 from uuid import UUID
 
 from mesh.errors import StoreError
+from mesh.features.postgres.connection import Connection, FailureKind, Trouble
 from mesh.store.lease import (
     LEASE_LOST,
     Lease,
@@ -19,9 +20,8 @@ from mesh.store.lease import (
     refusal,
     serves_until,
 )
-from mesh.store.postgres_connection import Connection, FailureKind, Trouble
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("mesh.store")
 
 _READ = (
     "SELECT holder, boot, place, epoch, extract(epoch FROM expires - clock_timestamp())::float8 "

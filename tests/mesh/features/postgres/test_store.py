@@ -14,9 +14,9 @@ import psycopg
 import pytest
 
 from mesh.errors import StoreError, StoreFull
+from mesh.features.postgres.store import PostgresStore
 from mesh.operations import TABLES, Append, Drop, Image, Put
 from mesh.store.lease import LeaseTiming
-from mesh.store.postgres import PostgresStore
 from tests.mesh.store.images import loaded, standing
 from tests.postgres import USER, PostgresServer
 from tests.waiting import until

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from mesh.config import Config, load, rules
-from mesh.config.properties import from_words, merged, parsed, read_properties
-from mesh.config.xmlblaster import ReadSettings, settings_of
+from mesh.config.formats import ReadSettings
 from mesh.errors import BadConfig
+from mesh.features.xmlblaster.properties import from_words, merged, parsed, read_properties
+from mesh.features.xmlblaster.translation import settings_of
 from tests.each import each
 
 FILE = Path("heron.properties")
@@ -187,7 +188,7 @@ LOOSE = "<master>{}<key domain='RUGBY'/><filter type='{}'>.*loose.*</filter></ma
 
 
 def test_a_regular_expression_of_xmlblaster_is_one_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mesh.config.clusternode.made", lambda _: None)
+    monkeypatch.setattr("mesh.features.xmlblaster.clusternode.made", lambda _: None)
     told = read(HERON.format(LOOSE.format("", "GnuRegexFilter")), is_lenient=False)
     [rule] = rules(load(None, {}, {}, properties=told.settings))
     assert [str(each) for each in rule.filters] == ["ContentRegex .*loose.*"]

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mesh.config.clusterxml import line_of, texts, tree
-from mesh.config.properties import Property
 from mesh.config.source import near_miss
 from mesh.errors import BadConfig
+from mesh.features.xmlblaster.clusterxml import line_of, texts, tree
+from mesh.features.xmlblaster.properties import Property
 from mesh.mapping.rules import OWN_MAPPER
 
 if TYPE_CHECKING:

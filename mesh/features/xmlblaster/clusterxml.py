@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from mesh.config.properties import Property
 from mesh.errors import BadConfig
+from mesh.features.xmlblaster.properties import Property
 
 if TYPE_CHECKING:
     from lxml import etree

@@ -15,10 +15,10 @@ import psycopg
 import pytest
 
 from mesh.errors import StoreError
+from mesh.features.postgres import lease as postgres_lease
+from mesh.features.postgres.store import PostgresStore
 from mesh.operations import Append, Put
-from mesh.store import postgres_lease
 from mesh.store.lease import LeaseTiming
-from mesh.store.postgres import PostgresStore
 from tests.mesh.running import LIMIT, until
 from tests.mesh.store.images import loaded, standing
 from tests.postgres import PostgresServer
@@ -252,7 +252,7 @@ import sys
 from mesh.errors import StoreError
 from mesh.operations import Append
 from mesh.store.lease import LeaseTiming
-from mesh.store.postgres import PostgresStore
+from mesh.features.postgres.store import PostgresStore
 
 store = PostgresStore(sys.argv[1], bytes.fromhex(sys.argv[2]), 1, terms=LeaseTiming(6.0))
 position = 1

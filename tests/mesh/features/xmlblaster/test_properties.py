@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from mesh.config import Config, load, rules
-from mesh.config.clusternode import read_clusternode
-from mesh.config.properties import Property, from_words, merged, parsed
-from mesh.config.xmlblaster import ReadSettings, settings_of
+from mesh.config.formats import ReadSettings
 from mesh.errors import BadConfig
+from mesh.features.xmlblaster.clusternode import read_clusternode
+from mesh.features.xmlblaster.properties import Property, from_words, merged, parsed
+from mesh.features.xmlblaster.translation import settings_of
 from mesh.mapping.filters import Filter
 from mesh.mapping.rules import Rule
 

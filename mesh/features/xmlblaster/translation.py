@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-from mesh.config.clusternode import Described, read_clusternode
-from mesh.config.foreign import reason_without_equivalent
+from mesh.config.formats import ReadSettings
 from mesh.config.nodes import NodeRecord
-from mesh.config.properties import Property, refuse_missing
 from mesh.config.sections import FIELDS
 from mesh.config.source import Setting, fitted, near_miss
 from mesh.errors import BadConfig, BadName
+from mesh.features.xmlblaster.clusternode import Described, read_clusternode
+from mesh.features.xmlblaster.properties import Property, refuse_missing
+from mesh.features.xmlblaster.without_equivalent import reason_without_equivalent
 from mesh.mapping.rules import standing_in
 from mesh.names import node_name
 
@@ -36,14 +37,6 @@ SOCKET_PORT, SOCKET_HOST = "plugin/socket/port", "plugin/socket/hostname"
 PORT, HOST = "bootstrapPort", "bootstrapHostname"
 KNOWN = (*PLAIN, *VERSIONS, NODE, INFO, MASTER, PASSWD, *IDLE, SOCKET_PORT, SOCKET_HOST, PORT, HOST)
 UNLESS_SAID = {"links": "configured", "default_scope": "local"}  # defaults of xmlBlaster
-
-
-@dataclass(slots=True)
-class ReadSettings:
-    """The settings of property files. `notes` lists ignored and reinterpreted properties."""
-
-    settings: list[Setting] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
 
 def settings_of(properties: Iterable[Property], is_lenient: bool = False) -> ReadSettings:

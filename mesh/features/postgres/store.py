@@ -10,17 +10,24 @@ from typing import TypeVar
 from uuid import UUID
 
 from mesh.errors import StoreError, StoreFull
+from mesh.features.postgres.connection import Connection, FailureKind, Trouble
+from mesh.features.postgres.lease import Keeper, fence
+from mesh.features.postgres.rows import (
+    create_owner,
+    read_all,
+    read_counters,
+    read_page,
+    read_some,
+    write_change,
+)
+from mesh.features.postgres.setup import check_settings, look_at, prepare
 from mesh.operations import Image, Op, Stored, StoreReach
 from mesh.store.change import Change, StoreProgress, fold
 from mesh.store.integrity import Audit, possible
 from mesh.store.lease import LeaseClaim, LeaseTiming
-from mesh.store.postgres_connection import Connection, FailureKind, Trouble
-from mesh.store.postgres_lease import Keeper, fence
-from mesh.store.postgres_rows import create_owner, read_all, read_counters, read_page, read_some, write_change
-from mesh.store.postgres_setup import check_settings, look_at, prepare
 from mesh.store.reading import Reading
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("mesh.store")
 T = TypeVar("T")
 
 

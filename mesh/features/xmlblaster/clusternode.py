@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mesh.config.clustergrammar import ClusterText
-from mesh.config.clusterxml import texts, tree
-from mesh.config.misprints import mended
-from mesh.config.properties import Property
 from mesh.config.rule import check_key_rule
 from mesh.config.source import near_miss
 from mesh.errors import BadFilter, BadName
+from mesh.features.xmlblaster.clustergrammar import ClusterText
+from mesh.features.xmlblaster.clusterxml import texts, tree
+from mesh.features.xmlblaster.misprints import mended
+from mesh.features.xmlblaster.properties import Property
 from mesh.mapping.filters import MAPPERS, OURS, VERSION, Filter, made
 from mesh.mapping.rules import DOMAIN, EXACT, OWN_MAPPER, PATTERN, XPATH, KeyRule, Rule
 from mesh.names import node_name

@@ -4,10 +4,10 @@ from collections import deque
 from collections.abc import Iterable
 from uuid import UUID
 
+from mesh.features.postgres.connection import Connection
 from mesh.operations import FIRST_POSITION, TABLES, Stored
 from mesh.store.change import Change, StoreProgress
 from mesh.store.integrity import Audit, checksum, envelope_checksum
-from mesh.store.postgres_connection import Connection
 from mesh.streams.ranges import Ranges
 
 VERSION = 2

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from mesh.errors import StoreError
+from mesh.features.postgres.store import PostgresStore
 from mesh.operations import Append, Drop, Put
 from mesh.store.lease import LeaseTiming
-from mesh.store.postgres import PostgresStore
 from tests.mesh.running import until
 from tests.mesh.store.images import loaded, standing
 from tests.postgres import PostgresServer

@@ -1,0 +1,53 @@
+"""Configuration formats of other systems: the entry points of the group `mesh.config_formats`, by name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mesh.config.source import Setting
+from mesh.entry_points import entries, load
+from mesh.errors import NotAvailable
+from mesh.mapping.rules import Rule
+
+GROUP = "mesh.config_formats"
+XMLBLASTER = "xmlblaster"
+
+Rules = dict[str, tuple[Rule, ...]]  # by node
+
+
+@dataclass(slots=True)
+class ReadSettings:
+    """The settings of foreign files. `notes` lists what was ignored or has another meaning here."""
+
+    settings: list[Setting] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class ConfigFormat(ABC):
+    """A format of another system, which can set the settings and the rules of a node."""
+
+    @abstractmethod
+    def settings(self, file: Path | None, words: Sequence[str], is_lenient: bool) -> ReadSettings:
+        """Return the settings in `file` and in the `words` of a command line. Raises: BadConfig.
+
+        With `is_lenient`, unknown settings are ignored with a note.
+        """
+
+    @abstractmethod
+    def rules(self, text: str, file: Path | None = None, node: str | None = None) -> tuple[Rules, list[str]]:
+        """Return the rules in a text, by node, with notes on ignored parts. Raises: BadConfig.
+
+        `file` is the origin of the text in errors. The text must be about `node`, unless that is None.
+        """
+
+
+def config_format(name: str) -> ConfigFormat:
+    """Return the format `name`. Raises: NotAvailable, or FeatureFailed if it cannot be loaded."""
+    found = [entry for entry in entries(GROUP) if entry.name == name]
+    if not found:
+        what = f"The configuration format {name} is not installed."
+        raise NotAvailable(what, hint="Install Heronry again: its entry points are missing.")
+    return load(found[0], "configuration format", ConfigFormat)  # type: ignore[type-abstract]

@@ -1,0 +1,1 @@
+"""The feature of stores in PostgreSQL."""

@@ -1,0 +1,1 @@
+"""The feature of xmlBlaster's property files and `<clusternode>` texts."""

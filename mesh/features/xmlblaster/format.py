@@ -1,0 +1,34 @@
+"""xmlBlaster's configuration format: property files, and `<clusternode>` texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mesh.config.formats import ConfigFormat, ReadSettings, Rules
+from mesh.features.xmlblaster.clusternode import read_clusternode
+from mesh.features.xmlblaster.properties import Property, from_words, merged, read_properties
+from mesh.features.xmlblaster.translation import settings_of
+from mesh.mapping.rules import standing_in
+from mesh.reserved import MASTER
+
+
+class XmlBlaster(ConfigFormat):
+    """The entry point `xmlblaster` of `mesh.config_formats`."""
+
+    def settings(self, file: Path | None, words: Sequence[str], is_lenient: bool) -> ReadSettings:
+        doubts: list[str] | None = [] if is_lenient else None
+        found = read_properties(file, doubts) if file is not None else ()
+        read = settings_of(merged(found, from_words(words)), is_lenient)
+        return ReadSettings(read.settings, [*(doubts or ()), *read.notes])
+
+    def rules(self, text: str, file: Path | None = None, node: str | None = None) -> tuple[Rules, list[str]]:
+        lines = tuple(range(1, text.count("\n") + 2)) if file is not None else ()
+        place = f"{file}:1" if file is not None else "content"
+        name = "clusternode" if file is not None else MASTER
+        found = read_clusternode(Property(name, node, text, place, lines), is_lenient=None)
+        rules = {found.name: found.rules, **{each: standing_in(each, found.rules) for each in found.backups}}
+        return rules, list(found.notes)
+
+
+xmlblaster = XmlBlaster()
