@@ -42,9 +42,9 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
      ["key", "content", "value", "text", "json", "domain", "headers", "priority", "expires", "persistent",
       "provisional", "sender", "to", "route", "sent", "state", "id", "source", "stale", "make"]),
     ("A subscription", "", mesh.Subscription, ["batches", "dropped", "unsubscribe", "id"]),
-    ("A message from a queue", "It has all attributes of a message, and these.", mesh.Delivery,
+    ("A message from a queue", "Besides the attributes of a message, a delivery has the following.", mesh.Delivery,
      ["ack", "nack", "reject", "extend", "attempt", "redelivered", "group"]),
-    ("A request", "It has all attributes of a message, and these.", mesh.Request,
+    ("A request", "Besides the attributes of a message, a request has the following.", mesh.Request,
      ["reply", "fail", "remaining", "wants_reply"]),
 )  # fmt: skip
 OPENED = ("connect", "node")
@@ -55,7 +55,7 @@ OBVIOUS = {
     "key": "The key of the topic.",
     "content": "The bytes of the content.",
     "domain": 'The domain of the topic; "" for none.',
-    "persistent": "Whether it was published with `persistent=True`.",
+    "persistent": "Whether the message was published with `persistent=True`.",
 }
 
 
