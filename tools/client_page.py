@@ -42,10 +42,10 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
      ["key", "content", "value", "text", "json", "domain", "headers", "priority", "expires", "persistent",
       "provisional", "sender", "to", "route", "sent", "state", "id", "source", "stale", "make"]),
     ("A subscription", "", mesh.Subscription, ["batches", "dropped", "unsubscribe", "id"]),
-    ("A message from a queue", "Besides the attributes of a message, a delivery has the following.", mesh.Delivery,
-     ["ack", "nack", "reject", "extend", "attempt", "redelivered", "group"]),
-    ("A request", "Besides the attributes of a message, a request has the following.", mesh.Request,
-     ["reply", "fail", "remaining", "wants_reply"]),
+    ("A message from a queue", "Besides the attributes of a message, a delivery has the following.",
+     mesh.Delivery, ["ack", "nack", "reject", "extend", "attempt", "redelivered", "group"]),
+    ("A request", "Besides the attributes of a message, a request has the following.",
+     mesh.Request, ["reply", "fail", "remaining", "wants_reply"]),
 )  # fmt: skip
 OPENED = ("connect", "node")
 CALLED = {mesh.Queue: "queue.", mesh.Message: "message.", mesh.Delivery: "job.", mesh.Request: "request.",
