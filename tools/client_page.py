@@ -87,7 +87,7 @@ def page() -> Iterator[str]:
             if name not in values:
                 yield from _told(CALLED.get(kind, "") + name, there[name], getattr(kind, name))
         if values:
-            yield "\n".join(["| attribute | meaning |", "| --- | --- |", *(_row(n, there[n]) for n in values)])
+            yield "\n".join(["| name | meaning |", "| --- | --- |", *(_row(n, there[n]) for n in values)])
     names = sorted({name for name in dir(mesh.Client) if name[0] != "_"} - verbs(mesh.Client).keys())
     later = ", ".join(f"`{name}`" for name in names)
     yield "## Not yet available"
