@@ -110,10 +110,10 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("that has received nothing for {:w} has stopped", (feed.PROGRESS,)),
         ("transient messages: after {:w} at the smaller window", (4 * feed.PROGRESS,)),
     ],
-    "decisions/004-ranges.md": [("Up to {} ranges are kept", (origin.MAX_RANGES,))],
+    "decisions/004-ranges.md": [("keeps up to {} ranges", (origin.MAX_RANGES,))],
     "decisions/009-stores-do-not-guess.md": [
         ("the last {} MiB are held by a file", (room.RESERVE // MIB,)),
-        ("is written {:w} later at most", (witnessed.PERIOD,)),
+        ("lags the store by at most {:w}", (witnessed.PERIOD,)),
     ],
     "journeys/gossip.md": [
         ("If a node's event loop is more than {} s late", (driver.LATE,)),
@@ -139,8 +139,8 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
     ],
     "configuration.md": [
         ("up to {} MiB (a quarter of `limits.disk_reserve_bytes`)", (room.RESERVE // MIB,)),
-        ("takes {} KiB of it, for what a start has to write", (room.START // KIB,)),
-        ("how far the store was, written {:w} later at most", (witnessed.PERIOD,)),
+        ("takes {} KiB of it for the writes of its start", (room.START // KIB,)),
+        ("progress of the store, at most {:w} behind", (witnessed.PERIOD,)),
     ],
     "wire.md": [
         ("Both ends abandon a handshake after {} s", (settings.CONNECT,)),

@@ -42,10 +42,10 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
      ["key", "content", "value", "text", "json", "domain", "headers", "priority", "expires", "persistent",
       "provisional", "sender", "to", "route", "sent", "state", "id", "source", "stale", "make"]),
     ("A subscription", "", mesh.Subscription, ["batches", "dropped", "unsubscribe", "id"]),
-    ("A message from a queue", "It has all attributes of a message, and these.", mesh.Delivery,
-     ["ack", "nack", "reject", "extend", "attempt", "redelivered", "group"]),
-    ("A request", "It has all attributes of a message, and these.", mesh.Request,
-     ["reply", "fail", "remaining", "wants_reply"]),
+    ("A message from a queue", "Besides the attributes of a message, a delivery has the following.",
+     mesh.Delivery, ["ack", "nack", "reject", "extend", "attempt", "redelivered", "group"]),
+    ("A request", "Besides the attributes of a message, a request has the following.",
+     mesh.Request, ["reply", "fail", "remaining", "wants_reply"]),
 )  # fmt: skip
 OPENED = ("connect", "node")
 CALLED = {mesh.Queue: "queue.", mesh.Message: "message.", mesh.Delivery: "job.", mesh.Request: "request.",
@@ -55,7 +55,7 @@ OBVIOUS = {
     "key": "The key of the topic.",
     "content": "The bytes of the content.",
     "domain": 'The domain of the topic; "" for none.',
-    "persistent": "Whether it was published with `persistent=True`.",
+    "persistent": "Whether the message was published with `persistent=True`.",
 }
 
 
@@ -87,7 +87,7 @@ def page() -> Iterator[str]:
             if name not in values:
                 yield from _told(CALLED.get(kind, "") + name, there[name], getattr(kind, name))
         if values:
-            yield "\n".join(["| value | what it is |", "| --- | --- |", *(_row(n, there[n]) for n in values)])
+            yield "\n".join(["| name | meaning |", "| --- | --- |", *(_row(n, there[n]) for n in values)])
     names = sorted({name for name in dir(mesh.Client) if name[0] != "_"} - verbs(mesh.Client).keys())
     later = ", ".join(f"`{name}`" for name in names)
     yield "## Not yet available"

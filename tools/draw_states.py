@@ -102,10 +102,13 @@ def of_links() -> list[tuple[str, str]]:
     t = Timing()
     bound = f"a bound that doubles each time, from {2 * t.low:g} to {t.high:g}"
     return [
-        ("before dialling again", f"chosen at random between {t.low:g} and {bound}"),
-        ("before asking a peer again that refused us", f"{t.rare:g}, doubled each time up to {t.rarest:g}"),
+        ("before dialing again", f"chosen at random between {t.low:g} and {bound}"),
+        (
+            "before dialing a peer again that refused the link",
+            f"{t.rare:g}, doubled each time up to {t.rarest:g}",
+        ),
         ("for the answer to a dial, before it counts as DISCONNECTED", f"{t.connect_limit:g}"),
-        ("of a login, after which the next back-off starts again at the lowest delay", f"{t.settled:g}"),
+        ("of a login, after which the next backoff starts again at the lowest delay", f"{t.settled:g}"),
     ]
 
 

@@ -48,7 +48,7 @@ class LinkAction(Enum):
 
     DIAL = "open a data connection to the peer"
     HANG_UP = "close the data connection, or cancel its dial"
-    RESUME = "resend on this connection what the peer has not answered"
+    RESUME = "resend on this connection all that the peer has not answered"
     PROBE = "ping the peer over the control connection immediately"
     NOTE = "log the refusal with its reason"
     BACK_OFF = "wait before the next dial, longer each time"

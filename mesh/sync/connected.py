@@ -52,7 +52,7 @@ class Connected(ThreadClient):
         """Return the raw reply of the node to a verb of docs/wire.md, such as "peers" or "down".
 
         A long list is fetched page by page, unless `after` or `limit` select one page. Prefer `nodes` and
-        `info`, which return types.
+        `info`, which return typed objects.
 
         Args:
             verb: The name of the verb.

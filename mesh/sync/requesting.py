@@ -87,7 +87,7 @@ class Requesting(Connected):
     ) -> Gathering[T]:
         """Send a request to all services of an address, and iterate over their replies.
 
-        The iteration ends when all services have replied (`answers.expected`, once known), after `most`
+        The iteration ends when all services have replied (`expected`, once known), after `most`
         replies, or after `timeout` seconds. A reply whose `error` is set reports a failed or lost service.
         Without any service there are no replies and no error.
 

@@ -273,7 +273,7 @@ class Queue(Putting):
         """Take one message from the queue. For many messages, `consume` is faster.
 
         Args:
-            timeout: Seconds to wait, in fact at least 0.1. Default: the client's patience, else without
+            timeout: Seconds to wait; less than 0.1 counts as 0.1. Default: the client's patience, else no
                 limit.
             selector: As for `consume`.
             type: As for `consume`.
