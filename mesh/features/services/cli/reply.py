@@ -34,7 +34,7 @@ from mesh.features.services.client.service import Service
     default=1,
     show_default=True,
     metavar="N",
-    help="Run N commands at a time; other requests wait or go to other servers.",
+    help="Run at most N commands at a time; other requests wait or go to other servers.",
 )
 @click.option(
     "--timeout",
@@ -65,7 +65,7 @@ def command(
     has MESH_ADDRESS and MESH_SENDER.
 
     Without --shell, COMMAND is split into words as by a shell, but nothing is expanded. After Ctrl-C, running
-    commands may finish; a second Ctrl-C kills them. Stderr shows "serving" when others can find the service.
+    commands may finish; a second Ctrl-C kills them. Stderr shows "serving" when clients can find the service.
     """
     answering = ReplyCommand(words(typed, shell), seconds("timeout", timeout))
     asyncio.run(_serve(url, client, address, local, concurrency, answering))
