@@ -149,6 +149,14 @@ def _rows(ctx: click.Context, param: click.Parameter, value: str | None) -> list
     return rows
 
 
+run_seconds = click.option(
+    "--seconds", type=click.FloatRange(min=1), default=600, show_default=True, help="Length in seconds."
+)
+same_rows = click.option(
+    "--rows", callback=_rows, metavar="R,…", help="Rows of the fault matrix, as for `soak`."
+)
+
+
 @contextmanager
 def _progress(seed: int, total: float, *more: ProgressColumn) -> Iterator[Callable[[float, str], None]]:
     """Show the progress of a run; the yielded function updates it with the progress and a description."""
@@ -190,9 +198,7 @@ def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
 
 
 @lab.command()
-@click.option(
-    "--seconds", type=click.FloatRange(min=1), default=600, show_default=True, help="Length in seconds."
-)
+@run_seconds
 @click.option(
     "--rate",
     type=click.IntRange(min=1),
@@ -200,7 +206,7 @@ def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
     show_default=True,
     help="Messages per second of each of the ten publishers.",
 )
-@click.option("--rows", callback=_rows, metavar="R,…", help="Rows of the fault matrix, as for `soak`.")
+@same_rows
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the run. Default: random.")
 def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None:
     """Put and consume at five nodes while clients, nodes and network fail; then count the messages."""
@@ -212,9 +218,7 @@ def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None
 
 
 @lab.command()
-@click.option(
-    "--seconds", type=click.FloatRange(min=1), default=600, show_default=True, help="Length in seconds."
-)
+@run_seconds
 @click.option(
     "--rate",
     type=click.IntRange(min=1),
@@ -222,7 +226,7 @@ def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None
     show_default=True,
     help="Messages per second of each of the ten publishers.",
 )
-@click.option("--rows", callback=_rows, metavar="R,…", help="Rows of the fault matrix, as for `soak`.")
+@same_rows
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the run. Default: random.")
 def services(seconds: float, rate: int, rows: list[int], seed: int | None) -> None:
     """Serve and request at five nodes while clients, nodes and network fail; then count the messages."""
