@@ -123,7 +123,8 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
     "security.md": [
         ("up to {} s ahead of the system clock", (node_clock.AHEAD / 1e9,)),
         (
-            "{} at a time, {} a second from one address, for {} s, and with messages of {} KiB",
+            "At most {} keys may be unproven at a time, with at most {} new ones a second from one address."
+            " Each has {} s, and its messages at most {} KiB",
             (zap.PENDING, zap.NEW_A_SECOND, zap.PATIENCE, authenticator.PENDING // KIB),
         ),
         ("Failed handshakes: {} a minute are named", (damper.MOST,)),
