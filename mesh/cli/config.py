@@ -84,7 +84,7 @@ def _without_effect(found: Sequence[Setting]) -> Iterator[str]:
 def show(file: str | None, origin: bool, as_json: bool, properties: str | None, lenient: bool) -> None:
     """Print all settings that a node would have here, defaults included.
 
-    FILE is chosen as by `mesh config check`, which also tries the settings.
+    FILE defaults to the file that `mesh up` reads. `mesh config check` also tries the settings.
     """
     said = property_settings(properties, (), lenient)
     found = settings(config_file(file), os.environ, {}, properties=said)
@@ -102,8 +102,8 @@ def show(file: str | None, origin: bool, as_json: bool, properties: str | None, 
 def schema() -> None:
     """Print the JSON Schema of mesh.toml.
 
-    Editors use it to complete and check the file. Save it, for example in mesh.schema.json, and name it in
-    the first line of mesh.toml: #:schema mesh.schema.json
+    Editors use the schema to complete and check mesh.toml. Save the schema, for example in mesh.schema.json,
+    and name that file in the first line of mesh.toml: #:schema mesh.schema.json
     """
     click.echo(json.dumps(schema_of_a_file(), indent=2))
 

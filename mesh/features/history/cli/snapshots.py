@@ -48,7 +48,7 @@ class Kept:
 
 @click.group("snapshots")
 def command() -> None:
-    """List or copy snapshots, for `mesh report`: JSON lines in segments of 10 seconds."""
+    """List or copy snapshots, the input of `mesh report`: JSON lines in segments of 10 seconds."""
 
 
 @command.command("ls")

@@ -61,8 +61,8 @@ def command(
 
     The message is the stdin of the command, and the stdout of the command is the reply, byte for byte. If the
     command exits with a nonzero code, such as 3, the request fails with code EXIT_3 and the end of stderr as
-    text; SIGNAL_9 if the command was killed, TIMED_OUT if it took too long. The environment of the command
-    has MESH_ADDRESS and MESH_SENDER.
+    text. The code is SIGNAL_9 if the command was killed, and TIMED_OUT if it took too long. The environment
+    of the command has MESH_ADDRESS and MESH_SENDER.
 
     Without --shell, COMMAND is split into words as by a shell, but nothing is expanded. After Ctrl-C, running
     commands may finish; a second Ctrl-C kills them. Stderr shows "serving" when clients can find the service.
