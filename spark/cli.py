@@ -44,7 +44,7 @@ class Jobs(click.Group):
     cls=Jobs,
     commands=[click.Command(job, short_help=line) for job, (_, line) in JOBS.items()],
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="On a cluster: spark-submit OPTION… spark/__main__.py JOB …",
+    epilog="On a cluster: spark-submit [OPTION]... PATH/mesh/history/__main__.py JOB ...; see docs/spark.md.",
 )
 def spark() -> None:
     """Run Spark jobs on the history of a mesh."""

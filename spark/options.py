@@ -125,7 +125,7 @@ since = click.option(
     "--since",
     type=Moment(),
     metavar="TIME",
-    help="Start at TIME: 30m, 12h, 7d ago, or 2026-11-21T08:00 (UTC).",
+    help="Start at TIME: 30m, 12h or 7d (before now), or 2026-11-21T08:00 (UTC). Default: the beginning.",
 )
 until = click.option("--until", type=Moment(), metavar="TIME", help="End at TIME. Default: now.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")

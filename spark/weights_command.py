@@ -33,7 +33,7 @@ WIDE = 10_000  # columns without a terminal: nothing is wrapped for programs
     default="7d",
     show_default=True,
     metavar="TIME",
-    help="Start at TIME: 30m, 12h, 7d ago, or 2026-11-21T08:00 (UTC).",
+    help="Start at TIME: 30m, 12h or 7d (before now), or 2026-11-21T08:00 (UTC).",
 )
 @options.until
 @click.option(
@@ -42,7 +42,7 @@ WIDE = 10_000  # columns without a terminal: nothing is wrapped for programs
     default="1d",
     show_default=True,
     metavar="SPAN",
-    help="Halve the weight of data per SPAN of age.",
+    help="Halve the influence of data for each SPAN of its age.",
 )
 @click.option(
     "--expires",

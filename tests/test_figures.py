@@ -123,7 +123,8 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
     "security.md": [
         ("up to {} s ahead of the system clock", (node_clock.AHEAD / 1e9,)),
         (
-            "{} at a time, {} a second from one address, for {} s, and with messages of {} KiB",
+            "At most {} keys may be unproven at a time, with at most {} new ones a second from one address."
+            " Each has {} s, and its messages at most {} KiB",
             (zap.PENDING, zap.NEW_A_SECOND, zap.PATIENCE, authenticator.PENDING // KIB),
         ),
         ("Failed handshakes: {} a minute are named", (damper.MOST,)),
@@ -152,7 +153,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ),
         ("A client sends PING every {} s.", (node_connection.PING,)),
         ("A client drops a node after {} s", (node_connection.SILENCE,)),
-        ("At most {} KiB. A node refuses what it cannot read", (limits.CONTROL_FRAME // KIB,)),
+        ("At most {} KiB. A node refuses unreadable ones", (limits.CONTROL_FRAME // KIB,)),
         ("A **key** has 1 to {} characters", (LONGEST_KEY,)),
         ("A **domain** has at most {} characters", (LONGEST_DOMAIN,)),
         (
@@ -165,22 +166,22 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ),
         ("which is unreachable or sends no answer for {} s", (TIMING.forward_patience,)),
         ("Beyond {} envelopes of a domain", (origin.MAX_RANGES,)),
-        ("uses nothing up for {} s, while messages are dropped", (LIMITS.slow_consumer,)),
+        ("uses up no item for {} s while messages are dropped", (LIMITS.slow_consumer,)),
         (
             "frees the connection: {} messages or {} MiB may be in flight",
             (CORE["link_messages"], LIMITS.window_bytes // MIB),
         ),
-        ("By default {} items or {} MiB may be in flight", (LIMITS.window_count, LIMITS.window_bytes // MIB)),
+        ("by default {} items or {} MiB may be in flight", (LIMITS.window_count, LIMITS.window_bytes // MIB)),
         ("Envelopes that had passed {} nodes", (limits.HOPS,)),
         (
             "Among more than {} nodes, control connections end after {} s without use",
             (rounds.CROWD, rounds.UNUSED),
         ),
         ("**Keepalive.** PING every {} s", (TIMING.ping,)),
-        ("Up to {} nodes a rumor makes no node alive", (rumor_evidence.HEARSAY,)),
+        ("With up to {} nodes, a rumor makes no node alive", (rumor_evidence.HEARSAY,)),
         ("rumors, up to {} with each probe", (rumor_queue.PACKET,)),
         (
-            "Every {} s a node sends RUMOURS of what it has sent fewer than {:w} times",
+            "Every {} s a node sends RUMOURS with rumors that it has sent fewer than {:w} times",
             (AGAIN, rumor_queue.FRESH),
         ),
         ("Every {} s (`timing.state`) a node publishes", (TIMING.state,)),

@@ -132,7 +132,7 @@ DRAWINGS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Draw the state tables into the pages.")
     parser.add_argument("--check", action="store_true", help="only compare; exit 1 if out of date")
-    parser.add_argument("--page", type=Path, help="other path of the page with that name")
+    parser.add_argument("--page", type=Path, help="path of a page with the name of one in docs, to draw into")
     options = parser.parse_args(arguments)
     code = 0
     for drawing in DRAWINGS:

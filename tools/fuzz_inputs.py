@@ -66,8 +66,10 @@ def until(seconds: float) -> Callable[[int], bool]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("what", nargs="*", choices=[[], *TARGETS], help="targets; default: all")
-    parser.add_argument("--seconds", type=float, default=20.0, help="seconds for each target")
-    parser.add_argument("--seed", type=int, default=random.randrange(2**31), help="seed, which repeats a run")
+    parser.add_argument("--seconds", type=float, default=20.0, help="seconds for each target; default: 20")
+    parser.add_argument(
+        "--seed", type=int, default=random.randrange(2**31), help="seed, which repeats a run; default: random"
+    )
     options = parser.parse_args()
     print(f"seed {options.seed}")
     for what in options.what or TARGETS:

@@ -145,9 +145,12 @@ def run_guided(guide: Any, seconds: float, seed: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Send mutated messages to the wire code.")
-    parser.add_argument("--seconds", type=float, default=20.0, help="seconds to run")
+    parser.add_argument("--seconds", type=float, default=20.0, help="seconds to run; default: 20")
     parser.add_argument(
-        "--seed", type=int, default=random.randrange(2**31), help="seed, which repeats a run without atheris"
+        "--seed",
+        type=int,
+        default=random.randrange(2**31),
+        help="seed, which repeats a run if atheris is not installed; default: random",
     )
     options = parser.parse_args()
     print(f"seed {options.seed}")

@@ -38,23 +38,29 @@ def arguments() -> Wish:
     parser = argparse.ArgumentParser(
         prog="tools/generate_snapshots", description="Generate the history of a mesh."
     )
-    parser.add_argument("--nodes", type=int, required=True, metavar="N", help=f"1 to {MOST_NODES:,}")
-    parser.add_argument("--hours", type=float, metavar="H", help="duration in hours (1)")
-    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="new or empty directory")
-    parser.add_argument("--late", type=Path, metavar="DIR", help="directory of late segments (--to)")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed, which repeats a history (any)")
     parser.add_argument(
-        "--lines", type=int, metavar="N", help="end after this number of lines; replaces --hours"
+        "--nodes", type=int, required=True, metavar="N", help=f"number of nodes, 1 to {MOST_NODES:,}"
+    )
+    parser.add_argument("--hours", type=float, metavar="H", help="duration in hours; default: 1")
+    parser.add_argument(
+        "--to", type=Path, required=True, metavar="DIR", help="write to DIR, a new or empty directory"
     )
     parser.add_argument(
-        "--end", metavar="TIME", help="end of the history, ISO 8601 in UTC (the last full hour)"
+        "--late", type=Path, metavar="DIR", help="write late segments to DIR; default: that of --to"
+    )
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="seed, which repeats a history; default: random"
+    )
+    parser.add_argument("--lines", type=int, metavar="N", help="end after N lines; replaces --hours")
+    parser.add_argument(
+        "--end", metavar="TIME", help="end of the history, ISO 8601 in UTC; default: the last full hour"
     )
     parser.add_argument(
         "--close",
         type=int,
         choices=CLOSINGS,
         default=CLOSINGS[0],
-        help="seconds until a segment is closed (10)",
+        help="seconds until a segment is closed; default: 10",
     )
     parser.add_argument("--clean", action="store_true", help="write no broken lines")
     o = parser.parse_args()

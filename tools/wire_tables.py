@@ -66,7 +66,9 @@ FILES: Mapping[str, Callable[[str], str]] = {"wire.md": page, "wire-vectors.json
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Write the tables and examples of the wire protocol.")
     parser.add_argument("--check", action="store_true", help="only compare; exit 1 if a file is out of date")
-    parser.add_argument("--docs", type=Path, default=DOCS, help="folder of the files")
+    parser.add_argument(
+        "--docs", type=Path, default=DOCS, help="folder of wire.md and its examples; default: docs"
+    )
     options = parser.parse_args(arguments)
     code = 0
     for name, write in FILES.items():

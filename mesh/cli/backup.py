@@ -52,7 +52,7 @@ def command() -> None:
 )
 @options.url
 def create(file: Path, data: str | None, url: str | None) -> None:
-    """Write the backup of a node to FILE, which must not exist. A running node keeps running."""
+    """Write a backup of a node to FILE, which must not exist. A running node keeps running."""
     if file.exists():
         raise BadArgument(f"{file} exists already.", hint="Choose another name: a backup replaces no file.")
     if not file.absolute().parent.is_dir():
@@ -92,7 +92,8 @@ queue_store = click.option(
     multiple=True,
     metavar="NAME=PATH",
     help="Restore the queue store NAME to PATH. NAME is its file in the backup or its name in [[queues]]. "
-    "Can be repeated. Default: the path in the backup, if [[queues]] in mesh.toml also names it.",
+    "Can be repeated. Default: the path in the backup, if [[queues]] in mesh.toml or the last start of "
+    "the node here also names it.",
 )
 config_ = click.option(
     "--config", metavar="FILE", help="Read [[queues]] from FILE. Default: the mesh.toml that `mesh up` reads."
@@ -110,9 +111,9 @@ any_ratio = click.option(
 @config_
 @any_ratio
 def check(file: Path, given: tuple[str, ...], config: str | None, any_ratio: bool) -> int:
-    """Check FILE, and print where its files would go.
+    """Check FILE, and print where `mesh backup restore` would put its files.
 
-    All bytes and rows are read. Exit code 1: FILE is intact, but `restore` needs the path of a queue store.
+    All bytes and rows are read. Exit code 1: FILE is intact, but `mesh backup restore` needs --queue-store.
     """
     with verified(file, any_ratio=any_ratio) as (manifest, folder):
         data = state_dir(os.environ) / "data" / manifest.node
@@ -133,7 +134,11 @@ def check(file: Path, given: tuple[str, ...], config: str | None, any_ratio: boo
 
 @command.command("restore")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--data", metavar="DIR", help="Restore into DIR. Default: data/NAME in your state directory.")
+@click.option(
+    "--data",
+    metavar="DIR",
+    help="Restore into DIR. Default: data/NAME in your state directory (NAME: of the node).",
+)
 @click.option("--replace", is_flag=True, help="Move an existing data directory aside if its node is stopped.")
 @queue_store
 @config_

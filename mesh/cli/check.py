@@ -54,7 +54,7 @@ def _thresholds(command: Callable[..., int]) -> Callable[..., int]:
 def command(as_json: bool, url: str | None, **limits: str | None) -> int:
     """Print the health of a node on one line. Exit code: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
 
-    A stopped node is CRITICAL. Durations are in seconds.
+    A stopped or unreachable node is CRITICAL. Durations are in seconds.
 
     \b
       mesh check

@@ -12,9 +12,9 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Print the completion script for SHELL.
+    """Print the completion script for bash, zsh or fish.
 
-    Verbs, options, and names of nodes, topics, queues and contexts are completed.
+    The script completes verbs, options, and names of nodes, topics, queues and contexts.
 
     \b
     bash   eval "$(mesh completion bash)"   in ~/.bashrc

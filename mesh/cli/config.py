@@ -36,7 +36,7 @@ def command() -> None:
 @click.option("--properties", metavar="FILE", help="Read the xmlBlaster property FILE, as `mesh up` does.")
 @click.option("--lenient", is_flag=True, help="Ignore unknown properties with a warning.")
 def check(file: str | None, as_json: bool, properties: str | None, lenient: bool) -> None:
-    """Check FILE, and print each value and each rule that is set, with its origin.
+    """Check FILE, and print each setting that is not a default, with its origin.
 
     The check tries what `mesh up` would do: create the directory, open the store, load the plug-ins, read the
     keys, bind the addresses. The check leaves nothing behind, except a new token for HTTP.
@@ -84,7 +84,7 @@ def _without_effect(found: Sequence[Setting]) -> Iterator[str]:
 def show(file: str | None, origin: bool, as_json: bool, properties: str | None, lenient: bool) -> None:
     """Print all settings that a node would have here, defaults included.
 
-    FILE is chosen as by `mesh config check`, which also tries the settings.
+    FILE defaults to the file that `mesh up` reads. `mesh config check` also tries the settings.
     """
     said = property_settings(properties, (), lenient)
     found = settings(config_file(file), os.environ, {}, properties=said)
@@ -102,8 +102,8 @@ def show(file: str | None, origin: bool, as_json: bool, properties: str | None, 
 def schema() -> None:
     """Print the JSON Schema of mesh.toml.
 
-    Editors use it to complete and check the file. Save it, for example in mesh.schema.json, and name it in
-    the first line of mesh.toml: #:schema mesh.schema.json
+    Editors use the schema to complete and check mesh.toml. Save the schema, for example in mesh.schema.json,
+    and name that file in the first line of mesh.toml: #:schema mesh.schema.json
     """
     click.echo(json.dumps(schema_of_a_file(), indent=2))
 
@@ -112,10 +112,11 @@ def schema() -> None:
 @options.as_json
 @options.url
 def reload(as_json: bool, url: str | None) -> None:
-    """Reload the configuration of a node: apply the changes that need no restart, and print all changes.
+    """Reload the configuration of a node, and print all changes.
 
-    New rules apply after 5 s, in which the node subscribes under both the old and the new rules.
-    No message is missed if all nodes with changed rules reload within 5 s.
+    Changes that need a restart are not applied. New rules apply after 5 s, in which the node subscribes under
+    both the old and the new rules. No message is missed if all nodes with changed rules reload within 5 s of
+    each other.
     """
     with sync.connect(url) as m:
         found = read_result(ReloadTold, m.call("reload"))

@@ -92,7 +92,7 @@ def show(name: str | None, as_json: bool) -> int:
 def add(name: str, url: str, cluster: str, state: str, token: Path | None, use: bool) -> None:
     """Add the context NAME, or change the given fields of an existing one.
 
-    Contexts are stored in contexts.json in your configuration directory, which only you can read.
+    Contexts are stored in your configuration directory, in contexts.json, a file that only you can read.
     """
     found = contexts.read(os.environ)
     node_name(name)

@@ -20,10 +20,10 @@ PATIENCE, PAUSE = 10.0, 0.05  # s
 @click.command("down")
 @options.url
 def command(url: str | None) -> None:
-    """Stop a node: it answers outstanding requests, leaves the mesh and exits. Its data is kept.
+    """Stop a node: it finishes and answers pending writes, leaves the mesh and exits. Its data is kept.
 
-    The command waits until a node of this user on this machine has stopped; another node is only asked to
-    stop. Exit code 124: the node is still stopping after 10 s.
+    For a node of this user on this machine, the command waits until the node has stopped; other nodes are
+    only asked to stop. Exit code 124: the node is still stopping after 10 s.
     """
     with sync.connect(url) as m:
         it = m.call("info")

@@ -25,9 +25,9 @@ PAUSE, SAYS = 0.2, 2.0  # s between two questions, and between two lines
 def command(cancel: bool, look: bool, wait: float | None, as_json: bool, url: str | None) -> int:
     """Move all queued messages of a node to other nodes, and wait until nothing is left.
 
-    The node accepts no messages from other nodes and delivers none to consumers. Ctrl-C and --wait end only
-    the waiting. Exit code 1: messages are left in queues that exist only at that node; with --look: the drain
-    is not complete, or none was started.
+    The node accepts no messages from other nodes. Its consumers receive only messages that cannot move.
+    Ctrl-C and --wait end only the waiting. Exit code 1: messages are left in queues that exist only at that
+    node; with --look: the drain is not complete, or none was started.
     """
     if cancel and look:
         raise click.UsageError("Give either --cancel or --look, not both.")

@@ -14,7 +14,7 @@ from mesh.printable import typed
 @click.option(
     "--domain",
     metavar="NAME",
-    help="Erase the topic only in the domain NAME. Default: in every domain where the node knows it.",
+    help="Erase the topic only in the domain NAME. Default: in every domain where the node knows the topic.",
 )
 @options.timeout
 @options.url

@@ -54,8 +54,8 @@ EventFields = dict[str, Any]
 @click.option(
     "--since",
     metavar="TIME",
-    help="Print what a node of this machine recorded since TIME, such as 90s, 2h, 3d or 2026-01-31T12:00, "
-    "including earlier runs. Default: this run.",
+    help="Print the events that a node of this machine recorded since TIME, such as 90s, 2h, 3d or "
+    "2026-01-31T12:00, including earlier runs. Default: this run.",
 )
 @options.json_lines
 @options.url

@@ -30,8 +30,8 @@ def command(
 ) -> int:
     """Print the retained value of a topic, or of all topics that match a pattern such as 'sensors/#'.
 
-    With --json, each value has the node that supplied it, and how stale the value may be. Exit code 1: no
-    value was found.
+    With --json, `source` is the node that supplied the value, and `stale` the seconds since the master of the
+    value was last reachable. Exit code 1: no value was found.
     """
     with sync.connect(url, **options.limits(timeout)) as m:
         found = m.get(**options.query(key), domain=domain, fresh=fresh)

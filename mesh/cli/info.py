@@ -16,7 +16,7 @@ DURATIONS = ("uptime", "lag_p99", "lag_worst")
 @options.url
 @options.as_json
 def command(url: str | None, as_json: bool) -> None:
-    """Print the asked node: its identity and process, its counters since the start, and its current sizes."""
+    """Print the identity and process of a node, its counters since the start, and its current sizes."""
     with sync.connect(url) as m:
         found = m.call("info")
     if as_json:

@@ -33,13 +33,15 @@ NEXT = {
 @click.option(
     "--replace",
     is_flag=True,
-    help="Leave another mesh of the same name first, or replace the keys for the site.",
+    help="Leave another mesh of the same name first. With --site: replace the keys for that site.",
 )
 @click.option(
     "--passwd", is_flag=True, help="Prompt for the password that nodes of the mesh require, and save it."
 )
 @click.option(
-    "--site", metavar="NAME", help="Use a token of the other site in [sites.NAME], for gateways to that site."
+    "--site",
+    metavar="NAME",
+    help="Save the keys of a token from the site in [sites.NAME], for gateways to that site.",
 )
 @options.as_json
 def command(
@@ -47,9 +49,9 @@ def command(
 ) -> None:
     """Join a mesh with a token from `mesh init` or `mesh token`. The prompt for the token does not echo.
 
-    Scripts pass the token on stdin, in a --file, or in the environment variable MESH_TOKEN. An argument TOKEN
-    is visible to every user of this machine in the list of processes; - reads stdin. The keys are saved in a
-    file that only this user can read, so a token is needed only once.
+    Scripts pass the token on stdin, with --file, or in the environment variable MESH_TOKEN. An argument TOKEN
+    is visible to every user of this machine in the list of processes; a TOKEN of - means stdin. The keys are
+    saved in a file that only this user can read, so a token is needed only once.
     """
     state = state_dir(os.environ)
     text = typed(token, path)

@@ -15,7 +15,7 @@ complete_levels = completing(lambda *_: LEVELS)
 
 @click.group("log")
 def command() -> None:
-    """Show and set the log levels of a node. The log is on stderr, or in the journal of the service."""
+    """Show and set the log levels of a node, which logs to stderr, or as a service to the journal."""
 
 
 @command.command("level")

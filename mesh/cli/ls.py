@@ -45,22 +45,22 @@ def command(
     """List the nodes. `*` marks the node that was asked.
 
     \b
-    VIA    how the node was found: mdns, seed, remembered, gossip or hello
-    STATE  alive, suspect, dead, or conflict (two processes answer for it);
+    VIA    how the node was found: mdns, seed, remembered, gossip, or hello (the node dialed)
+    STATE  alive, suspect, dead, or conflict (two processes answer for the node);
            with --all also left (on purpose) and seen (known only from others)
-    LINK   the connection for messages; idle: not needed so far
+    LINK   state of the connection for messages; idle: not needed so far
     CPU, RAM: usage of the whole machine. RTT, AGE: round trip to the node, time since the last contact.
 
-    TAIL-BACK, if messages wait: how many wait at the asked node for that node, and for how long. QUEUED, if
-    any are queued: messages in queues at that node.
+    TAIL-BACK (only if messages wait): the messages that wait at the asked node for the listed node, and the
+    age of the oldest. QUEUED (only if messages are queued): the messages in queues at the listed node.
 
     With --addresses: the served addresses with their nodes and numbers of servers; all, or one ADDRESS, or
     those that match a PATTERN such as 'calc/#'. Exit code 1: nothing matches ADDRESS or PATTERN.
 
-    With --tree: for one DOMAIN, or for each domain in the rules, the masters and below each node the nodes
-    that forward to it, as they report it. STRATUM: hops to the master; LATENCY: of a message over these hops;
-    RULE: the rule that applies; NOT BY: other candidates, and why they are not used. Exit code 1: a node has
-    no route.
+    With --tree: the masters of DOMAIN, or of each domain in the rules, and below each node the nodes that
+    forward to it, as each node reports. STRATUM: hops to the master; LATENCY: time of a message over these
+    hops; RULE: the rule that applies; NOT BY: other candidates, and why they are not used. Exit code 1: a
+    node has no route.
     """
     if what is not None and not (addresses or tree):
         raise click.UsageError("ADDRESS requires --addresses, DOMAIN requires --tree.")

@@ -27,7 +27,7 @@ def command() -> None:
 def allow(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:
     """Allow links to these nodes at every node.
 
-    This applies even where `links` allows only configured nodes, and ends a `deny`.
+    The permission replaces a `deny`, and applies even at nodes whose `links` allows only configured nodes.
     """
     _set(names, True, force, as_json, url)
 
@@ -51,7 +51,7 @@ def deny(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) ->
 @options.as_json
 @options.url
 def reset(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:
-    """Remove the `allow` or `deny` of these nodes: each node's configuration decides again."""
+    """Remove the `allow` or `deny` of these nodes. The configuration of each node decides again."""
     _set(names, None, force, as_json, url)
 
 

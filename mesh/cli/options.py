@@ -63,7 +63,7 @@ keyed_mesh = click.option(
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 domain = click.option("--domain", metavar="NAME", help="Domain of the topic. Default: none.")
 read_domain = click.option(
-    "--domain", metavar="NAME", help="Only topics of the domain NAME. Default: topics of any domain."
+    "--domain", metavar="NAME", help="Select only topics of the domain NAME. Default: topics of any domain."
 )
 file = click.option(
     "--file",
@@ -106,7 +106,7 @@ timeout = click.option(
     "--timeout",
     type=FiniteNumber(min=0, min_open=True),
     metavar="SECONDS",
-    help="End with exit code 124 if an answer takes longer. Default: no limit.",
+    help="End with exit code 124 if an answer takes longer than SECONDS. Default: no limit.",
 )
 raw = click.option("--raw", is_flag=True, help="Print only the content, byte for byte, and a newline.")
 json_lines = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")

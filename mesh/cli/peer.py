@@ -31,7 +31,7 @@ def command() -> None:
 @click.argument("address")
 @options.url
 def add(address: str, url: str | None) -> None:
-    """Make the node dial ADDRESS, now and after every start.
+    """Make the asked node dial ADDRESS, now and after every start.
 
     ADDRESS is HOST or HOST:PORT, such as 10.0.0.5, nas.example.com:7711 or [2001:db8::5]:7710. Default port:
     7710.
@@ -54,8 +54,9 @@ def add(address: str, url: str | None) -> None:
 def rm(who: str, url: str | None) -> int:
     """Make the asked node forget ADDRESS, or the addresses of the node NAME.
 
-    This user's clients also forget the saved key of that node, and accept the next key that it presents.
-    Exit code 1: no such peer, or the address is in the configuration of the asked node.
+    With NAME, this user's clients also forget the saved key of that node, and accept the next key that the
+    node presents. Exit code 1: nothing was removed, because the peer is unknown, or because its address is in
+    the configuration of the asked node.
     """
     written = spellings(who)
     if forget(state_dir(os.environ), who):

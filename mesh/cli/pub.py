@@ -47,8 +47,9 @@ def command(
 
     A line may contain any bytes but a newline; an empty line is an empty message. The command waits until all
     messages are answered, and continues after a restart of the node. A message whose master is unreachable is
-    answered too, as the node stores it. KEY __sys__cluster.node.master[NODE] sets the rules of NODE from an
-    xmlBlaster <clusternode>, for the whole mesh (see `mesh rule`).
+    also answered, because the node keeps the message until the master is reachable. A message under the KEY
+    __sys__cluster.node.master[NODE] sets the rules of NODE for the whole mesh, from an xmlBlaster
+    <clusternode> (see `mesh rule`).
     """
     if content is not None and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")

@@ -42,9 +42,11 @@ selector = click.option(
     "--group",
     default="",
     metavar="NAME",
-    help="Message group, which goes to one consumer, in order. Default: none.",
+    help="Put the messages into the message group NAME, which goes to one consumer, in order. Default: none.",
 )
-@click.option("--transient", is_flag=True, help="Do not store on disk: the message is lost if the node ends.")
+@click.option(
+    "--transient", is_flag=True, help="Keep the messages only in memory: they are lost if the node ends."
+)
 @options.header
 @options.expiry
 @options.timeout

@@ -50,7 +50,7 @@ def command() -> None:
 )
 @click.option("--dry-run", is_flag=True, help="Print the unit without installing it.")
 def install(node: str | None, is_system: bool, user: str, config: str | None, dry_run: bool) -> None:
-    """Install and start the unit of a node. It also starts at boot (--system), or when this user logs in."""
+    """Install and start a node's unit. The node then also starts at boot (--system) or at your login."""
     file = config_file(config)
     settings = load(file, os.environ, {"node.id": node})  # fails here instead of in a log
     node = settings.node.id or next(names_for(socket.gethostname()))

@@ -27,14 +27,14 @@ from mesh.routing.overflow import Overflow
     type=click.Choice([*Overflow]),
     default=Overflow.BLOCK,
     show_default=True,
-    help="Policy when messages arrive faster than they are printed.",
+    help="Policy for transient messages that arrive faster than they are printed; ERROR ends the command.",
 )
 @click.option(
     "--max-queue",
     type=click.IntRange(0, 2**32 - 1),
     default=0,
     metavar="N",
-    help="Limit of messages in flight, and of messages that wait. Default: the node's limits; "
+    help="Limit of messages in transit, and of messages that wait at the node. Default: the node's limits; "
     "with --durable: 1,000.",
 )
 @click.option("--group", metavar="NAME", help="Share the messages with the group NAME, across nodes.")
@@ -66,8 +66,8 @@ def command(  # noqa: PLR0913
 ) -> None:
     """Print messages as they arrive, until Ctrl-C.
 
-    In a pattern, a level + matches any one level, and # at the end matches all further levels:
-    'sensors/+/temp', 'sensors/#'. Stderr shows "subscribed" when every node knows the subscription.
+    In a pattern, a level + matches any one level, and # at the end matches any number of further levels:
+    'sensors/+/temp', 'sensors/#'. Stderr shows "subscribed" when all reachable nodes know the subscription.
 
     With --group, each message goes to one member of the group with the same KEY or PATTERN, and retained
     values are not sent. A retained value is marked "(retained)", or by its state in --json.

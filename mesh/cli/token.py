@@ -39,7 +39,7 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
     type=click.Choice((*ROLES, ADMIN)),
     default="node",
     show_default=True,
-    help="Role of the holder.",
+    help="Role that the token gives a user or node (see docs/security.md).",
 )
 @click.option(
     "--expires",
@@ -47,7 +47,7 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
     metavar="TIME",
     default="24h",
     show_default=True,
-    help="Allow joining with the token for TIME: 30m, 24h, 7d or never.",
+    help="Allow joining with the token for TIME, such as 30m, 24h or 7d, or never.",
 )
 @click.option("--site", metavar="NAME", help="With --role relay: the other site's NAME in mesh.toml.")
 @options.keyed_mesh

@@ -55,7 +55,7 @@ def command(once: bool, interval: float, as_json: bool, url: str | None) -> None
     """Show all nodes and their load until q or Ctrl-C. The key s sorts by the next column.
 
     Each node knows these figures of all others by gossip, so any node can be asked; only RTT is measured by
-    the asked node. Its queues with messages or consumers are below, the longest first.
+    the asked node. Below are the queues of the asked node with messages or consumers, the longest first.
 
     \b
     CPU, RAM      usage of the whole machine
@@ -69,7 +69,7 @@ def command(once: bool, interval: float, as_json: bool, url: str | None) -> None
     HEARD         age of these figures
 
     \b
-    READY, OUT    messages that wait, and that a consumer has
+    READY, OUT    messages that wait, and messages that consumers have not settled
     IN/s, DONE/s  messages put and acknowledged a second, averaged over about 10 s
     OLDEST        age of the oldest message that waits
     DEAD          dead letters since the start of the node

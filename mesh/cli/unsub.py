@@ -17,8 +17,8 @@ from mesh.cli.options import print_message, tell_json
 def command(name: str, force: bool, as_json: bool, url: str | None) -> None:
     """End the durable subscription NAME for all clients, and discard its messages.
 
-    A subscription with a consumer, or with unreachable nodes that may have one, is an error without --force.
-    `mesh queue ls` lists the subscription as sub/NAME.
+    Without --force, the command fails if the subscription has a consumer, or if an unreachable node may have
+    one. `mesh queue ls` lists the subscription as sub/NAME.
     """
     name = name.removeprefix("sub/")
     with sync.connect(url) as m:

@@ -41,7 +41,7 @@ KEYS = {
     "--bind",
     multiple=True,
     metavar="ADDRESS",
-    help="Listen at ADDRESS, such as tcp://127.0.0.1:7710; port 0 takes a free one. Can be repeated. "
+    help="Listen at ADDRESS, such as tcp://127.0.0.1:7710; port 0 means a free port. Can be repeated. "
     "Default: a free port of 127.0.0.1; with keys tcp://*:7710.",
 )
 @click.option(

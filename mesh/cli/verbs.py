@@ -9,7 +9,7 @@ SECTIONS = {
         "top": "Show all nodes and their load, live.",
         "info": "Print a node's identity and counters.",
         "events": "Print events of the mesh.",
-        "log": "Set the log levels of a node.",
+        "log": "Show and set a node's log levels.",
         "check": "Check a node's health, for monitoring.",
         "metrics": "Print a node's metrics for Prometheus.",
         "service": "Run a node as a systemd service.",
@@ -29,7 +29,7 @@ SECTIONS = {
         "queue": "Declare queues, put and take messages.",
         "req": "Send a request to an address.",
         "reply": "Serve an address with a command.",
-        "send": "Send to a session, client or address.",
+        "send": "Send a message to a client or address.",
         "inbox": "Print messages to a session.",
     },
     "Routing and diagnosis": {

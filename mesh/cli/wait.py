@@ -47,7 +47,7 @@ timeout = click.option(
 
 @click.group("wait")
 def command() -> None:
-    """Wait for a condition in a script. The asked node may start later.
+    """Wait until a condition holds, for use in scripts. The asked node need not be running yet.
 
     Exit code 0: the condition holds; 1: the time limit has passed; 2: an error.
     """
@@ -81,7 +81,7 @@ def node(name: str, timeout: float | None, as_json: bool, url: str | None) -> in
 def queue(
     name: str, empty: bool, consumer: bool, timeout: float | None, as_json: bool, url: str | None
 ) -> int:
-    """Wait until the queue NAME is declared and, with --empty or --consumer, meets that condition.
+    """Wait until the queue NAME is declared, is empty (--empty), or has a consumer (--consumer).
 
     A queue does not count as empty while a node that may hold messages of the queue does not answer.
     """

@@ -77,7 +77,7 @@ def clear(url: str | None) -> None:
 @command.command("learn", context_settings={"ignore_unknown_options": True}, add_help_option=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def learn(arguments: tuple[str, ...]) -> int:
-    """Learn weights from the history, in a Spark job. See `mesh weights learn --help`."""
+    """Learn weights from the history, in a Spark job. `mesh weights learn --help` lists its options."""
     names = {argument.partition("=")[0] for argument in arguments}
     usual = [] if names & {"--to", "--help", "-h"} else ["--to", gathering.history_place(None)]
     return spark_child.run("weights", [*usual, *arguments])

@@ -46,13 +46,17 @@ GB = 1e9
 CHECKS = (
     Check("tailback-age", "tailback_age", "s", 60, 600, "age of the oldest message that waits for a master"),
     Check("disk", "disk_free", "B", 1 * GB, 0.2 * GB, "bytes free on the disk of the store", is_least=True),
-    Check("disk-short", "disk_short", "", 1, 1, "persistent publishes refused because of low disk space"),
+    Check(
+        "disk-short", "disk_short", "", 1, 1, "persistent publishes refused so far because of low disk space"
+    ),
     Check("lag", "lag_p99", "s", 0.25, 1, "delay of the event loop, 99th percentile"),
     Check("suspects", "nodes_suspect", "", 1, 3, "suspected nodes, which do not answer"),
     Check("nodes", "nodes_alive", "", 0, 0, "live nodes, including this one", is_least=True),
-    Check("queue-age", "queue_age", "s", 600, 3600, "age of the oldest waiting message in a queue here"),
-    Check("queue-messages", "queue_messages", "", 100_000, 1_000_000, "messages in queues here"),
-    Check("clock", "clock_apart", "s", 5, 60, "difference between the clocks of another node and this one"),
+    Check(
+        "queue-age", "queue_age", "s", 600, 3600, "age of the oldest waiting message in queues of this node"
+    ),
+    Check("queue-messages", "queue_messages", "", 100_000, 1_000_000, "messages in queues of this node"),
+    Check("clock", "clock_apart", "s", 5, 60, "difference between the clocks of this node and another one"),
     Check("sites-away", "sites_away", "", 1, 2, "unreachable sites to which this node is a gateway"),
 )
 

@@ -41,7 +41,7 @@ WIDE = 100  # columns without a terminal
     "--html",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write a page with charts to FILE, without other files.",
+    help="Write a self-contained HTML page with charts to FILE.",
 )
 @options.as_json
 @click.option(

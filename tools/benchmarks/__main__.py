@@ -248,21 +248,22 @@ def at_least(least: int) -> Callable[[str], int]:
 
 # option: (default, minimum, help)
 NUMBERS = {
-    "--rounds": (5, 1, "rounds of each load; medians are shown"),
-    "--messages": (200_000, 100, "messages of 100 B in a run; a 20th as many gets of balance, weights"),
-    "--seconds": (5, 1, "seconds of a latency round"),
-    "--times": (7, 1, "times that something is started"),
+    "--rounds": (5, 1, "rounds of each measurement, whose medians are shown"),
+    "--messages": (200_000, 100, "messages in a run; a 20th of N requests for balance and weights"),
+    "--seconds": (5, 1, "length of a round that measures latency, in seconds"),
+    "--times": (7, 1, "starts to measure in footprint, commands and finding"),
     "--count": (
         50,
         1,
-        "kills; of finding and membership, of each kind; 25 for a round of weights; changes of rules",
+        "killed processes; in finding and membership, for each kind; in changes, changes of rules; "
+        "in weights, one round for each 25",
     ),
-    "--lines": (5_000_000, 1_000, "most lines of spark, which begins with a million"),
-    "--rate": (500, 1, "messages a second of each publisher, while nodes are killed"),
-    "--seed": (None, 0, "of the kills; any one if not given"),
-    "--most": (None, 1, "largest size of growth, as far as each curve makes sense; as usual if not given"),
-    "--mib": (1_500, 1, "MiB of a message that does not end"),
-    "--limit": (int(LIMIT), 1, "seconds that one size of growth may take"),
+    "--lines": (5_000_000, 1_000, "largest number of lines for spark, which begins with a million"),
+    "--rate": (500, 1, "messages a second of each publisher while processes are killed"),
+    "--seed": (None, 0, "seed of the kills; default: random"),
+    "--most": (None, 1, "largest size of growth; default: a size for each curve"),
+    "--mib": (1_500, 1, "size of the message that never ends in unfinished, in MiB"),
+    "--limit": (int(LIMIT), 1, "time limit of one size of growth, in seconds"),
 }
 
 
@@ -280,25 +281,25 @@ def arguments() -> Options:
         "--story",
         choices=[*STORIES, QUEUES, "all"],
         default="nodes",
-        help="processes to kill: masters (nodes), a master and the route to it (masters), or the "
-        "producers, keepers and consumers of a queue (queues)",
+        help="processes to kill; nodes: masters; masters: a master and the route to it; queues: producers, "
+        "keepers and consumers of a queue",
     )
-    help = "where a picture of spark, growth or peers is put, as a page"
+    help = "write a page with charts of spark, growth or peers to FILE"
     parser.add_argument("--plot", type=Path, metavar="FILE", help=help)
     for name, kind, example in (("--peers", picked, "nats,zmq-c"), ("--cases", cases_of, "1-1,curve")):
-        help = f"only these of peers, e.g. {example}"
+        help = f"measure only these in peers, such as {example}"
         parser.add_argument(name, type=kind, default="", metavar="NAME,...", help=help)
-    help = "only these beside ours, of services, e.g. nats-py,grpc-py"
+    help = "in services, compare only with these, such as nats-py,grpc-py"
     parser.add_argument("--callers", type=chosen_callers, default="", metavar="NAME,...", help=help)
-    help = "only these beside ours, of queues, e.g. jetstream-c,redis-py"
+    help = "in queues, compare only with these, such as jetstream-c,redis-py"
     parser.add_argument("--workers", type=chosen_workers, default="", metavar="NAME,...", help=help)
-    help = "only cases of queues with all of these words in their names, e.g. '1→1,100 B'"
+    help = "measure only cases of queues whose names have all these words, such as '1→1,100 B'"
     parser.add_argument("--flows", type=chosen_cases, default="", metavar="WORD,...", help=help)
-    help = "only curves of growth with these words in their names, e.g. stored,topics"
+    help = "measure only curves of growth with one of these words in their names, such as stored,topics"
     parser.add_argument("--curves", type=growth.with_words, default="", metavar="WORD,...", help=help)
-    help = "PART.json of an earlier run, or their folder"
+    help = "compare with FILE: PART.json of an earlier run, or the folder of such files"
     parser.add_argument("--compare", type=earlier, metavar="FILE", help=help)
-    help = "where PART.json is written, and goals reads them"
+    help = "write PART.json to DIR, where goals reads the results"
     parser.add_argument("--json", type=Path, default=FOUND, metavar="DIR", help=help)
     return parser.parse_args()
 

@@ -129,18 +129,18 @@ def split(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 @click.command(
     context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
-    epilog="Steps: lint, format, types, contracts, fuzz, docs, tests. Further options go to pytest.",
+    epilog="Steps: lint, format, types, contracts, fuzz, docs, tests. Other options go to pytest.",
 )
 @click.option("--all", "is_all", is_flag=True, help="Run all tests, including Spark and the browser.")
 @click.option(
     "--changed", "commit", is_flag=False, flag_value=LAST, metavar="[COMMIT]",
-    help="Check only files in the diff since COMMIT. Default: the last commit.",
+    help="Check only files that changed since COMMIT. Default: the last commit.",
 )  # fmt: skip
 @click.argument("words", metavar="[STEP]... [PATH or pytest OPTION]...", nargs=-1, type=click.UNPROCESSED)
 def main(is_all: bool, commit: str | None, words: tuple[str, ...]) -> None:
     """Check the tree: lint, format, types, import contracts, docs, and the quick tests.
 
-    With STEPs only these; paths behind the step "tests" run all tests there.
+    With STEPs, only the named steps run. A PATH after the step `tests` runs all tests in that file or folder.
     """
     os.chdir(ROOT)
     names, arguments = split(words)

@@ -26,7 +26,7 @@ JSON_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--accept", is_flag=True, help="Accept the present costs, and keep the tolerances.")
+@click.option("--accept", is_flag=True, help="Save the present costs as the accepted ones; tolerances stay.")
 @click.option(
     "--baseline",
     "file",
@@ -42,19 +42,19 @@ JSON_FILE = click.Path(dir_okay=False, path_type=Path)
     "target",
     metavar="FILE",
     type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
-    help="Write figures and functions to FILE (- for the terminal), and compare nothing.",
+    help="Write figures and functions to FILE (- for stdout) without a comparison.",
 )
 @click.option(
     "--before",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Name the functions that execute more instructions than in FILE, written by --json.",
+    help="List the functions that execute more instructions than in this file, written by --json.",
 )
 def main(accept: bool, file: Path, paths: tuple[str, ...], target: Path | None, before: Path | None) -> None:
     """Count the cost of an envelope, and of each message in it.
 
-    Counts the instructions and calls that real cores and clients execute, which do not depend on other load,
-    and compares them with the accepted ones. Exit code 1: a figure exceeds its tolerance, or a path is new or
-    gone.
+    The command counts the instructions and calls that real cores and clients execute, which do not depend on
+    other load, and compares them with the accepted figures. Exit code 1: a figure exceeds its tolerance, or a
+    path was added or removed.
     """
     if accept and paths:
         raise click.UsageError("--accept needs all paths: omit --only.")

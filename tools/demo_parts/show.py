@@ -159,18 +159,16 @@ def positive(text: str) -> float:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="tools/demo",
-        description="Four nodes, real traffic, one of them killed with -9, and every line compared.",
+        description="Run four nodes with real traffic, kill one with SIGKILL, and compare every line.",
     )
     parser.add_argument(
-        "--seconds", type=positive, metavar="N", help="end after a while; default: run until Ctrl-C"
+        "--seconds", type=positive, metavar="N", help="end after N seconds; default: run until Ctrl-C"
     )
     parser.add_argument(
-        "--file", type=Path, metavar="FILE", help="send the lines of this file; default: a license"
+        "--file", type=Path, metavar="FILE", help="send the lines of FILE; default: a license"
     )
     parser.add_argument(
-        "--no-report",
-        action="store_true",
-        help="end with the mesh, without a report by Spark, which would be downloaded",
+        "--no-report", action="store_true", help="make no report at the end, for which Spark is downloaded"
     )
     parser.add_argument("--lose", type=int, default=0, help=argparse.SUPPRESS)  # lost on purpose
     return parser.parse_args()

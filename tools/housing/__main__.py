@@ -44,21 +44,26 @@ def show_docstrings(package: str) -> None:
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures to FILE."
+    "--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures to this file."
 )
 @click.option(
     "--before",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
-    help="Print the figures of FILE, written by --json, next to them.",
+    help="Also print the figures of this file, written by --json.",
 )
 @click.option(
-    "--names", is_flag=True, help="List names with two meanings, and attributes that are set from outside."
+    "--names",
+    is_flag=True,
+    help="Also list names with two meanings, and attributes that are set from outside.",
 )
 @click.option(
-    "--docstrings", "package", metavar="PACKAGE", help="List marked docstrings of PACKAGE, or of `all`."
+    "--docstrings",
+    "package",
+    metavar="PACKAGE",
+    help="List docstrings of PACKAGE, or of `all`, that should be rewritten.",
 )
 def main(file: Path | None, before: Path | None, names: bool, package: str | None) -> None:
-    """Count how large, how crowded and how tangled the source is."""
+    """Count the size, the density and the dependencies of the source."""
     if package is not None:
         show_docstrings(package)
         return

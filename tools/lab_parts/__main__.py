@@ -45,14 +45,14 @@ NEED_ROOT = sorted({*NETWORK, *DISK})
 def lab() -> None:
     """Simulate machines on a faulty switch, on this machine.
 
-    Needs root, except for `week` and for most of `soak`, `queues` and `services`.
+    The commands need root, except `week` and most of `soak`, `queues` and `services`.
     """
 
 
 @lab.command()
 @click.argument("count", type=click.IntRange(1, 50))
 def up(count: int) -> None:
-    """Build a lab of COUNT hosts, 10.99.0.1 and on, each with a node, n1 and on. It stays until `down`."""
+    """Build a lab of COUNT hosts from 10.99.0.1, each with a node: n1, n2, … The lab stays until `down`."""
     standing.build(count)
     click.echo(f"{count} hosts stand, and their nodes run. Try:  tools/lab run 1 mesh ls")
 
@@ -67,7 +67,7 @@ def down() -> None:
 @click.argument("host", type=HOST)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(host: int, command: tuple[str, ...]) -> None:
-    """Run a command on a host; `mesh` uses the node of the host."""
+    """Run COMMAND on HOST, a number from 1 on. As COMMAND, `mesh` uses the node of the host."""
     net = standing.attached()
     _check(net.hosts, host)
     sys.exit(subprocess.run(net.command(host, command), env=standing.environment(host)).returncode)
@@ -94,7 +94,7 @@ def shape(
     reorder: float,
     oneway: bool,
 ) -> None:
-    """Set the faults of the wire between two hosts; without options remove them."""
+    """Set the faults of the wire between the hosts ONE and OTHER; without options, remove all faults."""
     net = standing.attached()
     _check(net.hosts, one, other)
     net.shape(
@@ -105,7 +105,7 @@ def shape(
 @lab.command()
 @click.argument("host", type=HOST)
 def cut(host: int) -> None:
-    """Unplug a host from the switch."""
+    """Unplug HOST from the switch."""
     net = standing.attached()
     _check(net.hosts, host)
     net.cut(host)
@@ -114,7 +114,7 @@ def cut(host: int) -> None:
 @lab.command()
 @click.argument("host", type=HOST)
 def heal(host: int) -> None:
-    """Plug a host in again."""
+    """Plug HOST in again after `cut`."""
     net = standing.attached()
     _check(net.hosts, host)
     net.heal(host)
@@ -123,7 +123,7 @@ def heal(host: int) -> None:
 @lab.command()
 @click.argument("groups", type=hosts, nargs=-1, required=True)
 def split(groups: tuple[list[int], ...]) -> None:
-    """Divide the hosts into groups that cannot reach each other: split 1 2,3."""
+    """Divide the hosts into GROUPS that cannot reach each other, such as `split 1 2,3`."""
     net = standing.attached()
     _check(net.hosts, *(host for group in groups for host in group))
     net.split(*groups)
@@ -149,6 +149,14 @@ def _rows(ctx: click.Context, param: click.Parameter, value: str | None) -> list
     return rows
 
 
+run_seconds = click.option(
+    "--seconds", type=click.FloatRange(min=1), default=600, show_default=True, help="Length in seconds."
+)
+same_rows = click.option(
+    "--rows", callback=_rows, metavar="R,…", help="Rows of the fault matrix, as for `soak`."
+)
+
+
 @contextmanager
 def _progress(seed: int, total: float, *more: ProgressColumn) -> Iterator[Callable[[float, str], None]]:
     """Show the progress of a run; the yielded function updates it with the progress and a description."""
@@ -159,7 +167,13 @@ def _progress(seed: int, total: float, *more: ProgressColumn) -> Iterator[Callab
 
 
 @lab.command()
-@click.option("--messages", type=click.IntRange(min=1), default=100_000, show_default=True)
+@click.option(
+    "--messages",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    help="End after this number of answers.",
+)
 @click.option(
     "--rate",
     type=click.IntRange(min=1),
@@ -175,7 +189,7 @@ def _progress(seed: int, total: float, *more: ProgressColumn) -> Iterator[Callab
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the faults. Default: random.")
 def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
-    """Publish until enough messages are answered, while nodes and network fail; then count the arrivals."""
+    """Publish while nodes and network fail; then check that each message arrived once and in order."""
     plan = Plan(messages, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
     with _progress(plan.seed, messages, MofNCompleteColumn()) as tell:
         result = soaked(plan, tell)
@@ -184,7 +198,7 @@ def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
 
 
 @lab.command()
-@click.option("--seconds", type=click.FloatRange(min=1), default=600, show_default=True)
+@run_seconds
 @click.option(
     "--rate",
     type=click.IntRange(min=1),
@@ -192,10 +206,10 @@ def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
     show_default=True,
     help="Messages per second of each of the ten publishers.",
 )
-@click.option("--rows", callback=_rows, metavar="R,…", help="As for `soak`.")
+@same_rows
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the run. Default: random.")
 def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None:
-    """Put and consume at five nodes while clients come and go, and nodes and network fail; then count."""
+    """Put and consume at five nodes while clients, nodes and network fail; then count the messages."""
     plan = QueuePlan(seconds, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
     with _progress(plan.seed, seconds) as tell:
         result = queues_soaked(plan, tell)
@@ -204,7 +218,7 @@ def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None
 
 
 @lab.command()
-@click.option("--seconds", type=click.FloatRange(min=1), default=600, show_default=True)
+@run_seconds
 @click.option(
     "--rate",
     type=click.IntRange(min=1),
@@ -212,10 +226,10 @@ def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None
     show_default=True,
     help="Messages per second of each of the ten publishers.",
 )
-@click.option("--rows", callback=_rows, metavar="R,…", help="As for `soak`.")
+@same_rows
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the run. Default: random.")
 def services(seconds: float, rate: int, rows: list[int], seed: int | None) -> None:
-    """Serve and request at five nodes while clients come and go, and nodes and network fail; then count."""
+    """Serve and request at five nodes while clients, nodes and network fail; then count the messages."""
     plan = ServicePlan(seconds, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
     with _progress(plan.seed, seconds) as tell:
         result = services_soaked(plan, tell)
@@ -245,13 +259,19 @@ def sites(kills: int, rate: int, seed: int | None) -> None:
 
 
 @lab.command()
-@click.option("--minutes", type=click.FloatRange(min=0.1, max=600), default=15, show_default=True)
+@click.option(
+    "--minutes",
+    type=click.FloatRange(min=0.1, max=600),
+    default=15,
+    show_default=True,
+    help="Length of the run in minutes.",
+)
 @click.option(
     "--days",
     type=click.FloatRange(min=0.01, max=30),
     default=7,
     show_default=True,
-    help="Segments from before the start, 0.4 GB each.",
+    help="Days of history that the nodes begin with, 0.4 GB each.",
 )
 @click.option(
     "--rate",
@@ -261,12 +281,16 @@ def sites(kills: int, rate: int, seed: int | None) -> None:
     help="Messages per second of each of the three publishers.",
 )
 @click.option(
-    "--kept", type=click.IntRange(1, 4096), default=256, show_default=True, help="Limit of segments, in MiB."
+    "--kept",
+    type=click.IntRange(1, 4096),
+    default=256,
+    show_default=True,
+    help="Limit of the snapshots of a node, in MiB.",
 )
 @click.option(
-    "--log", type=click.IntRange(1), default=1024, show_default=True, help="Limit of a log, in KiB."
+    "--log", type=click.IntRange(1), default=1024, show_default=True, help="Limit of each log file, in KiB."
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the earlier days. Default: random.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the history. Default: random.")
 def week(minutes: float, days: float, rate: int, kept: int, log: int, seed: int | None) -> None:
     """Upgrade, back up and restore nodes with a history under load; count messages, and measure growth."""
     seed = secrets.randbelow(1_000_000) if seed is None else seed

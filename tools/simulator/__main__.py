@@ -24,9 +24,11 @@ INTERIM = 60.0  # s between two progress lines without a terminal
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--hours", type=float, help="Run for HOURS, by the clock.")
-@click.option("--seeds", type=int, help="Run N scenarios (without --hours: 100).")
-@click.option("--seed", default=0, show_default=True, help="First seed.")
+@click.option("--hours", type=float, help="Run for this number of hours.")
+@click.option("--seeds", type=int, help="Number of scenarios. Default: 100; with --hours: no limit.")
+@click.option(
+    "--seed", default=0, show_default=True, help="Seed of the first scenario; the next ones count up."
+)
 @click.option(
     "--profile",
     type=click.Choice([*ALL, "all"]),
@@ -34,20 +36,24 @@ INTERIM = 60.0  # s between two progress lines without a terminal
     show_default=True,
     help="Profile of faults and work.",
 )
-@click.option("--jobs", default=2, show_default=True, help="Processes.")
+@click.option("--jobs", default=2, show_default=True, help="Number of processes.")
 @click.option(
     "--again",
     "known",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Run the scenarios of FILE, with a profile and a seed on each line.",
+    help="Run the scenarios of this file, which has a profile and a seed on each line.",
 )
-@click.option("--planted", "is_planted", is_flag=True, help="Plant mistakes one at a time, and find each.")
-@click.option("--reduce/--no-reduce", default=True, help="Search for the shortest script that fails.")
+@click.option(
+    "--planted", "is_planted", is_flag=True, help="Plant known bugs one at a time, and search for each."
+)
+@click.option(
+    "--reduce/--no-reduce", default=True, help="Reduce failed scenarios to short scripts. Default: yes."
+)
 @click.option(
     "--json",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the figures to FILE; with --planted a row for each mistake: its seed and seconds.",
+    help="Write the figures to this file; with --planted, the seed and seconds of each planted bug.",
 )
 def main(
     hours: float | None,

@@ -37,7 +37,7 @@ NO_RULE = "no rule"
 
 @click.group("rule")
 def command() -> None:
-    """Set the masters of topics for the whole mesh. These rules take precedence over files."""
+    """Set the masters of topics for the whole mesh. Mesh-wide rules take precedence over rules in files."""
 
 
 @command.command("set")
@@ -77,7 +77,9 @@ def command() -> None:
     metavar="N",
     help="Number of hops from NODE to the master. Default: 0 (NODE is the master).",
 )
-@click.option("--refid", metavar="NODE", default="", help="With --stratum: the next hop to the master.")
+@click.option(
+    "--refid", metavar="NAME", default="", help="With --stratum: NAME is the next hop to the master."
+)
 @click.option("--add", is_flag=True, help="Add to the mesh-wide rules of the node instead of replacing them.")
 @click.option("--none", "is_none", is_flag=True, help="Give the node no rule, even if files have one.")
 @click.option(
@@ -88,7 +90,10 @@ def command() -> None:
     help="Read the rules in [nodes] of the TOML FILE.",
 )
 @click.option(
-    "--xml", type=click.Path(path_type=Path), metavar="FILE", help="Read the rules in <clusternode> of FILE."
+    "--xml",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Read the rules in <clusternode> of the XML FILE.",
 )
 @shared.force
 @options.as_json
@@ -104,7 +109,7 @@ def set_(
     url: str | None,
     **given: Any,
 ) -> None:
-    """Replace the rules of NODE, or those of all nodes in a FILE.
+    """Replace the mesh-wide rules of NODE, or of all nodes in a FILE.
 
     The rules apply at all reachable nodes within five seconds, and no message is missed unless --force is
     used. Only the admin of the mesh may set rules; in a mesh without keys, every client may.

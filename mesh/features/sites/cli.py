@@ -35,7 +35,7 @@ def command() -> None:
 @options.url
 @options.as_json
 def ls(url: str | None, as_json: bool) -> int:
-    """List other sites and their gateways, as `mesh ls --sites`."""
+    """List other sites and their gateways, as `mesh ls --sites` does."""
     with sync.connect(url) as m:
         return tell_sites(m, as_json)
 
@@ -49,7 +49,7 @@ def ls(url: str | None, as_json: bool) -> int:
     metavar="ADDRESS",
     help="Address of a gateway of the new site. Can be repeated.",
 )
-@click.option("--via", metavar="SITE", help="Reach the new site through SITE instead of an address.")
+@click.option("--via", metavar="NAME", help="Reach the new site through the site NAME, without an address.")
 @click.option(
     "--domain",
     "domains",
@@ -74,7 +74,7 @@ def ls(url: str | None, as_json: bool) -> int:
 @click.option(
     "--max-bytes",
     metavar="SIZE",
-    help="Limit of messages that wait at each master, such as 512MiB. Default: 1GiB.",
+    help="Limit of messages that wait for the site at each master, such as 512MiB. Default: 1GiB.",
 )
 @config
 @options.as_json

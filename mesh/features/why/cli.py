@@ -23,8 +23,8 @@ HINTS = 3  # hints to print
 def command() -> None:
     """Explain why something does not arrive, or where it waits.
 
-    All reachable nodes report what they know; no message is published. A line with ! is a cause, and a line
-    with ? may be one. Other lines describe the state. Exit code 0: no cause was found; 1: there is a cause.
+    All reachable nodes report what they know; no message is published. The mark ! is for a cause, and ? for a
+    possible cause. Other lines describe the state. Exit code 0: no cause was found; 1: a cause was found.
     """
 
 

@@ -56,7 +56,7 @@ def alone(function: Callable[..., int]) -> Callable[..., int]:
 @click.argument("part", type=click.Choice(["all", *PARTS]), default="all", metavar="")
 @alone
 def everything(part: str, **given: Any) -> int:
-    """Measure throughput, then latency (with at most 1,000 messages), in this process."""
+    """Measure throughput, then latency with at most 1,000 messages, in this process."""
     return run(PARTS if part == "all" else (part,), **given)
 
 

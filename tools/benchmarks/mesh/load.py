@@ -48,7 +48,7 @@ def size_option(least: int, of: str) -> Option:
         default=100,
         show_default=True,
         metavar="BYTES",
-        help=f"Bytes of each {of}.",
+        help=f"Size of each {of} in bytes.",
     )
 
 
@@ -66,7 +66,7 @@ def seconds_option(what: str) -> Option:
 
 count = count_option(100_000, "Publish N messages.")
 size = size_option(HEAD.size, "message")
-topics = number_option("topics", 1, 10_000, "Rotate over N topics.")
+topics = number_option("topics", 1, 10_000, "Publish under N topics in turn.")
 seconds = seconds_option("Stop each measurement after SECONDS.")
 
 

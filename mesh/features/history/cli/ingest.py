@@ -29,7 +29,7 @@ def command(
     master: str | None,
     conf: tuple[str, ...],
 ) -> int:
-    """Gather the snapshots of nodes into one history: Parquet, for reports and for SQL.
+    """Gather the snapshots of nodes into one history of Parquet files, for reports and SQL.
 
     Every line counts once, however often it is gathered. The command runs a Spark job, and needs `pip install
     'heronry[spark]'` and Java 17 or newer.

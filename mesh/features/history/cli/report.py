@@ -13,7 +13,7 @@ from mesh.features.history.cli import spark_child
 @click.option(
     "--since",
     metavar="TIME",
-    help="Start at TIME: 12h, 1d, 30m ago, or 2026-11-21T09:00 (UTC). Default: the beginning.",
+    help="Start at TIME: 30m, 12h or 1d (before now), or 2026-11-21T09:00 (UTC). Default: the beginning.",
 )
 @click.option("--until", metavar="TIME", help="End at TIME. Default: now.")
 @click.option("--html", metavar="FILE", help="Write a self-contained HTML page with charts to FILE.")

@@ -48,7 +48,7 @@ class Kept:
 
 @click.group("snapshots")
 def command() -> None:
-    """List or copy snapshots, for `mesh report`: JSON lines in segments of 10 seconds."""
+    """List or copy snapshots, the input of `mesh report`: JSON lines in segments of 10 seconds."""
 
 
 @command.command("ls")
@@ -58,7 +58,7 @@ def ls(given: tuple[str, ...], as_json: bool) -> None:
     """List the snapshots on this machine.
 
     \b
-    OLDEST, NEWEST  the hour in UTC
+    OLDEST, NEWEST  hour of the oldest and the newest segment, in UTC
     INGESTED        segments that are in a history; SYNCED: segments that were copied
     UNREAD          segments that are neither; if a node has too many, it deletes the oldest
     """

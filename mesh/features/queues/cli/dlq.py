@@ -26,7 +26,7 @@ everything = click.option(
 of_queue = click.option(
     "--queue",
     metavar="NAME",
-    help="Select only dead letters of the queue NAME. Default: dead letters of all origins.",
+    help="Select only dead letters of the queue NAME. Default: those of all queues and topics.",
 )
 
 
@@ -34,8 +34,8 @@ of_queue = click.option(
 def command() -> None:
     """List, replay and purge dead letters: accepted messages that could not be delivered.
 
-    A message becomes a dead letter if its master refuses it, if it expires before the master answers, or if
-    no consumer of a queue can process it.
+    Examples are messages that their master refuses, that expire before their master or receiver has them, or
+    that the consumers of a queue reject.
     """
 
 
@@ -44,7 +44,7 @@ def command() -> None:
 @options.as_json
 @options.url
 def ls(queue: str | None, as_json: bool, url: str | None) -> int:
-    """List the dead letters, oldest first. Exit code 1: there are no dead letters."""
+    """List the dead letters, oldest first. Exit code 1: no dead letter exists."""
     with sync.connect(url) as m:
         letters = found(m, queue)
     rows = [_row(letter) for letter in letters if not letter.is_private]
@@ -65,10 +65,10 @@ def ls(queue: str | None, as_json: bool, url: str | None) -> int:
 @of_queue
 @options.url
 def replay(ids: tuple[str, ...], is_all: bool, queue: str | None, url: str | None) -> int:
-    """Publish, send or put the dead letters with these IDs again, and remove them.
+    """Replay the dead letters with these IDs, and remove them.
 
-    The dead letters become new messages. A message that is refused again stays a dead letter. Exit code 1: a
-    message was refused again.
+    Each message is published, sent or put again as a new one. A message that is refused again stays a dead
+    letter. Exit code 1: a message was refused again.
     """
     refused = 0
     with sync.connect(url) as m:

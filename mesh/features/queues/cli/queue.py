@@ -37,13 +37,13 @@ def command() -> None:
     "--max-count",
     type=click.IntRange(1, MOST_COUNT),
     metavar="N",
-    help=f"Limit of messages that wait at one node. Default: {DEFAULTS.max_count:,}.",
+    help=f"Limit of messages in the queue at each node. Default: {DEFAULTS.max_count:,}.",
 )
 @click.option(
     "--max-bytes",
     type=click.IntRange(KIB, MOST_BYTES),
     metavar="N",
-    help=f"Limit of bytes that wait at one node. Default: {DEFAULTS.max_bytes:,} (1 GiB).",
+    help=f"Limit of bytes in the queue at each node. Default: {DEFAULTS.max_bytes:,} (1 GiB).",
 )
 @click.option(
     "--when-full",
@@ -67,7 +67,7 @@ def command() -> None:
     "--exclusive",
     is_flag=True,
     default=None,
-    help="Deliver to one consumer at a time at each node; others wait.",
+    help="Deliver to one consumer at a time at each node; the other consumers wait.",
 )
 @click.option(
     "--scope",
@@ -77,13 +77,15 @@ def command() -> None:
 @click.option(
     "--distribution",
     type=click.Choice(("local", "round_robin", "strict", "independent")),
-    help="How messages are assigned to nodes. Default: local.",
+    help="Node that receives a new message. local: the producer's node, or other nodes in turn if only these "
+    "have matching consumers; round_robin: all nodes with matching consumers in turn; strict: all nodes in "
+    "turn; independent: the producer's node. Default: local.",
 )
 @click.option(
     "--redistribution",
     type=options.FiniteNumber(min=0),
     metavar="SECONDS",
-    help="Move messages to a node with a matching consumer after SECONDS without one here. "
+    help="Move a message to a node with a matching consumer after SECONDS without one at its own node. "
     f"Default: {DEFAULTS.redistribution:g}.",
 )
 @click.option("--policy", metavar="NAME", help="Use the redistribution plug-in NAME. Default: none.")
@@ -92,12 +94,12 @@ def command() -> None:
     "nodes",
     multiple=True,
     metavar="NAME",
-    help="Keep messages only at node NAME. Can be repeated. Default: at any node.",
+    help="Keep messages only at the node NAME. Can be repeated. Default: at any node.",
 )
 @options.as_json
 @options.url
 def create(name: str, as_json: bool, url: str | None, **terms: Any) -> None:
-    """Create the queue NAME. A repeated command has no effect; different terms are an error."""
+    """Create the queue NAME. If the queue exists, equal options have no effect; others are an error."""
     said = {term: value for term, value in terms.items() if value not in (None, ())}
     with sync.connect(url) as m:
         row = m.queue(name).declare(**said)
@@ -111,7 +113,7 @@ def create(name: str, as_json: bool, url: str | None, **terms: Any) -> None:
 @click.option(
     "--parts",
     is_flag=True,
-    help="Print a line for the asked node, and for each other node with messages or consumers.",
+    help="Print a line for each queue and node: the asked node, and others with messages or consumers.",
 )
 @options.as_json
 @options.url
@@ -178,7 +180,7 @@ def _cells(row: QueueRow | QueuePart) -> tuple[str, ...]:
 @options.as_json
 @options.url
 def info(name: str, as_json: bool, url: str | None) -> None:
-    """Print the contents of a queue at all nodes, its rates, and its terms."""
+    """Print the counts and rates of the queue NAME, over all nodes, and its terms."""
     with sync.connect(url) as m:
         row = m.queue(name).info()
     if as_json:
@@ -268,7 +270,7 @@ def move(name: str, to: str, most: int | None, as_json: bool, url: str | None) -
 @options.as_json
 @options.url
 def rm(name: str, force: bool, as_json: bool, url: str | None) -> None:
-    """Delete the queue NAME, if it is empty and unused at all nodes."""
+    """Delete the queue NAME. Without --force, the queue must be empty and unused at all nodes."""
     with sync.connect(url) as m:
         m.queue(name).delete(if_unused=not force)
     if as_json:

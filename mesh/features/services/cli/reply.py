@@ -34,7 +34,7 @@ from mesh.features.services.client.service import Service
     default=1,
     show_default=True,
     metavar="N",
-    help="Run N commands at a time; other requests wait or go to other servers.",
+    help="Run at most N commands at a time; other requests wait or go to other servers.",
 )
 @click.option(
     "--timeout",
@@ -61,11 +61,11 @@ def command(
 
     The message is the stdin of the command, and the stdout of the command is the reply, byte for byte. If the
     command exits with a nonzero code, such as 3, the request fails with code EXIT_3 and the end of stderr as
-    text; SIGNAL_9 if the command was killed, TIMED_OUT if it took too long. The environment of the command
-    has MESH_ADDRESS and MESH_SENDER.
+    text. The code is SIGNAL_9 if the command was killed, and TIMED_OUT if it took too long. The environment
+    of the command has MESH_ADDRESS and MESH_SENDER.
 
     Without --shell, COMMAND is split into words as by a shell, but nothing is expanded. After Ctrl-C, running
-    commands may finish; a second Ctrl-C kills them. Stderr shows "serving" when others can find the service.
+    commands may finish; a second Ctrl-C kills them. Stderr shows "serving" when clients can find the service.
     """
     answering = ReplyCommand(words(typed, shell), seconds("timeout", timeout))
     asyncio.run(_serve(url, client, address, local, concurrency, answering))

@@ -59,8 +59,8 @@ def command(  # noqa: PLR0913
 ) -> int:
     """Send CONTENT as a request to one server of ADDRESS, and print the reply.
 
-    CONTENT - reads stdin; without CONTENT the message is empty. In a pipe the reply is printed byte for byte;
-    on a terminal control characters are escaped. With --all each reply is a line with its sender.
+    A CONTENT of - means stdin; without CONTENT the message is empty. In a pipe the reply is printed byte for
+    byte; on a terminal control characters are escaped. With --all each reply is a line with its sender.
 
     Exit code 1: the server reported a failure, or (with --all) a reply is missing. 2: no server
     (NO_HANDLERS), or the server was lost and may have run the request (HANDLER_LOST). 124: no reply in time.
