@@ -71,10 +71,14 @@ def _forget_place(who: str, written: tuple[str, ...], url: str | None) -> int:
     with sync.connect(url) as m:
         changed = any(m.call("peer", rm=spelling)["changed"] for spelling in written)
         rows = m.call("peers")["peers"]
-    if any(row["kind"] == "config" and {row["address"], row["node"]} & {*written} for row in rows):
+    is_configured = any(
+        row["kind"] == "config" and {row["address"], row["node"]} & {*written} for row in rows
+    )
+    if changed:
+        print_message(f"{who} was removed; if it is connected, it stays until it disconnects")
+    if is_configured:
         print_message(f"{who} is in the node's configuration: edit that, and restart the node")
     elif changed:
-        print_message(f"{who} was removed; if it is connected, it stays until it disconnects")
         return 0
     else:
         print_message(f"{who} is not a peer.  To list the peers:  mesh peer ls")

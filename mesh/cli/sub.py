@@ -24,8 +24,8 @@ from mesh.routing.overflow import Overflow
 @click.option("--no-initial", is_flag=True, help="Skip the retained values.")
 @click.option(
     "--overflow",
-    type=click.Choice([*Overflow]),
-    default=Overflow.BLOCK,
+    type=click.Choice([policy.value for policy in Overflow], case_sensitive=False),
+    default=Overflow.BLOCK.value,
     show_default=True,
     help="Policy for transient messages that arrive faster than they are printed; ERROR ends the command.",
 )

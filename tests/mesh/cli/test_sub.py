@@ -34,7 +34,7 @@ class Subscription:
 
 def test_options_are_handed_on_and_no_more_than_the_count_is_printed(given: Given, capsys: Capture) -> None:
     fake = given(subscribe=Subscription(Batch(envelope("k k k", [b"1", b"2", b"3"]))))
-    words = ["--domain", "D", "--no-initial", "--overflow", "DROP_OLDEST", "--max-queue", "7", "--group", "g"]
+    words = ["--domain", "D", "--no-initial", "--overflow", "drop_oldest", "--max-queue", "7", "--group", "g"]
     assert main(["sub", "a/#", "--count", "2", "--raw", *words]) == 0
     assert capsys.readouterr() == ("1\n2\n", "subscribed to a/#\n")
     [(_, _, asked)] = fake.asked
