@@ -16,10 +16,8 @@ def property_settings(given: str | None, words: Sequence[str], is_lenient: bool)
     Notes on ignored and reinterpreted properties are printed. Raises: BadConfig.
     """
     if given is None and (words or is_lenient):
-        what = "properties" if words else "--lenient"
-        raise BadConfig(
-            f"command line: {what} requires --properties.", hint="Name an xmlBlaster property file."
-        )
+        what = "properties require" if words else "--lenient requires"
+        raise BadConfig(f"command line: {what} --properties.", hint="Name an xmlBlaster property file.")
     doubts: list[str] | None = [] if is_lenient else None
     file = read_properties(Path(given), doubts) if given is not None else ()
     read = settings_of(merged(file, from_words(words)), is_lenient)
