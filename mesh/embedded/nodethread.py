@@ -24,7 +24,7 @@ log = logging.getLogger("mesh.node")
 AT_EXIT = 5.0  # s for all unclosed nodes at exit
 PATIENCE = 1.0  # s for the receivers of an unclosed node
 LOOK = 0.002  # s between checks of unsent messages
-NO_MEMORY = "the process is out of memory, and a change may be half done."
+NO_MEMORY = "The process is out of memory, and a change may be half done, so the node has stopped."
 
 T = TypeVar("T")
 _running: set[NodeThread] = set()

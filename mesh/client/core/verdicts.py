@@ -154,7 +154,7 @@ class Verdicts:
                 return self._published(answer, number)
         if domain == SENDS:
             what = f"The outcome of {message_id(self._stream, domain, number)} is no longer known."
-            raise BadQuery(what, hint=f"Call final() within the next {REMEMBERED:,} answers.")
+            raise BadQuery(what, hint=f"The session remembers {REMEMBERED:,} answers: call final() earlier.")
         # The answer is too old: only its kind is known.
         state = "OK" if self._outbox.is_final(domain, number) else "FORWARD_WARNING"
         return Published(state, message_id(self._stream, domain, number), -1)  # type: ignore[arg-type]
