@@ -22,7 +22,7 @@ def check_store(text: str) -> None:
     if text in (MEMORY, SQLITE):
         return
     if not text.startswith(("postgresql://", "postgres://")):
-        what = f"{text!r:.40}" if "@" not in text and "=" not in text else "this"
+        what = f"{text!r:.40}" if "@" not in text and "=" not in text else "the value"
         raise BadConfig(
             f"{what} is not a store.", hint="Use sqlite, memory or postgresql://USER@HOST/DATABASE."
         )
@@ -30,12 +30,12 @@ def check_store(text: str) -> None:
     if _has_secret(text) or (found and _SECRET.search(found["rest"] or "")):
         raise BadConfig(
             "The address of a store must not contain a password.",
-            hint="Put it into ~/.pgpass or PGPASSWORD; see "
+            hint="Put the password into ~/.pgpass or PGPASSWORD; see "
             "https://www.postgresql.org/docs/current/libpq-pgpass.html.",
         )
     if not found:
         raise BadConfig(
-            "This is not a PostgreSQL address.",
+            "The value is not a PostgreSQL address.",
             hint="Write it as postgresql://USER@HOST:5432/DATABASE?sslmode=require; an @ in a name is %40.",
         )
 
@@ -48,7 +48,7 @@ def check_queue_store(text: str) -> None:
     path = text.removeprefix(FILE)
     if path == text or not path.startswith("/") or path.endswith("/"):
         what = (
-            "The node's own store cannot be set"
+            "The value 'sqlite' stands for the node's own store, and names no file"
             if text == SQLITE
             else f"The store {text!r:.80} names no file"
         )

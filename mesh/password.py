@@ -33,7 +33,7 @@ def check_hash(text: str) -> str:
         _parsed(text)
     except ValueError:
         hint = "`mesh passwd` asks for a password and prints its hash."
-        raise BadConfig("This is not the hash of a password.", hint=hint) from None
+        raise BadConfig("The value is not the hash of a password.", hint=hint) from None
     return text
 
 

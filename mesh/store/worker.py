@@ -168,7 +168,9 @@ class StoreWorker:
             if self._copy is not None and not self._is_last:
                 self._make_copy(self._copy)
         if self._copy is not None:
-            self._copy.done(StoreError("The node ended before its copy was complete.", code="ENDED"))
+            self._copy.done(
+                StoreError("The node ended before the copy of its store was complete.", code="ENDED")
+            )
         try:
             self._store.close()
         except Exception as error:
@@ -186,7 +188,7 @@ class StoreWorker:
             if not self._jobs.empty():
                 self._work()
             if self._is_last:
-                raise StoreError("The node ended before its copy was complete.", code="ENDED")
+                raise StoreError("The node ended before the copy of its store was complete.", code="ENDED")
 
         error: StoreError | None = None
         try:
