@@ -166,7 +166,9 @@ def _clock(envelope: Envelope, came: NeighbourSite, now: int) -> LocalError | No
         return None
     seconds = (envelope.sent - now) / 1e9
     what = f"The clock of the site {came.name} is {seconds:,.0f} s ahead of the clock of {came.node}."
-    hint = f"Correct the clock that is wrong. {came.node} accepts less than {AHEAD // 10**9} s."
+    hint = (
+        f"Correct the clock that is wrong. {came.node} accepts a difference of less than {AHEAD // 10**9} s."
+    )
     return PublishRefused(what, hint=hint, code="CLOCK_AHEAD")
 
 
