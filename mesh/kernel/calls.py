@@ -77,10 +77,11 @@ class Verbs(Component):
 
         def work() -> None:
             if verb is None:
-                raise LocalError(f"no verb {call.verb[:40]!r}", code="UNKNOWN_VERB")
+                raise LocalError(f"The node knows no verb {call.verb[:40]!r}.", code="UNKNOWN_VERB")
             ask = read_ask(verb.asks, call.arguments)
             if isinstance(ask, Carried) and len(ask.visited) > VISITED:
-                raise LocalError(f"the request passed {len(ask.visited)} nodes already", code="TOO_MANY_HOPS")
+                what = f"The request has passed {len(ask.visited)} nodes; the limit is {VISITED}."
+                raise LocalError(what, code="TOO_MANY_HOPS")
             verb.then(IncomingCall(ask, call.request, peer, conn, send))
 
         if conn is peer.data:
