@@ -167,7 +167,7 @@ def _filled(property_: Property, values: Mapping[str, str]) -> Property:
             return replace(property_, value=value, missing=names[0] if names else None)
         if sum(len(values[name]) for name in known) + len(value) > LONGEST:
             what = f"{property_} with its ${{names}} replaced has more than {LONGEST:,} characters"
-            raise BadConfig(f"{property_.origin}: {what}.")
+            raise BadConfig(f"{property_.origin}: {what}.", hint="Shorten these values.")
         value = _VARIABLE.sub(lambda found: values.get(found[1], found[0]), value)
     hint = "The value of a property may not refer to that property, not even through others."
     raise BadConfig(f"{property_.origin}: {property_}: its ${{names}} form a loop.", hint=hint)

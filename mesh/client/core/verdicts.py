@@ -164,7 +164,8 @@ class Verdicts:
         for answer in reversed(self._refusals):
             if _is_of(answer, domain, number):
                 return of_answer(answer)
-        return PublishRefused("The message was refused; the reason is no longer known.")
+        what = "The message was refused; the reason is no longer known."
+        return PublishRefused(what, hint="Call final() earlier to receive the reason.")
 
     def first_refusal(self, domain: str, numbers: Sequence[tuple[int, int]]) -> MeshError | None:
         """Return the first refusal of a message in the ranges `numbers`, or None.
