@@ -70,7 +70,7 @@ def check_plain(value: object, depth: int = DEPTH) -> None:
         for inner in value:
             check_plain(inner, depth - 1)
     elif not isinstance(value, str | bytes | int | float | None):
-        raise ValueError("extension types are not allowed")
+        raise ValueError(f"a value of type {type(value).__name__} is not allowed")
 
 
 unpack: Callable[[bytes], Any] = reader(object, 2**31)  # for this node's own records; of any length
