@@ -58,16 +58,18 @@ def named(name: str, jitter: Jitter, options: Mapping[str, object] = NO_OPTIONS)
     found = [entry for entry in _foreign() if entry.name == name] if name not in OURS else []
     if not found and (ours := full_name(name)) in OURS:
         if strange := options.keys() - set(OPTIONS.get(ours, ())):
-            raise BadBalancer(f"{ours} takes no {' and no '.join(sorted(strange))}.{_taken_by(strange)}")
+            raise BadBalancer(f"{ours} has no option {' or '.join(sorted(strange))}.{_taken_by(strange)}")
         return OURS[ours](jitter, **options)
     if not found:
         known = installed()
         near = difflib.get_close_matches(full_name(name[:80]), known, n=1)
         meant = f" Did you mean {near[0]}?" if near else ""
-        raise BadBalancer(f"no balancer {name[:80]!r} is installed.{meant} Installed: {', '.join(known)}.")
+        raise BadBalancer(
+            f"The balancer {name[:80]!r} is not installed.{meant} Installed: {', '.join(known)}."
+        )
     if len({entry.value for entry in found}) > 1:
         several = " and ".join(sorted(f"{entry.value} of {_origin(entry)}" for entry in found))
-        raise BadBalancer(f"balancer {name} is provided by {several}: uninstall all but one.")
+        raise BadBalancer(f"The balancer {name} is provided by {several}. Uninstall all but one.")
     return Guarded(name, _made(found[0], jitter, options), jitter)
 
 
@@ -85,18 +87,18 @@ def installed() -> list[str]:
 def _taken_by(options: Collection[str]) -> str:
     first = min(options)
     takers = [name for name, taken in OPTIONS.items() if first in taken]
-    return f" That is for {takers[0]}." if takers else ""
+    return f" The option {first} belongs to {takers[0]}." if takers else ""
 
 
 def _made(entry: EntryPoint, jitter: Jitter, options: Mapping[str, object]) -> Balancer:
     try:
         balancer: Balancer = entry.load()(jitter, **options)
     except Exception as error:  # foreign code may raise anything
-        what = f"balancer {entry.name} ({entry.value} of {_origin(entry)}) cannot be created"
+        what = f"The balancer {entry.name} ({entry.value} of {_origin(entry)}) cannot be created"
         why = f"{type(error).__name__}: {error!s:.200}"
         is_older = isinstance(error, ModuleNotFoundError) and error.name == "balancers"
         hint = (
-            "In it, import mesh.balancers.base instead of balancers.base"
+            "In its code, import mesh.balancers.base instead of balancers.base"
             if is_older
             else "Fix or uninstall it, or choose another strategy"
         )
@@ -107,9 +109,9 @@ def _made(entry: EntryPoint, jitter: Jitter, options: Mapping[str, object]) -> B
         if not callable(getattr(balancer, part, None))
     ]
     if lacking:
-        what = f"balancer {entry.name} ({entry.value} of {_origin(entry)}) has no {', '.join(lacking)}"
+        what = f"The balancer {entry.name} ({entry.value} of {_origin(entry)}) has no {', '.join(lacking)}"
         raise BadBalancer(
-            f"{what}. Derive it from mesh.balancers.base.Strategy, which implements all of these but pick."
+            f"{what}. Derive it from mesh.balancers.base.Strategy, which implements all methods but pick."
         )
     return balancer
 

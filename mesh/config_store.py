@@ -36,7 +36,7 @@ def check_store(text: str) -> None:
     if (kind := store_kind(text)) is not None:
         kind.check(text)
         return
-    what = f"{text!r:.40}" if "@" not in text and "=" not in text else "this"
+    what = f"{text!r:.40}" if "@" not in text and "=" not in text else "the value"
     raise BadConfig(f"{what} is not a store.", hint="Use sqlite, memory or postgresql://USER@HOST/DATABASE.")
 
 
@@ -48,7 +48,7 @@ def check_queue_store(text: str) -> None:
     path = text.removeprefix(FILE)
     if path == text or not path.startswith("/") or path.endswith("/"):
         what = (
-            "The node's own store cannot be set"
+            "The value 'sqlite' stands for the node's own store, and names no file"
             if text == SQLITE
             else f"The store {text!r:.80} names no file"
         )

@@ -25,7 +25,7 @@ def check_level(logger: str, level: str) -> None:
     for said, known, what in ((logger, ("", *LOGGERS), "logger"), (level, LEVELS, "level")):
         if said not in known:
             hint = f"Use one of {', '.join(filter(None, known))}."
-            raise LocalError(f"There is no {what} {said[:80]!r}.", hint=hint, code="BAD_ARGUMENT")
+            raise LocalError(f"The {what} {said[:80]!r} does not exist.", hint=hint, code="BAD_ARGUMENT")
 
 
 def check_levels(levels: Mapping[str, str]) -> None:

@@ -54,8 +54,8 @@ class SessionName:
                 node_name(part)
         if self.session is not None and not 1 <= abs(self.session) <= _LARGEST_SESSION:
             raise BadName(
-                f"Session {self.session} of client {self.client!r} is not a session number.",
-                hint="Named sessions have numbers from 1 up, generated ones from -1 down.",
+                f"Client {self.client!r} cannot have session {self.session}.",
+                hint="Fixed sessions are numbered from 1, generated ones from -1, to at most ±(2**63-1).",
             )
         if self.site is not None and self.node is None:
             raise BadName(

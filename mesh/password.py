@@ -33,7 +33,7 @@ def check_hash(text: str) -> str:
         _parsed(text)
     except ValueError:
         hint = "`mesh passwd` asks for a password and prints its hash."
-        raise BadConfig("This is not the hash of a password.", hint=hint) from None
+        raise BadConfig("The value is not the hash of a password.", hint=hint) from None
     return text
 
 
@@ -69,15 +69,15 @@ class Password:
         A wrong password counts against `user`, the public key of the sender.
         """
         if not passwd:
-            return "it requires a password"
+            return "a password is required"
         mark = hmac.digest(self._salt, passwd.encode(), hashlib.sha256)
         if hmac.compare_digest(self._right.get(user, b""), mark):
             return ""
         if (wait := self._wait(user, now)) > 0:
-            return f"too many wrong passwords; retry in {wait:.0f} s"
+            return f"too many passwords were wrong; retry in {wait:.0f} s"
         if not hmac.compare_digest(_scrypt(passwd, self._salt), self._hash):
             self._count(user, now)
-            return "wrong password"
+            return "the password is wrong"
         self._right[user] = mark
         if len(self._right) > KEYS:
             del self._right[next(iter(self._right))]

@@ -66,7 +66,7 @@ def _converted(values: object, shape: type[T]) -> T:
     try:
         return msgspec.convert(values, shape)
     except msgspec.ValidationError as error:
-        raise bad(f"This is not a set of weights: {error}.") from error
+        raise bad(f"The weights are invalid: {error}.") from error
 
 
 def checked(found: WeightSet) -> WeightSet:

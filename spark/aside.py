@@ -29,7 +29,7 @@ def part_of(place: str, file: str) -> str:
         return inner
     raise SparkJobError(
         f"{file} does not belong to the table in {place}, whose files are kind=…/date=…/hour=…/NAME.parquet.",
-        "Use the name as in the error, and the same --to.",
+        "Use the name of the file as in the error, and the same --to.",
         "NO_SUCH_FILE",
     )
 

@@ -48,7 +48,7 @@ KINDS = (
     Kind(
         "DENIED",
         ("Permission denied", "AccessControlException", "Read-only file system", "Mkdirs failed"),
-        "{to}, or a place that is read, is not accessible: {said}",
+        "{to}, or a place that is read, is not accessible: {said}.",
         "Fix the permissions, or name another place with --to.",
     ),
     Kind(
@@ -68,7 +68,7 @@ KINDS = (
 CHECKPOINT = Kind(
     "CHECKPOINT",
     ("_checkpoint/", "fasterxml.jackson", "StreamReadFeature"),
-    "The checkpoint in {to} is damaged: {said}",
+    "The checkpoint in {to} is damaged: {said}.",
     "Delete {to}/_checkpoint and start the job again: all segments that still exist are read "
     "once more, and no line is duplicated.",
 )
@@ -76,7 +76,7 @@ CHECKPOINT = Kind(
 SESSION = Kind(
     "SESSION",
     ("Exception", "Error", ""),
-    "Spark does not start: {said}",
+    "Spark does not start: {said}.",
     "Check --master and --conf, and that the master runs. For the whole output of Spark, run "
     "the command again with MESH_DEBUG=1.",
 )
@@ -85,7 +85,7 @@ STAGED = "/_ingest/"  # of a batch, which the next ingest writes again
 UNKNOWN = Kind(
     "SPARK",
     ("Exception", "Error", ""),
-    "Spark failed: {said}",
+    "Spark failed: {said}.",
     "Start the job again; it continues. For the whole output of Spark, run the command again with "
     "MESH_DEBUG=1.",
 )
@@ -137,4 +137,4 @@ def in_words(to: str, *also: Kind) -> Iterator[None]:
 
 def _first(text: str, signs: tuple[str, ...]) -> str:
     lines = [line.strip(" :\t") for line in text.splitlines() if line.strip()] or ["no reason was given"]
-    return next(line for sign in signs for line in lines if sign in line)[:SHOWN]
+    return next(line for sign in signs for line in lines if sign in line)[:SHOWN].rstrip(".")

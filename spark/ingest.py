@@ -94,7 +94,9 @@ class Ingest:
             sources = self._there()
         if not sources:
             raise SparkJobError(
-                f"There is nothing to read: {', '.join(self._sources) or 'no place was named'}.",
+                f"No snapshots exist in {', '.join(self._sources)}."
+                if self._sources
+                else "No place with snapshots was named.",
                 "Nodes write snapshots some seconds after their start; `mesh snapshots ls` says where.",
                 "NO_SNAPSHOTS",
             )

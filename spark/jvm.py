@@ -115,7 +115,7 @@ def start(settings: SparkConf, quiet: bool) -> None:
         with os.fdopen(reading, errors="replace") as said:
             words = " ".join(said.read().split())[:SHOWN]
         raise SparkJobError(
-            f"Java does not start: {words or error}",
+            f"Java does not start: {(words or str(error)).rstrip('.')}.",
             "Java may need less memory: --conf spark.driver.memory=1g.",
             "JAVA",
         ) from error

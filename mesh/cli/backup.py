@@ -56,7 +56,8 @@ def create(file: Path, data: str | None, url: str | None) -> None:
     if file.exists():
         raise BadArgument(f"{file} exists already.", hint="Choose another name: a backup replaces no file.")
     if not file.absolute().parent.is_dir():
-        raise BadArgument(f"The directory {file.absolute().parent} does not exist.")
+        hint = f"Create it: mkdir -p {typed(file.absolute().parent)}"
+        raise BadArgument(f"The directory {file.absolute().parent} does not exist.", hint=hint)
     with _stopped(Path(data)) if data else _running(url) as (name, folder, more):
         uuid, boot, _ = kept_identity(folder) or (b"", 0, b"")
 
@@ -218,7 +219,8 @@ def _running(url: str | None) -> Iterator[tuple[str, Path, dict[str, Any]]]:
         said = _waited(folder / DONE, lambda: _is_free(data))
     if "error" in said:
         shutil.rmtree(folder, ignore_errors=True)
-        raise StoreError(f"The backup failed: {said['error']}")
+        what = f"The backup failed: {said['error'].rstrip('.')}."
+        raise StoreError(what, hint="Correct the cause, and run the command again.")
     (folder / DONE).unlink()
     try:
         yield str(info["name"]), folder, said
@@ -234,7 +236,10 @@ def _waited(done: Path, is_gone: Callable[[], bool]) -> dict[str, Any]:
             return said
         except FileNotFoundError:
             if is_gone():
-                raise MeshError("The node ended before the backup was complete.", code="ENDED") from None
+                hint = "Start the node and try again, or back up the stopped node with --data DIR."
+                raise MeshError(
+                    "The node ended before the backup was complete.", hint=hint, code="ENDED"
+                ) from None
         time.sleep(PAUSE)
 
 
@@ -244,7 +249,10 @@ def _stopped(data: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
     try:
         lock = try_lock(data)
     except OSError as error:
-        raise DataDirRefused(f"{data} is not the directory of a node: {error.strerror}.") from error
+        raise DataDirRefused(
+            f"{data} is not the directory of a node: {error.strerror}.",
+            hint="Name the data directory of the node with --data DIR.",
+        ) from error
     if lock is None:
         hint = "Without --data, the node makes the copy itself: mesh backup create FILE --url NAME"
         raise DataDirRefused(f"{data} is in use: its node runs.", hint=hint, code=IN_USE)

@@ -105,7 +105,7 @@ def add(name: str, url: str, cluster: str, state: str, token: Path | None, use: 
     if token is not None:
         it = replace(it, cluster=_joined(token, it.state))
     if it == Context():
-        raise click.UsageError("Give --url, --cluster, --state or --token.")
+        raise click.UsageError("Give at least one of --url, --cluster, --state and --token.")
     path = contexts.write(Contexts({**found.named, name: it}, name if use else found.used), os.environ)
     print_message(
         f"context {name} was added in {path}" + ("" if use else f".  To use it:  mesh context use {name}")
@@ -117,7 +117,7 @@ def _place(state: str) -> Path:
         return Path(state).expanduser().absolute()
     except RuntimeError as error:
         user = state.partition("/")[0]
-        raise click.UsageError(f"--state {state}: the home directory {user} does not exist.") from error
+        raise click.UsageError(f"--state {state}: the home directory {user} cannot be determined.") from error
 
 
 def _node(url: str) -> str:

@@ -82,18 +82,23 @@ def read(environ: Mapping[str, str]) -> Contexts:
         raise BadConfig(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
     try:
         if len(text) > LONGEST:
-            raise ValueError("too long")
+            raise ValueError(f"it has more than {LONGEST:,} bytes")
         return _parsed(json.loads(text))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except KeyError as error:
+        raise BadConfig(f"{path} is damaged: it has no {error}.", hint=_remove(path)) from error
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise BadConfig(f"{path} is damaged: {error}.", hint=_remove(path)) from error
 
 
 def _check(path: Path, found: os.stat_result) -> None:
     """Check that only this user can have written the file, as it decides where messages go."""
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-        raise BadConfig(f"{path} belongs to another user or is not a file.", hint=_remove(path))
+        raise BadConfig(
+            f"{path} belongs to another user, or is not a regular file, so it is not used.",
+            hint=_remove(path),
+        )
     if stat.S_IMODE(found.st_mode) & 0o077:
-        raise BadConfig(f"{path} is open to other users.", hint=f"Run: chmod 600 {path}")
+        raise BadConfig(f"{path} is open to other users, so it is not used.", hint=f"Run: chmod 600 {path}")
 
 
 def _remove(path: Path) -> str:
@@ -105,13 +110,13 @@ def _parsed(said: Any) -> Contexts:
     named = {}
     for name, values in said["contexts"].items():
         if unknown := sorted(values.keys() - known):
-            raise ValueError(f"{name} has the unknown field {unknown[0]!r}")
+            raise ValueError(f"the context {name} has the unknown field {unknown[0]!r}")
         if not all(isinstance(value, str) for value in values.values()):
-            raise ValueError(f"{name} has a value that is not text")
+            raise ValueError(f"the context {name} has a value that is not text")
         named[name] = Context(**values)
     used = said.get("used", NONE)
     if not isinstance(used, str) or (used and used not in named):
-        raise ValueError("the context in use is missing")
+        raise ValueError("it names a context in use that it does not have")
     return Contexts(named, used)
 
 
@@ -130,7 +135,8 @@ def write(contexts: Contexts, environ: Mapping[str, str]) -> Path:
             os.fsync(file.fileno())
         os.replace(new, path)
     except OSError as error:
-        raise BadConfig(f"{path} cannot be written: {error.strerror}.") from error
+        hint = f"Allow this user to write to {path.parent}, or free space on its disk."
+        raise BadConfig(f"{path} cannot be written: {error.strerror}.", hint=hint) from error
     return path
 
 

@@ -55,7 +55,8 @@ def _waited(m: sync.Client, name: str, found: Drain, limit: float | None) -> Dra
     while found.left:
         now = time.monotonic()
         if not found.drains:
-            what = f"The drain of {name} was ended by another user, with {count(found.left, 'message')} left."
+            left = count(found.left, "message")
+            what = f"The drain of {name} was ended by another command or a restart, with {left} left."
             raise LocalError(what, hint="Run the command again to continue.", code="DRAIN_CANCELLED")
         if limit is not None and now >= limit:
             _tell_left(found)

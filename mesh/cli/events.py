@@ -69,7 +69,7 @@ def command(
     """
     if since is not None:
         if follow:
-            raise click.UsageError("--follow starts now: use it without --since.")
+            raise click.UsageError("--follow and --since exclude each other, because --follow starts now.")
         found = [event for event in written(url, moment(since)) if not kinds or event["kind"] in kinds]
         for event in found[-most:] if most else found:
             _print(event, as_json)
@@ -119,12 +119,13 @@ def _snapshots(name: str | None) -> tuple[Path, str]:
     found = [here[name]] if name in here else [] if name else list(here.values())
     if len(found) == 1:
         if not found[0]["snapshots"]:
-            raise NodeNotFound(f"Node {found[0]['name']!r} writes no snapshots (snapshots.enabled).")
+            what = f"Node {found[0]['name']!r} writes no snapshots, which --since reads."
+            raise NodeNotFound(what, hint="Set snapshots.enabled = true in its mesh.toml, or omit --since.")
         return Path(found[0]["snapshots"]), found[0]["uuid"]
     stopped = state / "data" / name if name and is_node_name(name) else None
     if stopped is not None and (known := kept_identity(stopped)) is not None:
         return stopped / "snapshots", known[0].hex()
-    what = f"{len(here)} nodes run here." if here else "No node runs here."
+    what = f"{len(here)} nodes run here, and none was selected." if here else "No node runs here."
     if name:
         what = f"No node {name!r} belongs to this machine and user."
     raise NodeNotFound(

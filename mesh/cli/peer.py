@@ -124,7 +124,9 @@ def address_of(text: str) -> str:
     """Return `text` as an address to dial. Raises: BindRefused, click.UsageError."""
     address = with_port(text)
     if address.endswith(":0") or is_wildcard(address):
-        raise click.UsageError(f"{text!r} is an address to listen at, not one to dial.")
+        raise click.UsageError(
+            f"{text!r} is an address to listen on, not one to dial. Give the address of the other node."
+        )
     return address
 
 

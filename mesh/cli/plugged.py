@@ -20,5 +20,5 @@ def command_of(verb: str) -> click.Command | None:
         return None
     if len({entry.value for entry in found}) > 1:
         several = " and ".join(sorted(f"{entry.value} of {distribution(entry)}" for entry in found))
-        raise FeatureFailed(f"The command {verb!r} is in {several}.", hint="Uninstall one of them.")
+        raise FeatureFailed(f"The command {verb!r} is provided by {several}.", hint="Uninstall all but one.")
     return load(found[0], "command", click.Command)

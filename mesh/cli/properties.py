@@ -15,10 +15,8 @@ def property_settings(given: str | None, words: Sequence[str], is_lenient: bool)
     Notes on ignored and reinterpreted properties are printed. Raises: BadConfig.
     """
     if given is None and (words or is_lenient):
-        what = "properties" if words else "--lenient"
-        raise BadConfig(
-            f"command line: {what} requires --properties.", hint="Name an xmlBlaster property file."
-        )
+        what = "properties require" if words else "--lenient requires"
+        raise BadConfig(f"command line: {what} --properties.", hint="Name an xmlBlaster property file.")
     if given is None:
         return ()
     read = config_format(XMLBLASTER).settings(Path(given), words, is_lenient)

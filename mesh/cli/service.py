@@ -74,7 +74,7 @@ def install(node: str | None, is_system: bool, user: str, config: str | None, dr
     if is_system:
         _check_user(user)
     path = _place(service.name, is_system)
-    _check_ours(path)
+    _check_ours(path, "Choose another --id, or remove that file.")
     path.parent.mkdir(parents=True, exist_ok=True)
     _written(path, service.text())
     _systemctl(is_system, "daemon-reload")
@@ -93,10 +93,10 @@ def uninstall(node: str | None, is_system: bool) -> None:
     path = _place(service.name, is_system)
     if not path.exists():
         raise BadArgument(
-            f"{path} does not exist.",
+            f"The service {service.name} is not installed: {path} does not exist.",
             hint="Use --id for another node, or --system for the machine's service.",
         )
-    _check_ours(path)
+    _check_ours(path, "Name another node with --id, or remove that file by hand.")
     _systemctl(is_system, "disable", "--now", service.name)
     try:
         path.unlink()
@@ -136,12 +136,10 @@ def _place(unit: str, is_system: bool) -> Path:
     return (SYSTEM if is_system else home / "systemd" / "user") / unit
 
 
-def _check_ours(path: Path) -> None:
+def _check_ours(path: Path, hint: str) -> None:
     if path.exists() and not path.read_text(errors="replace").startswith(MARK):
-        raise BadArgument(
-            f"{path} was not created by this command.",
-            hint="Give the node another --id, or remove that file.",
-        )
+        what = f"{path} was not created by `mesh service install`, so it was left unchanged."
+        raise BadArgument(what, hint=hint)
 
 
 def _check_user(user: str) -> None:
@@ -181,4 +179,5 @@ def _systemctl(is_system: bool, *arguments: str) -> None:
     if done.returncode:
         why = done.stderr.strip()[:500].rstrip(".") or f"exit code {done.returncode}"
         what = f"systemctl {' '.join(arguments)} failed: {why}."
-        raise MeshError(what, code="SYSTEMD")
+        hint = f"See: journalctl {'' if is_system else '--user '}-e"
+        raise MeshError(what, hint=hint, code="SYSTEMD")

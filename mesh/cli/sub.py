@@ -80,7 +80,7 @@ def command(  # noqa: PLR0913
         raise click.UsageError("--selector requires --durable.")
     if durable is not None:
         if group is not None or no_initial or overflow != Overflow.BLOCK:
-            raise click.UsageError("--group, --no-initial and --overflow exclude --durable.")
+            raise click.UsageError("--group, --no-initial and --overflow cannot be used with --durable.")
         _durable(key, domain, durable, most, wait, max_queue or jobs.ahead(most), selector, raw, as_json, url)
         return
     lines = raw_lines if raw else lines_of(show.json_line if as_json else show.line_of_subscriber)

@@ -59,13 +59,16 @@ def command(role: str, expires: int, site: str | None, cluster: str | None, as_j
     gets new keys.
     """
     if (role == RELAY) != (site is not None):
-        raise click.UsageError("Each site needs its own token: --role relay --site NAME.")
+        raise click.UsageError(
+            "Give both --role relay and --site NAME, or neither: each site needs its own token."
+        )
     state = state_dir(os.environ)
     name = cluster or only(clusters(state))
     file = read_mesh(state, name)
     if file is None:
         raise KeysRefused(
-            f"This user has no keys of mesh {name!r}.", hint="`mesh init` or `mesh join` saves keys."
+            f"This user has no keys of mesh {name!r}.",
+            hint="Create keys with `mesh init`, or receive them with `mesh join`.",
         )
     until = int(time.time()) + expires if expires else 0
     made = admin_token(state, file, until) if role == ADMIN else token_of(file, role, until, site or "")
@@ -86,6 +89,9 @@ def only(names: list[str]) -> str:
     if len(names) == 1:
         return names[0]
     if not names:
-        raise KeysRefused("This user has no keys of a mesh.", hint="`mesh init` or `mesh join` saves keys.")
+        raise KeysRefused(
+            "This user has no keys of a mesh.",
+            hint="Create keys with `mesh init`, or receive them with `mesh join`.",
+        )
     hint = "Choose one: --cluster NAME"
     raise KeysRefused(f"This user has keys for {len(names)} meshes: {', '.join(names)}.", hint=hint)

@@ -71,7 +71,7 @@ def _found(data: bytes) -> GivenWeights:
             raise bad(f"Version {version} of the file is unknown here; only {VERSION} is supported.")
         file = msgspec.json.decode(data, type=WeightsFile)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise bad(f"This is not a file of weights: {error}.") from error
+        raise bad(f"The file has no valid weights: {error}.") from error
     made, expires = _ns("made", file.made), _ns("expires", file.expires)
     weights = {node: _weight(node, row) for node, row in file.weights.items()}
     check(weights)
@@ -95,5 +95,5 @@ def _ns(what: str, when: datetime) -> int:
     utc = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
     found = (utc - EPOCH) // timedelta(microseconds=1) * 1000
     if not 0 <= found <= LARGEST_NUMBER:
-        raise bad(f"{what!r} cannot be {when:%Y-%m-%d}.", "A clock may be wrong.")
+        raise bad(f"The time {what!r} cannot be {when:%Y-%m-%d}.", "A clock may be wrong.")
     return found

@@ -231,7 +231,8 @@ class Connected(NotCopied):
         line, left = self._core.line, self._core.publisher.unanswered
         where = "" if line.is_up else f", and {line.home or 'its node'} is unreachable"
         hint = f"{messages(left)} may still arrive; final() returns the outcome." if left else AGAIN
-        return MeshTimeout(f"{line.name} waited {round(limit, 3):g} s without success{where}.", hint=hint)
+        what = f"The call of {line.name} did not finish within {round(limit, 3):g} s{where}."
+        return MeshTimeout(what, hint=hint)
 
     async def _call_node(self, make: Callable[[int], Command]) -> list[ReplyPart]:
         """Send a command and return the parts of its reply. Raises: the node's error, MeshTimeout, Closed."""

@@ -30,7 +30,7 @@ def as_content(content: Content, headers: Headings, codec: Codec) -> tuple[bytes
     if said is None:
         headers = Headers([(HEADER, codec.content_type), *headers.items()])
     elif media_type(said) != media_type(codec.content_type):
-        hint = "Omit that header, or pass bytes."
+        hint = f"Omit the header {HEADER}, or pass bytes."
         raise BadArgument(f"A value is encoded as {codec.content_type}, not as {shown(said)}.", hint=hint)
     return data, headers
 

@@ -49,7 +49,7 @@ def _not_found(wanted: str, names: list[str]) -> NodeNotFound:
         start, host = f"mesh up --id={shlex.quote(wanted)}", typed(f"tcp://{wanted}")
         hint = f"Choose a node with --url NAME, or start that one: {start}; for a host: --url {host}"
         return NodeNotFound(
-            f"No node named {wanted!r} runs here, or is known to the nodes here: {listed}.", hint=hint
+            f"No node named {wanted!r} runs here, and the nodes here ({listed}) know no such node.", hint=hint
         )
     hint = "Choose one: --url NAME, or MESH_URL=NAME."
     return NodeNotFound(f"{len(names)} nodes run here: {listed}.", hint=hint, code="MANY_NODES")

@@ -40,7 +40,7 @@ class Handler(Protocol):
 def check_function(function: object, above: str = '@m.on("sensors/#")') -> None:
     """Raise BadType for an object that cannot be called with a message, or that is a generator."""
     if not callable(function):
-        raise BadType(f"{shown(function)} cannot be called.", hint=f"Write {above} above it.")
+        raise BadType(f"{shown(function)} cannot be called.", hint=f"Write {above} above a function.")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         what = f"{shown(function)} is a generator, so a call does not run its code."
         raise BadType(what, hint="Write it without `yield`.")
@@ -146,7 +146,9 @@ class Handlers:
         """Raise BadType for an unsuitable function, and BadQuery while the handlers run."""
         check_function(function, above)
         if self.are_running:
-            raise BadQuery("The handlers are already running.", hint="Add one before run() or running().")
+            raise BadQuery(
+                "The handlers are already running.", hint="Add handlers before run() or running()."
+            )
 
     def add(self, handler: Handler) -> None:
         self.all.append(handler)

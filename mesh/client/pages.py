@@ -19,7 +19,7 @@ def joined(value: dict[str, Any], page: Any) -> dict[str, Any]:
     Raises: RemoteError if the page does not advance.
     """
     if not isinstance(page, dict) or (goes_on(page) and goes_on(page) <= goes_on(value)):
-        raise RemoteError("The pages of the node's reply form a loop", code="MALFORMED")
+        raise RemoteError("The pages of the node's reply form a loop.", code="MALFORMED")
     whole = {**value, "next": "", **page}
     for name, part in page.items():
         before = value.get(name)

@@ -88,7 +88,7 @@ def reader_of(codec: Codec, wanted: Any) -> ContentReader | None:
 def bad_content(key: str, sender: str, error: Exception | str) -> BadContent:
     why, place = reason_of(error) if isinstance(error, Exception) else (error, "$")
     at = "" if place == "$" else f" at {place}"
-    of = f"the content of {key}" if key else "a content"
+    of = f"The content of {key}" if key else "The content"
     what = harmless(f"{of} from {sender or 'an unknown sender'} cannot be read{at}: {why}.")
     hint = "The bytes of the content are in `.content`."
     return BadContent(what, key=key, sender=sender, place=harmless(place), hint=hint)

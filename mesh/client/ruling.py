@@ -79,5 +79,5 @@ def _text(content: bytes) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         raise BadConfig(
-            f"The content is not UTF-8: {error}", hint="Publish the text of a <clusternode>."
+            f"The content is not UTF-8: {error}.", hint="Publish the text of a <clusternode>."
         ) from None

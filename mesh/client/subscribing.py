@@ -151,7 +151,10 @@ class Subscribing(Posting):
             credit = whole("max_queue", max_queue, 0, QUEUE_CREDIT) or MEMBER
             return durable_of_client(self, durable, asked, credit, selector, reader_of(self._codec, type))
         if selector is not None:
-            raise BadArgument("selector= requires durable=NAME.", hint="Check each message when it arrives.")
+            raise BadArgument(
+                "selector= requires durable=NAME.",
+                hint="For other subscriptions, check each message in your program.",
+            )
         if group is not None:
             check_terms_of_member(initial, overflow, "a member of a group")
             if xpath is not None:

@@ -32,7 +32,7 @@ class NodeAddress:
             if not may_be_node(given):
                 raise
             # A node of that name may start later, and a local node needs no keys.
-            what = f"No node named {given!r} runs here. As a host: {error.what}"
+            what = f"No node named {given!r} runs here. If {given} is a host: {error.what}"
             raise NodeNotFound(what, hint=error.hint) from error
 
 

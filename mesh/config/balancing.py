@@ -68,8 +68,10 @@ def _of_kind(
     title, seen = f"[[balancing.{kind}]]", dict[str, str]()
     rows = table.get(kind, [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        hint = f"Write {title}, in double brackets, for each."
-        raise BadConfig(f"{file.origin('balancing', kind)}: {kind!r} in [balancing] is a list.", hint=hint)
+        hint = f"Write {title}, in double brackets, for each entry."
+        raise BadConfig(
+            f"{file.origin('balancing', kind)}: {kind!r} in [balancing] must be a list.", hint=hint
+        )
     for number, row in enumerate(rows):
         at = ("balancing", kind, str(number))
         found, origin = values(file, at, title, row, known), file.origin(*at)

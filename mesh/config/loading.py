@@ -223,7 +223,8 @@ def _check_order(shorter: Setting, longer: Setting) -> None:
     if longer.value <= shorter.value:
         raise BadConfig(
             f"{longer.name} = {longer.value} ({longer.origin}) must be longer than "
-            f"{shorter.name} = {shorter.value} ({shorter.origin})."
+            f"{shorter.name} = {shorter.value} ({shorter.origin}).",
+            hint=f"Raise {longer.name}, or lower {shorter.name}.",
         )
 
 

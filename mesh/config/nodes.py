@@ -93,7 +93,7 @@ def check_strata(settings: Iterable[Setting]) -> None:
             before = first.setdefault((rule.node, topic), setting)
             if before.value.backup != rule.backup:
                 raise BadConfig(
-                    f"{setting.origin}: the node is both master and backup of {topic}, see {before.origin}.",
+                    f"{setting.origin}: the node is both master and backup of {topic} (see {before.origin}).",
                     hint="A backup replaces another node: keep one of the two.",
                 )
             if before.value.stratum != rule.stratum:

@@ -35,8 +35,8 @@ def queue_settings(file: ConfigFile) -> tuple[Setting, ...]:
     """
     entries = file.table.get("queues", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        hint = f"Write {TITLE}, in double brackets, for each."
-        raise BadConfig(f"{file.origin('queues')}: 'queues' is a list of sections.", hint=hint)
+        hint = f"Write {TITLE}, in double brackets, for each entry."
+        raise BadConfig(f"{file.origin('queues')}: 'queues' must be a list of sections.", hint=hint)
     found, seen = list[QueueStore](), dict[str, str]()
     for number, entry in enumerate(entries):
         one = _read(file, ("queues", str(number)), entry)

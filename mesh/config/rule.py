@@ -122,12 +122,12 @@ def _check_refid(rule: Rule, title: str, origin: str, nodes: Collection[str]) ->
     what = f"{origin}: refid = {rule.refid[:80]!r} in {title}"
     if rule.refid == rule.node:
         hint = "A refid names the node one stratum closer to the master. The master has no refid."
-        raise BadConfig(f"{what} is this node itself.", hint=hint)
+        raise BadConfig(f"{what} is the node of the rule itself.", hint=hint)
     if rule.refid not in nodes:
         hint = near_miss(rule.refid, nodes) or "Add a section [nodes.NAME] for it, or omit the refid."
         raise BadConfig(f"{what} names a node without a section.", hint=hint)
     if rule.stratum == 0:
-        hint = "Write stratum = 1 if this node is a hop to that one; otherwise omit the refid."
+        hint = f"Write stratum = 1 if {rule.node} is a hop to {rule.refid}; otherwise omit the refid."
         raise BadConfig(f"{what}: a node at stratum 0 is the master and needs no refid.", hint=hint)
 
 

@@ -121,7 +121,8 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
     except IsADirectoryError:
         raise BadConfig(f"{path}: the path is a directory.", hint="Name a file in that directory.") from None
     except OSError as error:
-        raise BadConfig(f"{path}: the file cannot be read: {error.strerror}.") from error
+        hint = "Check the name and the permissions of the file."
+        raise BadConfig(f"{path}: the file cannot be read: {error.strerror}.", hint=hint) from error
     if len(content) > LARGEST_FILE:
         raise BadConfig(
             f"{path}: the file is larger than 1 MiB, so it is probably not a configuration.",

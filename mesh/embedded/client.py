@@ -150,7 +150,7 @@ class NodeClient(Client):
         if drain and node.unsent:
             what = (
                 f"The node was closed while {messages(node.unsent)} were in transit to nodes "
-                "that do not accept them."
+                "that have not accepted them."
             )
             raise MeshTimeout(what, hint="To wait longer: timeout=SECONDS.")
 

@@ -24,7 +24,8 @@ log = logging.getLogger("mesh.node")
 AT_EXIT = 5.0  # s for all unclosed nodes at exit
 PATIENCE = 1.0  # s for the receivers of an unclosed node
 LOOK = 0.002  # s between checks of unsent messages
-NO_MEMORY = "the process is out of memory, and a change may be half done."
+NO_MEMORY = "The process is out of memory, and a change may be half done, so the node has stopped."
+MORE = "Give the process more memory, and open the node again."
 
 T = TypeVar("T")
 _running: set[NodeThread] = set()
@@ -123,7 +124,7 @@ class NodeThread:
     def _failed(self, node: NodeRuntime, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if isinstance(context.get("exception"), MemoryError):
             node.driver.close()
-            node.driver.give_up(MeshError(NO_MEMORY, code="NO_MEMORY"))
+            node.driver.give_up(MeshError(NO_MEMORY, hint=MORE, code="NO_MEMORY"))
         loop.default_exception_handler(context)
 
 

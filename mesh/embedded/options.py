@@ -55,8 +55,8 @@ def _source(config: str | os.PathLike[str] | Mapping[str, Any]) -> Path | Config
     try:
         return path.expanduser()
     except RuntimeError as error:
-        what = f"config={str(path)!r}: the home directory {path.parts[0]} does not exist."
-        raise BadArgument(what) from error
+        what = f"config={str(path)!r}: the home directory {path.parts[0]} cannot be determined."
+        raise BadArgument(what, hint="Pass an absolute path.") from error
 
 
 def _copied(value: Any, depth: int = DEEPEST) -> Any:

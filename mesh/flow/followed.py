@@ -33,7 +33,7 @@ class Followed(Generic[K]):
         """Record the number of a node's next message. Raises: RemoteError if a number is missing."""
         last = self._received.get(uuid, 0)
         if number != last + 1:
-            what = f"{sender} sent {self._what} update {number} after {last}"
+            what = f"{sender} sent {self._what} update {number}, but {last + 1} was expected"
             raise RemoteError(what, code="OUT_OF_ORDER")
         self._received[uuid] = number
 

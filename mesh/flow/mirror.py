@@ -153,7 +153,8 @@ class Mirror(Generic[K, R, W]):
         if follower is None:
             return
         if number > follower.sent:
-            raise RemoteError(f"{name} acknowledged update {number} of {follower.sent}", code="FORGED_ACK")
+            what = f"{name} acknowledged update {number}, but {follower.sent} were sent"
+            raise RemoteError(what, code="FORGED_ACK")
         while follower.marks and follower.marks[0][0] <= number:
             _, follower.known = follower.marks.popleft()
 

@@ -53,7 +53,7 @@ class OutstandingDeliveries(Generic[R]):
     def check(self, first: int, last: int) -> None:
         """Check that the tags were used. Raises: RemoteError if they were not."""
         if not 1 <= first <= last <= self.given:
-            what = f"tags {first} to {last} were settled; the last one is {self.given}"
+            what = f"the tags {first} to {last} were settled, but the last assigned tag is {self.given}"
             raise RemoteError(what, code="FORGED_ACK")
 
     def settle(self, first: int, last: int) -> list[R]:

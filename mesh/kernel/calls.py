@@ -55,7 +55,7 @@ class Verbs(Component):
             if not conn.may_write and (verb is None or verb.right is not Right.READ):
                 raise LocalError(ONLY_READS, code="NOT_ALLOWED")
             if verb is None:
-                raise LocalError(f"The node knows no verb {call.verb[:40]!r}.", code="UNKNOWN_VERB")
+                raise _unknown(call.verb)
             asked = IncomingCall(read_ask(verb.asks, call.arguments), call.request, session, conn, send)
             if verb.right is Right.RUN:
                 asked.check_keys()
@@ -77,10 +77,11 @@ class Verbs(Component):
 
         def work() -> None:
             if verb is None:
-                raise LocalError(f"no verb {call.verb[:40]!r}", code="UNKNOWN_VERB")
+                raise _unknown(call.verb)
             ask = read_ask(verb.asks, call.arguments)
             if isinstance(ask, Carried) and len(ask.visited) > VISITED:
-                raise LocalError(f"the request passed {len(ask.visited)} nodes already", code="TOO_MANY_HOPS")
+                what = f"The request has passed {len(ask.visited)} nodes; the limit is {VISITED}."
+                raise LocalError(what, code="TOO_MANY_HOPS")
             verb.then(IncomingCall(ask, call.request, peer, conn, send))
 
         if conn is peer.data:
@@ -105,3 +106,8 @@ class Verbs(Component):
     def _down(self, asked: IncomingCall[AskDown]) -> None:
         asked.reply(ReplyValue())
         self._context.out.emit(Stop())
+
+
+def _unknown(verb: str) -> LocalError:
+    hint = "The node may run another release: see `mesh info`."
+    return LocalError(f"The node knows no verb {verb[:40]!r}.", hint=hint, code="UNKNOWN_VERB")

@@ -84,7 +84,9 @@ def queue_stores(data: Path) -> list[tuple[str, str]]:
     except FileNotFoundError:
         return []
     except (ValueError, KeyError, TypeError) as error:
-        raise DataDirRefused(f"{data / STORES} is damaged: {error}.") from error
+        raise DataDirRefused(
+            f"{data / STORES} is damaged: {error}.", hint="Restore the file from a copy."
+        ) from error
 
 
 # --- packing ------------------------------------------------------------------------------------------------
@@ -153,7 +155,9 @@ def verified(
             _check_whole(file, manifest, folder)
             yield manifest, folder
     except OSError as error:
-        raise DataDirRefused(f"{file} cannot be read: {error.strerror or error}.") from error
+        raise DataDirRefused(
+            f"{file} cannot be read: {error.strerror or error}.", hint="Check the name of the file."
+        ) from error
 
 
 def _unpacked(file: Path, folder: Path, any_ratio: bool) -> Manifest:

@@ -120,7 +120,7 @@ def _read_identity(path: Path) -> tuple[bytes, int, bytes, bytes]:
             seal = bytes.fromhex(str(found.get("seal", "")))
             if len(uuid) == len(now) == 16 and len(seal) in (0, SEAL):
                 return uuid, boot, now, seal
-    raise ValueError("no uuid and boot number in it")
+    raise ValueError("it has no valid uuid and boot number")
 
 
 def write_identity(path: Path, uuid: bytes, boot: int, seal: bytes) -> None:

@@ -134,7 +134,8 @@ def pick_name(
 def check_node_name(name: str) -> None:
     """Check that a node may have the name. Raises: BadName."""
     if node_name(name) in (".", ".."):
-        raise BadName(f"{name!r} cannot be the name of a node, because it is also the name of a directory.")
+        what = f"{name!r} cannot be the name of a node, because it is also the name of a directory."
+        raise BadName(what, hint="Choose another name.")
 
 
 def _take(state: Path, name: str, data: Path | None) -> DataDir:

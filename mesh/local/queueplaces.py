@@ -47,7 +47,8 @@ class QueuePlaces:
                     f"The backup has no store of queues {name!r:.80}.", hint=f"Its stores: {there}."
                 )
             if given.setdefault(file, path) != path:
-                raise BadArgument(f"--queue-store gives {file} two paths, {given[file]} and {path}.")
+                what = f"--queue-store gives {file} two paths, {given[file]} and {path}."
+                raise BadArgument(what, hint="Give one path for each store.")
         found = {
             name: given.get(name) or self._place_of(path, data) for name, path in manifest.queues.items()
         }
@@ -170,5 +171,6 @@ def _check_apart(paths: list[Path]) -> None:
     for path in paths:
         files = {path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm", WITNESS, RESERVE)}
         if taken & files:
-            raise DataDirRefused(f"Two stores of queues would share {path}.", code="BACKUP_PLACE")
+            hint = "Give one of them another path: --queue-store NAME=PATH"
+            raise DataDirRefused(f"Two stores of queues would share {path}.", hint=hint, code="BACKUP_PLACE")
         taken |= files

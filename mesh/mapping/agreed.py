@@ -90,7 +90,7 @@ def unpacked(value: bytes) -> Agreed:
         if packed(found) != value:
             raise bad("They use terms of a newer release, which this node does not know.")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise bad(f"The rules cannot be read: {error}.") from error
+        raise bad(f"They cannot be read: {error}.") from error
     check(found)
     return found
 
@@ -100,7 +100,7 @@ def check(agreed: Agreed) -> None:
     if len(agreed.nodes) > NODES:
         raise bad(f"The rules have {len(agreed.nodes):,} nodes; the limit is {NODES:,}.")
     if list(agreed.nodes) != sorted(agreed.nodes):
-        raise bad("The nodes are out of order.")
+        raise bad("Their nodes are not sorted by name.")
     left = ALTERNATIVES
     for name, entry in agreed.nodes.items():
         node_name(name)

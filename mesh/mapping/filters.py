@@ -186,7 +186,8 @@ def _regex(text: str) -> Test:
         options.max_mem, options.log_errors = 1 << 20, False
         found = re2.compile(text.encode(), options)
     except re2.error as error:
-        raise BadFilter(f"ContentRegex {text[:80]!r}: {error!s:.100}.") from error
+        what = f"ContentRegex {text[:80]!r} is invalid: {error!s:.100}."
+        raise BadFilter(what, hint="Write a regular expression of RE2, such as .*loose.*") from error
     return lambda message: found.fullmatch(message.content) is not None
 
 

@@ -49,7 +49,7 @@ TEXTS: dict[str, Text] = {
         "a node {node} at {address} has other keys: it belongs to another mesh",
         "If it belongs to this mesh: `mesh join` there, with a token.",
     ),
-    "DIAL_FAILED": Text(CAUSE, "at {address}: {why}", "See `mesh peer ls`."),
+    "DIAL_FAILED": Text(CAUSE, "the dial of {address} failed: {why}", "See `mesh peer ls`."),
     "NEAR_NODE": Text(CAUSE, "a node with a similar name is known: {near}", "Did you mean {near}?"),
     "NOT_ASKED": Text(PERHAPS, "{node} did not answer; its reasons are missing"),
     # --- topics: route of a message

@@ -30,9 +30,9 @@ def _verdict(said: Said, first: int, last: int) -> Answer:
     silent = (answer for answer in refused.values() if answer.state == Expired.code)
     one = next(silent, next(iter((refused or took).values())))
     if took and refused:
-        whys = "; ".join(f"{who} refused it: {answer.text}" for who, answer in refused.items())
+        whys = "; ".join(f"{who} refused: {answer.text}" for who, answer in refused.items())
         return Answer(
-            one.domain, first, last, PARTLY_REFUSED, 0, f"{', '.join(took)} accepted it, but {whys}"
+            one.domain, first, last, PARTLY_REFUSED, 0, f"{', '.join(took)} accepted the message, but {whys}"
         )
     return Answer(one.domain, first, last, one.state, sum(a.matched for a in took.values()), one.text)
 

@@ -80,7 +80,7 @@ def admin_seed(state: Path, file: MeshFile) -> bytes:
         raise KeysRefused(what, hint=hint, code="NO_ADMIN")
     seed = read_admin(state, file.cluster)
     if not seed or public_key(seed) != file.admin:
-        what = f"Only the admin of mesh {file.cluster!r} may do that, and the key of the admin is not in"
+        what = f"The key of the admin of mesh {file.cluster!r} is required, and is not in"
         hint = "Where `mesh init` was run, `mesh token --role admin` prints the key, for `mesh join` here."
         raise KeysRefused(f"{what} {admin_path(state, file.cluster)}.", hint=hint, code="NOT_ADMIN")
     return seed

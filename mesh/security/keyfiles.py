@@ -84,9 +84,8 @@ class NodeKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def mesh_path(state: Path, cluster: str) -> Path:
     """Return the path of a mesh's keys. Raises: BadName."""
     if node_name(cluster) in (".", ".."):
-        raise BadName(
-            f"{cluster!r} cannot be the name of a cluster, because it is also the name of a directory."
-        )
+        what = f"{cluster!r} cannot be the name of a mesh, because it is also the name of a directory."
+        raise BadName(what, hint="Choose another name.")
     return state / "keys" / f"{cluster}.json"
 
 
@@ -113,7 +112,8 @@ def site_path(state: Path, site: str) -> Path:
     Raises: BadName.
     """
     if node_name(site) in (".", ".."):
-        raise BadName(f"{site!r} cannot be the name of a site, because it is also the name of a directory.")
+        what = f"{site!r} cannot be the name of a site, because it is also the name of a directory."
+        raise BadName(what, hint="Choose another name.")
     return state / "keys" / "sites" / f"{site}.json"
 
 

@@ -147,7 +147,7 @@ def _admin(cluster: str, wanted: bytes, environ: Mapping[str, str]) -> Admin:
         )
     seed = admin_seed(state, file)
     if wanted and wanted != file.admin:
-        what = f"The node has another admin of {cluster!r} than these keys."
+        what = f"The node has another admin of mesh {cluster!r} than this user's keys."
         raise KeysRefused(what, hint="Check the mesh with `mesh info`.", code="NOT_ADMIN")
     return Admin(cluster, state, seed)
 

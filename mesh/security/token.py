@@ -63,7 +63,7 @@ def read_token(text: str, now: float) -> Token:
     """
     word = "".join(text.split()).replace("-", "").upper()
     if not word.startswith(PREFIX) or len(word) > LONGEST:
-        what = f"This is not a token: a token begins with {PREFIX}."  # not quoted: perhaps another secret
+        what = f"The text is not a token: a token begins with {PREFIX}."  # not quoted: perhaps another secret
         raise KeysRefused(what, hint="Run `mesh token` on a node of that mesh.", code="TOKEN")
     token = _decoded(word.removeprefix(PREFIX))
     if token.expires and now >= token.expires:

@@ -70,7 +70,7 @@ def row_of(values: object) -> SharedRow:
     try:
         return msgspec.convert(values, SharedRow, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
-        raise LocalError(f"This is not a shared row: {error}.", code="BAD_ROW") from error
+        raise LocalError(f"A shared row cannot be read: {error}.", code="BAD_ROW") from error
 
 
 def read(packed: bytes) -> SharedRow:
@@ -78,7 +78,7 @@ def read(packed: bytes) -> SharedRow:
     try:
         return _decode(packed)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LocalError(f"This is not a shared row: {error}.", code="BAD_ROW") from error
+        raise LocalError(f"A shared row cannot be read: {error}.", code="BAD_ROW") from error
 
 
 def packed(row: SharedRow) -> bytes:

@@ -94,7 +94,7 @@ def crashpoint(environ: Mapping[str, str]) -> CrashPoint | None:
     if name not in NAMES or not (nth or "1").isdecimal() or int(nth or "1") < 1:
         raise BadConfig(
             f"Environment variable {VARIABLE}: {text[:80]!r} is not a crash point.",
-            hint=f"NAME or NAME:N, with N from 1 on. NAME: {', '.join(NAMES)}.",
+            hint=f"Write NAME or NAME:N, with N from 1. Names: {', '.join(NAMES)}.",
         )
     what, _, when = name.partition(".")
     return CrashPoint(what, when == "after", int(nth or "1"))

@@ -21,5 +21,5 @@ def failure(error: Exception, doing: str) -> CoreFailed:
             log.error("%s", line)
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{frame.filename.rpartition('/mesh/')[2]}:{frame.lineno}, in {frame.name}"
-    what = f"The node failed because of a bug: {shown(error)} at {where}, during {doing}. It ends."
+    what = f"The node failed because of a bug: {shown(error)} at {where}, during {doing}. The node stops."
     return CoreFailed(what, hint=HINT)

@@ -128,7 +128,7 @@ class NodeRuntime:
             async with asyncio.timeout(DRAIN):
                 await self.driver.all_stored()
         except TimeoutError:
-            log.error("disk did not finish within %g s; its pending requests are not answered", DRAIN)
+            log.error("the disk did not finish within %g s; pending requests are not answered", DRAIN)
         self.driver.goodbye()
         if not isinstance(self.driver.why, CoreFailed):  # else its figures may be inconsistent
             context = self.core.parts.context

@@ -99,7 +99,8 @@ def place(setting: str, text: str) -> Path:
         return Path(text).expanduser()
     except RuntimeError as error:
         user = text.partition("/")[0]
-        raise BadConfig(f"{setting} = {text!r}: the home directory {user} does not exist.") from error
+        what = f"{setting} = {text!r}: the home directory {user} cannot be determined."
+        raise BadConfig(what, hint="Write an absolute path.") from error
 
 
 class Balancers(NamedTuple):

@@ -91,7 +91,7 @@ class Audit:
         for first, last in self._account.missing(FIRST_POSITION, next_position - 1):
             self.note(f"missing: {_positions(first, last)}")
         if self._account.top() >= next_position:
-            self.note(f"past the end at {next_position}: envelope {self._account.top()}")
+            self.note(f"envelope {self._account.top()} is past the end, position {next_position}")
 
     def unaccounted(self, wanted: Ranges) -> list[tuple[int, int]]:
         """Return the ranges of `wanted` that were not counted so far."""

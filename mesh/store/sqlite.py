@@ -232,7 +232,7 @@ class SQLiteStore:
 
     def _check_usable(self) -> None:
         if self._ended:
-            raise StoreError(f"{self._path} has stopped: {self._ended}.", hint="Restart the node.")
+            raise StoreError(f"The store {self._path} has stopped: {self._ended}.", hint="Restart the node.")
 
     def _failure(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         kind = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte; the rest only refines it

@@ -131,8 +131,8 @@ class Witnessed:
     def _boot_rolled_back(self, known: Statement) -> StoreError:
         path = self._identity
         return StoreError(
-            f"{path} went backwards: this would be boot {self._boot}, but boot {known.boot} "
-            f"came before, according to {self._witness.path}. It is an old copy.",
+            f"{path} went backwards: the next boot would be {self._boot}, but boot {known.boot} "
+            f"came before, according to {self._witness.path}. The file is an old copy.",
             hint=f'Restore its newest copy, or write "boot": {known.boot} into it.',
             code=ROLLED_BACK,
         )

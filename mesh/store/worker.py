@@ -14,6 +14,8 @@ from mesh.store.base import Store
 from mesh.store.refusals import Refusals
 
 _log = logging.getLogger(__name__)
+NO_COPY = "The node ended before the copy of its store was complete."
+AGAIN = "Start the node, and make the backup again."
 
 Done = Callable[[list[Hashable], StoreError | None], None]
 Copy = Callable[[str, Callable[[], None]], None]
@@ -168,7 +170,7 @@ class StoreWorker:
             if self._copy is not None and not self._is_last:
                 self._make_copy(self._copy)
         if self._copy is not None:
-            self._copy.done(StoreError("The node ended before its copy was complete.", code="ENDED"))
+            self._copy.done(StoreError(NO_COPY, hint=AGAIN, code="ENDED"))
         try:
             self._store.close()
         except Exception as error:
@@ -186,7 +188,7 @@ class StoreWorker:
             if not self._jobs.empty():
                 self._work()
             if self._is_last:
-                raise StoreError("The node ended before its copy was complete.", code="ENDED")
+                raise StoreError(NO_COPY, hint=AGAIN, code="ENDED")
 
         error: StoreError | None = None
         try:

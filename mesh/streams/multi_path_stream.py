@@ -74,7 +74,7 @@ class MultiPathStream(OriginStream):
         self._check_known(start, last)
         fresh = self.above.missing(start, last)
         if fresh and is_early:
-            raise LegsFull("an earlier deferred message comes first")
+            raise LegsFull("an earlier deferred message must come first")
         if fresh:
             try:
                 self._make_room(leg, is_lowest=start == settled)
@@ -129,7 +129,7 @@ class MultiPathStream(OriginStream):
         self._legs = {name: each for name, each in self._legs.items() if each.used > oldest}
         self._forget_below(LARGEST_NUMBER if leg == PUBLISHER else self._floor(), MOST)
         if len(self.above) >= MOST:
-            raise LegsFull(f"{len(self.above)} ranges of numbers from {self._floor()} on")
+            raise LegsFull(f"the stream has {len(self.above)} ranges of numbers from {self._floor()} on")
 
     def _forget_below(self, floor: int, most: int) -> None:
         while len(self.above) >= most and self.above.lowest() < floor:

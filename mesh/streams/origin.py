@@ -51,8 +51,9 @@ class OriginStream:
     def _check_known(self, first: int, last: int) -> None:
         if first < self._forgotten and not self.above.covers(first, last):
             raise StaleSequence(
-                f"The numbers {first}..{last} are older than the memory of this stream (from "
-                f"{self._forgotten})."
+                f"The numbers {first}..{last} may be duplicates: the master remembers this stream only from "
+                f"number {self._forgotten} on.",
+                hint="Publish the message as a new one, if receivers tolerate duplicates.",
             )
 
     def settle(self, low: int) -> None:

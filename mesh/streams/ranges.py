@@ -237,9 +237,9 @@ class Ranges:
         """Return the set that `pack` wrote. Raises: RemoteError, if the bytes are invalid."""
         count, rest = divmod(len(packed), 16)
         if rest:
-            raise RemoteError(f"packed ranges of {len(packed)} bytes: truncated or invalid.")
+            raise RemoteError(f"packed ranges have {len(packed)} bytes, which is not a multiple of 16")
         if count > MOST_PACKED:
-            raise RemoteError(f"{count} packed ranges; at most {MOST_PACKED} are allowed.")
+            raise RemoteError(f"a set has {count} packed ranges; at most {MOST_PACKED} are allowed")
         flat = struct.unpack(f">{2 * count}Q", packed)
         ranges = cls()
         ranges._firsts, ranges._lasts = list(flat[::2]), list(flat[1::2])
@@ -252,7 +252,7 @@ class Ranges:
         for place, (first, last) in enumerate(self):
             if not (ends[place] + (place > 0) < first <= last <= LARGEST_NUMBER):
                 raise RemoteError(
-                    f"packed range {place}, {first}..{last} after {ends[place]}, is out of order."
+                    f"packed range {place}, {first}..{last} after {ends[place]}, is out of order"
                 )
 
 

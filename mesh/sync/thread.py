@@ -96,7 +96,7 @@ class LoopThread:
         try:
             return future.result()
         except CancelledError:
-            raise Closed("The client was closed meanwhile.") from None
+            raise Closed("The client was closed during the call.") from None
         except BaseException:
             future.cancel()
             raise

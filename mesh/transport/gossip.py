@@ -75,6 +75,7 @@ class GossipSockets:
             socket.close()
             raise BindRefused(
                 f"{address} was not bound: without keys, any machine could read the gossip.",
+                hint="Run `mesh init` or `mesh join`, and try again.",
                 code="BIND_WITHOUT_KEYS",
             )
         doorman = None

@@ -43,7 +43,7 @@ def reader(shape: type[T], limit: int) -> Callable[[bytes], T]:
     def read(frame: bytes) -> T:
         if len(frame) > limit:
             raise RemoteError(
-                f"frame of {len(frame)} bytes; at most {limit} are allowed here", code="FRAME_TOO_LARGE"
+                f"a frame has {len(frame)} bytes; at most {limit} are allowed here", code="FRAME_TOO_LARGE"
             )
         try:
             return decode(frame)
@@ -60,17 +60,17 @@ def malformed(frame: bytes, error: Exception) -> RemoteError:
 def check_plain(value: object, depth: int = DEPTH) -> None:
     """Raise ValueError unless a value consists of msgpack's own types, with text keys and limited nesting."""
     if depth == 0:
-        raise ValueError(f"arrays and maps nested deeper than {DEPTH}")
+        raise ValueError(f"arrays and maps are nested deeper than {DEPTH}")
     if isinstance(value, dict):
         for name, inner in value.items():
             if not isinstance(name, str):
-                raise ValueError(f"a map with the key {name!r:.40}")
+                raise ValueError(f"a map has the key {name!r:.40}, which is not a text")
             check_plain(inner, depth - 1)
     elif isinstance(value, list):
         for inner in value:
             check_plain(inner, depth - 1)
     elif not isinstance(value, str | bytes | int | float | None):
-        raise ValueError("an extension type")
+        raise ValueError(f"a value of type {type(value).__name__} is not allowed")
 
 
 unpack: Callable[[bytes], Any] = reader(object, 2**31)  # for this node's own records; of any length

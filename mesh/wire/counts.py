@@ -19,11 +19,11 @@ def check_held(held: Sequence[tuple[bytes, Sequence[int]]]) -> None:
     count = 0
     for _, numbers in held:
         if not numbers or len(numbers) % 2:
-            raise ValueError(f"{len(numbers)} ends of ranges are held")
+            raise ValueError(f"the held ranges have {len(numbers)} ends; an even number above 0 is required")
         before = 0
         for first, last in zip(numbers[::2], numbers[1::2], strict=True):
             if not before < first <= last:
-                raise ValueError(f"numbers {first}..{last} are held after {before}")
+                raise ValueError(f"the held numbers {first}..{last} follow {before}, but must increase")
             count += last - first + 1
             before = last
     if count > QUEUE_CREDIT:
@@ -42,7 +42,7 @@ def check_moving(entries: Sequence[tuple[int, bool, int, bytes]]) -> None:
     before = 0
     for number, _, _, tries in entries:
         if number <= before:
-            raise ValueError(f"move {number} after {before}")
+            raise ValueError(f"move {number} follows move {before}, but the numbers must increase")
         if len(tries) % 2 or any(each > MOST_TOLD for each in memoryview(tries).cast("H")):
             raise ValueError(f"the delivery counts of move {number} are invalid")
         before = number
@@ -51,11 +51,11 @@ def check_moving(entries: Sequence[tuple[int, bool, int, bytes]]) -> None:
 def check_ranges(numbers: Sequence[int]) -> None:
     """Check that ranges increase. Raises: ValueError."""
     if len(numbers) % 2:
-        raise ValueError(f"{len(numbers)} ends of ranges")
+        raise ValueError(f"the ranges have an odd number of ends, {len(numbers)}")
     before = 0
     for first, last in zip(numbers[::2], numbers[1::2], strict=True):
         if not before < first <= last:
-            raise ValueError(f"numbers {first}..{last} after {before}")
+            raise ValueError(f"the numbers {first}..{last} follow {before}, but must increase")
         before = last
 
 

@@ -38,7 +38,7 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
     because a closed connection would only make the peer resend them.
     """
     if not frames or len(frames) > FRAMES:
-        raise RemoteError(f"message of {len(frames)} frames; 1 to {FRAMES} are allowed", code="MALFORMED")
+        raise RemoteError(f"a message has {len(frames)} frames; 1 to {FRAMES} are allowed", code="MALFORMED")
     command = decode(frames[0])
     counts = command.frame_counts()
     if sum(counts) + len(counts) + 1 != len(frames) or 0 in counts:
@@ -79,7 +79,7 @@ def checked(
         bodies = [_unchanging(envelope.body) for envelope in envelopes]
         frames = [encode(command), *(frame for e in envelopes for frame in (e.header(), b""))]
     except (AttributeError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise RemoteError(f"an unreadable message: {error}", code="MALFORMED") from error
+        raise RemoteError(f"a message cannot be read: {error}", code="MALFORMED") from error
     said = decode(frames[0])
     counts = [max(1, -(-len(body) // CHUNK)) for body in bodies]
     if list(said.frame_counts()) != counts or 1 + len(counts) + sum(counts) > FRAMES:
@@ -99,4 +99,4 @@ def _unchanging(body: object) -> bytes:
         return body
     if isinstance(body, bytes | bytearray | memoryview):
         return bytes(body)
-    raise TypeError(f"a body is bytes, not {type(body).__name__}")
+    raise TypeError(f"a body must be bytes, not {type(body).__name__}")

@@ -119,7 +119,7 @@ def _check_numbers(h: Header) -> None:
         raise ValueError(f"low {h.low} is above first {h.first}")
     held = _held(h) if h.numbers else h.last - h.first + 1
     if held != h.count:
-        raise ValueError(f"{h.count} messages but {held} numbers")
+        raise ValueError(f"the header has {h.count} messages but {held} numbers")
 
 
 def _held(h: Header) -> int:
@@ -134,14 +134,14 @@ def _held(h: Header) -> int:
 def _check_keys(h: Header) -> None:
     # The keys of a direct message are checked nowhere else.
     if h.to and max(map(len, h.keys)) > LONGEST_KEY:
-        raise ValueError(f"a key of more than {LONGEST_KEY} characters")
+        raise ValueError(f"a key has more than {LONGEST_KEY} characters")
     if len(h.keys) > FEW and sum(map(len, h.keys)) > ENVELOPE_BYTES + LONGEST_KEY:
         raise ValueError(
-            f"{len(h.keys)} keys of {sum(map(len, h.keys))} characters: put fewer into one envelope"
+            f"{len(h.keys)} keys have {sum(map(len, h.keys))} characters: put fewer into one envelope"
         )
     if not h.index:
         if len(h.keys) > 1:
-            raise ValueError(f"{len(h.keys)} keys but no index column")
+            raise ValueError(f"the header has {len(h.keys)} keys but no index column")
     elif len(h.index) != 2 * h.count or max(u16(h.index)) >= len(h.keys):
         raise ValueError(f"the index column does not fit {h.count} messages and {len(h.keys)} keys")
 
@@ -151,7 +151,7 @@ def _check_sizes(h: Header, body_size: int, max_content: int) -> None:
         return  # as a rule
     sizes = [h.sizes] * h.count if isinstance(h.sizes, int) else _column(h.sizes, h.count)
     if sum(sizes) != body_size:
-        raise ValueError(f"sizes add up to {sum(sizes)}, the body has {body_size} bytes")
+        raise ValueError(f"the sizes add up to {sum(sizes)}, but the body has {body_size} bytes")
     props = _column(h.props, h.count) if isinstance(h.props, bytes) else ()
     if not h.props:
         longest = max(sizes) if body_size > max_content else 0
@@ -162,12 +162,14 @@ def _check_sizes(h: Header, body_size: int, max_content: int) -> None:
     else:
         longest = max(map(sub, sizes, props)) if body_size > max_content else 0
     if longest > max_content:
-        raise RemoteError(f"content of {longest} bytes, at most {max_content} allowed", code="TOO_LARGE")
+        raise RemoteError(
+            f"a content has {longest} bytes; at most {max_content} are allowed", code="TOO_LARGE"
+        )
     if body_size > max_content + ENVELOPE_BYTES + CONTROL_FRAME:
-        raise RemoteError(f"envelope of {body_size} bytes: put fewer messages into one", code="TOO_LARGE")
+        raise RemoteError(f"an envelope has {body_size} bytes: put fewer messages into one", code="TOO_LARGE")
 
 
 def _column(column: bytes, count: int) -> Sequence[int]:
     if len(column) != 4 * count:
-        raise ValueError(f"a column of {len(column)} bytes for {count} messages")
+        raise ValueError(f"a column has {len(column)} bytes, but 4 are required for each of {count} messages")
     return u32(column)

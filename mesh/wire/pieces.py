@@ -48,7 +48,7 @@ class Cutter:
         """
         if taken > self._sent:
             raise RemoteError(
-                f"{taken} bytes of pieces acknowledged, {self._sent} were sent", code="FORGED_ACK"
+                f"{taken} bytes of pieces were acknowledged, but {self._sent} were sent", code="FORGED_ACK"
             )
         self._taken = max(taken, self._taken)
         return self._next()
@@ -115,7 +115,7 @@ class Gatherer:
         if piece.sizes:
             self._begin(piece.sizes)
         if not self._sizes or not piece.data:
-            raise RemoteError("an empty piece, or a piece outside a message", code="MALFORMED")
+            raise RemoteError("a piece is empty, or belongs to no message", code="MALFORMED")
         self.taken += len(piece.data)
         self.held += len(piece.data)
         if self.held > sum(self._sizes):
@@ -133,7 +133,9 @@ class Gatherer:
             raise RemoteError("a message in pieces begins within another one", code="MALFORMED")
         longest = max(sizes[1:], default=0)
         if len(sizes) > FRAMES or longest > FRAME or sizes[0] > self._command or sum(sizes) > self._most:
-            text = f"{len(sizes)} frames of {sum(sizes)} bytes in pieces, at most {self._most} allowed here"
+            text = (
+                f"a message in pieces has {len(sizes)} frames and {sum(sizes)} bytes, above the limits here"
+            )
             raise RemoteError(text, code="TOO_LARGE")
         self._sizes, self._lack = sizes, sizes[0]
         self._close_frames()

@@ -98,7 +98,7 @@ def test_an_unknown_one_is_refused_with_what_is_installed_and_was_meant(bring: l
     with pytest.raises(BadBalancer) as caught:
         plugins.named("leastloaded", chance())
     assert str(caught.value) == (
-        "no balancer 'leastloaded' is installed. Did you mean LeastLoaded? "
+        "The balancer 'leastloaded' is not installed. Did you mean LeastLoaded? "
         "Installed: First, LeastLoaded, LeastMemory, LocalFirst, RackAffinity, RoundRobin, Sticky, "
         "ThresholdLoaded, TwoChoices, WeightedRoundRobin. [BAD_BALANCER]"
     )
@@ -127,7 +127,7 @@ def test_one_that_cannot_be_made_is_named_with_its_reason(
 
 def test_two_that_claim_one_name_are_refused(bring: list[EntryPoint]) -> None:
     bring += [entry("First", f"{HERE}:First"), entry("First", f"{HERE}:Unfinished")]
-    with pytest.raises(BadBalancer, match="uninstall all but one"):
+    with pytest.raises(BadBalancer, match="Uninstall all but one"):
         plugins.named("First", chance())
 
 
@@ -165,7 +165,9 @@ def test_one_of_others_that_is_written_in_small_letters_is_theirs(bring: list[En
 @pytest.mark.parametrize(("name", "option"), [(n, o) for n, taken in plugins.OPTIONS.items() for o in taken])
 def test_an_option_is_taken_by_whom_it_is_for_and_refused_by_others(name: str, option: str) -> None:
     plugins.named(name, chance(), {option: 0.5 if option == "threshold" else "x"})
-    with pytest.raises(BadBalancer, match=f"RoundRobin takes no {option}. That is for {name}."):
+    with pytest.raises(
+        BadBalancer, match=f"RoundRobin has no option {option}. The option {option} belongs to {name}."
+    ):
         plugins.named("RoundRobin", chance(), {option: "x"})
 
 

@@ -186,5 +186,5 @@ def test_the_commands_of_the_demo(node: RunningNode, m: mesh.sync.Client) -> Non
     wrong = demo(node, "publish", "demo/+", "x")
     assert (wrong.returncode, wrong.stdout) == (1, "") and wrong.stderr.endswith("[BAD_KEY]\n")
     nowhere = demo(node, "get", "a", "--node", "nobody")
-    assert nowhere.returncode == 1 and "no node nobody" in nowhere.stderr
+    assert nowhere.returncode == 1 and "No node nobody" in nowhere.stderr
     assert "subscribe KEY_OR_PATTERN" in demo(node, "fly").stderr

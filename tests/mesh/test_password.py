@@ -25,8 +25,8 @@ def count(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_right_is_right_and_wrong_is_wrong() -> None:
     checked = Password(check_hash(STORED))
     assert checked.refuse("joe", "sesame", 0.0) == ""
-    assert checked.refuse("joe", "Sesame", 0.0) == "wrong password"
-    assert checked.refuse("joe", "", 0.0) == "it requires a password"
+    assert checked.refuse("joe", "Sesame", 0.0) == "the password is wrong"
+    assert checked.refuse("joe", "", 0.0) == "a password is required"
     assert "sesame" not in STORED
 
 
@@ -43,9 +43,9 @@ def test_who_guesses_waits_alone_and_longer_each_time(count: list[str]) -> None:
     assert checked.refuse("joe", "sesame", now) == ""
     for _ in range(9):
         for _ in range(TRIES):
-            assert checked.refuse("eve", "wrong", now) == "wrong password"
+            assert checked.refuse("eve", "wrong", now) == "the password is wrong"
         said = checked.refuse("eve", "sesame", now)  # not even the right one
-        assert said.startswith("too many wrong passwords")
+        assert said.startswith("too many passwords were wrong")
         assert checked.refuse(f"somebody new at {now}", "sesame", now) == ""
         assert checked.refuse("joe", "sesame", now) == ""  # who was right before does not wait
         waits.append(float(said.split()[-2]))
@@ -91,7 +91,7 @@ def test_after_a_quiet_hour_the_wait_is_short_again(count: list[str]) -> None:
 def test_a_few_wrong_ones_over_hours_are_forgiven(count: list[str]) -> None:
     checked = Password(STORED)
     for number in range(5 * TRIES):
-        assert checked.refuse("joe", "wrong", number * MINUTE / 5) == "wrong password"
+        assert checked.refuse("joe", "wrong", number * MINUTE / 5) == "the password is wrong"
 
 
 def test_having_told_none_is_no_guess(count: list[str]) -> None:

@@ -141,7 +141,7 @@ def test_the_marker_tells_the_nodes_what_they_need_not_keep(session: SparkSessio
 
 
 def test_nothing_to_read_is_an_error_that_says_so(session: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(SparkJobError, match=r"nothing to read.*NO_SNAPSHOTS"):
+    with pytest.raises(SparkJobError, match=r"No snapshots exist in .*NO_SNAPSHOTS"):
         ingest(session, [str(tmp_path / "nowhere")], str(tmp_path / "to"))
     assert list(tmp_path.iterdir()) == []
 

@@ -230,7 +230,7 @@ class ClientCore:
             case c.Ping():  # checks whether the session is in use
                 self.line.send(c.Pong(command.stamp))
             case _:
-                raise RemoteError(f"a node sent {type(command).__name__} to a client")
+                raise RemoteError(f"the node sent {type(command).__name__}, which clients do not accept")
 
     def _on_answer(self, answer: c.Answer) -> None:
         self.publisher.on_answer(answer)

@@ -106,4 +106,4 @@ def _number_in(session: str) -> int:
     try:
         return SessionName.parse(session).session or 0
     except BadName as error:
-        raise RemoteError(f"a node assigned an invalid session name: {error.what}") from None
+        raise RemoteError(f"the node assigned an invalid session name: {error.what.rstrip('.')}") from None

@@ -247,7 +247,9 @@ class NodeConnection:
             case c.Who() | c.Bye():
                 self.lose("the connection to the node was lost")
             case _:
-                raise RemoteError(f"a node sent {type(command).__name__} to a connected client")
+                raise RemoteError(
+                    f"the node sent {type(command).__name__}, which connected clients do not accept"
+                )
 
     def _enter(self, w: c.Welcome) -> None:
         if (refusal := self.handshake.doubt(w)) is not None:

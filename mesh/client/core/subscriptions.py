@@ -32,7 +32,7 @@ ACK_LATER = 0.02  # s, for a single short request or reply
 SHORT = 4096  # bytes
 AMPLE = (4 * ACK_AT * SHORT, 4 * ACK_AT)  # window that ACK_LATER requires: bytes, items
 
-DROPPED = "they were read too slowly, or a link from another node or site was full"
+DROPPED = "the messages were read too slowly, or a link from another node or site was full"
 GAPS_AFTER = 1.0  # s of summing gaps before a report
 
 

@@ -140,7 +140,7 @@ class Watches:
         self._heard += 1
         if command.number != self._heard:
             raise RemoteError(
-                f"the node sent update {command.number} of served addresses after {self._heard - 1}",
+                f"the node sent update {command.number} of served addresses, but {self._heard} was expected",
                 code="GAP",
             )
         told: dict[str, dict[NodeProcess, Row]] = {}

@@ -20,12 +20,12 @@ class Postgres(ForeignStoreKind):
         if _has_secret(address) or (found and _SECRET.search(found["rest"] or "")):
             raise BadConfig(
                 "The address of a store must not contain a password.",
-                hint="Put it into ~/.pgpass or PGPASSWORD; see "
+                hint="Put the password into ~/.pgpass or PGPASSWORD; see "
                 "https://www.postgresql.org/docs/current/libpq-pgpass.html.",
             )
         if not found:
             raise BadConfig(
-                "This is not a PostgreSQL address.",
+                "The value is not a PostgreSQL address.",
                 hint="Write it as postgresql://USER@HOST:5432/DATABASE?sslmode=require; "
                 "an @ in a name is %40.",
             )

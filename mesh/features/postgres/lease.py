@@ -79,7 +79,7 @@ def lost(claim: LeaseClaim, code: str, lease: Lease | None, words: str = "") -> 
             code=code,
         )
     return StoreError(
-        f"Another process has taken over {claim.resource}: {lease or 'its lease is gone'}.",
+        f"Another process has taken over {claim.resource}: {lease or 'the row of its lease was deleted'}.",
         hint="Only one process may run this node. If the other one is right, leave this one stopped.",
         code=code,
     )

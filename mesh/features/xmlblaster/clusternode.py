@@ -54,7 +54,7 @@ class _Reader(ClusterText):
             self.note(f"{self.property.place(misprint.line)}: {misprint.what}")
         root, self.lead = tree(self.property, text)
         if root.tag != "clusternode":
-            raise self.bad(root, f"<{root.tag}> in place of <clusternode>")
+            raise self.bad(root, f"the text has <{root.tag}> in place of <clusternode>")
         self.check(root)
         try:
             name = node_name(root.get("id", ""))

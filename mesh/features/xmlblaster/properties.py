@@ -66,14 +66,20 @@ def parsed(path: Path, text: str, notes: list[str] | None = None) -> tuple[Prope
         origin = f"{path}:{lines[0]}"
         named = _NAME.match(entry)
         if named is None:  # the value may be a secret
-            _doubt(notes, f"{origin}: a value without a name", "Write name=value; a comment begins with #.")
+            _doubt(
+                notes,
+                f"{origin}: the line has a value without a name",
+                "Write name=value; a comment begins with #.",
+            )
             continue
         name = _unescaped(named[1])
         if name in found:
             what = f"{origin}: {name[:80]!r} is already set in {found[name].origin}"
             _doubt(notes, what, "Keep one of them.")
         if len(found) >= MOST:
-            raise BadConfig(f"{origin}: more than {MOST:,} properties.", hint="Check the file's name.")
+            raise BadConfig(
+                f"{origin}: the file has more than {MOST:,} properties.", hint="Check the file's name."
+            )
         found[name] = _property(name, _unescaped(entry[named.end() :]), origin, lines)
     values = {name: each.value for name, each in found.items()}
     used = {name for value in values.values() for name in _VARIABLE.findall(value)}
@@ -161,7 +167,7 @@ def _filled(property_: Property, values: Mapping[str, str]) -> Property:
             return replace(property_, value=value, missing=names[0] if names else None)
         if sum(len(values[name]) for name in known) + len(value) > LONGEST:
             what = f"{property_} with its ${{names}} replaced has more than {LONGEST:,} characters"
-            raise BadConfig(f"{property_.origin}: {what}.")
+            raise BadConfig(f"{property_.origin}: {what}.", hint="Shorten these values.")
         value = _VARIABLE.sub(lambda found: values.get(found[1], found[0]), value)
     hint = "The value of a property may not refer to that property, not even through others."
     raise BadConfig(f"{property_.origin}: {property_}: its ${{names}} form a loop.", hint=hint)

@@ -58,11 +58,11 @@ class HandshakeChecks:
     def _other_version(self, conn: Conn, h: Hello) -> Refuse | None:
         oldest, newest = h.versions
         if not self._agree(conn, oldest, newest, h.speaks):
-            ours = f"this node {VERSION_MIN} to {self._context.settings.wire_version}"
+            ours = f"but this node supports {VERSION_MIN} to {self._context.settings.wire_version}"
             text = f"{who_of(h)} supports wire versions {oldest} to {newest}, {ours}"
             return Refuse("VERSION", text, "Upgrade both to the same release.", final=True)
         if h.proof and not conn.trusted and len(h.proof) != PROOF_BYTES:
-            size = f"{len(h.proof)} bytes, this node requires {PROOF_BYTES}"
+            size = f"{len(h.proof)} bytes, but this node requires {PROOF_BYTES}"
             text = f"{who_of(h)} proves its secret with {size}"
             return Refuse("VERSION", text, "Upgrade both to the same release.", final=True)
         return None
@@ -71,7 +71,7 @@ class HandshakeChecks:
         if h.role == RELAY:
             return self._no_gate(conn, h)
         if h.role not in (CLIENT, NODE_CONTROL, NODE_DATA):
-            return Refuse("ROLE", f"unknown role {h.role[:20]!r}", final=True)
+            return Refuse("ROLE", f"the role {h.role[:20]!r} is unknown", final=True)
         return None
 
     def _no_gate(self, conn: Conn, h: Hello) -> Refuse | None:
@@ -92,7 +92,7 @@ class HandshakeChecks:
         cluster = self._context.settings.cluster
         if h.cluster in (("", cluster) if h.role != RELAY else (cluster,)):
             return None
-        text = f"{who_of(h)} belongs to cluster {h.cluster[:64]!r}, this node to {cluster!r}"
+        text = f"{who_of(h)} belongs to cluster {h.cluster[:64]!r}, but this node to {cluster!r}"
         return Refuse("CLUSTER", text, "Start both with the same `node.cluster`.", final=True)
 
     def _unnamed_stream(self, h: Hello) -> Refuse | None:

@@ -140,10 +140,10 @@ class Erasing:
         erasure = _asked(ask)
         route = erasure.route
         if len(route) > HOPS:
-            raise LocalError(f"the request passed more than {HOPS} nodes", code="TOO_MANY_HOPS")
+            raise LocalError(f"The request to erase passed more than {HOPS} nodes.", code="TOO_MANY_HOPS")
         what = (
-            f"{peer.node.name} forwards the erasure of {plain(erasure.sender)[:80]!r}, "
-            "which is not on its route"
+            f"{peer.node.name} forwards an erasure by {plain(erasure.sender)[:80]!r} with a route "
+            "that is impossible or not confirmed."
         )
         if not is_way(erasure.sender, route, peer.node.name):
             raise LocalError(what, code="FORGED_SENDER")

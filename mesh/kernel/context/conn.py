@@ -9,7 +9,7 @@ from mesh.wire.limits import VERSION_MIN
 from mesh.wire.pieces import Cutter, Gatherer
 from mesh.wire.spoken import A_SECOND
 
-ONLY_READS = "A monitor can only read."
+ONLY_READS = "A monitor can only read. To write, join with a token of the role client or node."
 NODE, CLIENT, MONITOR = "node", "client", "monitor"  # roles that a secret proves
 CLIENTS = (NODE, CLIENT, MONITOR)  # grants with which clients are admitted
 

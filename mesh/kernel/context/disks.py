@@ -52,10 +52,7 @@ class Disks(Component):
         """
         right = self.shelf_of(queue).store
         if right != store:
-            what = (
-                f"The store {store or OWN} holds a message for {queue or 'no queue'}, which "
-                f"belongs to {right or OWN}."
-            )
+            what = f"A message for {queue or 'no queue'} is in {store or OWN}, but belongs to {right or OWN}."
             hint = "The store may have been edited, or replaced by that of another node."
             raise StoreError(what, hint=hint, code="STORE_MISPLACED")
 

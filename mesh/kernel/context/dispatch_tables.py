@@ -51,7 +51,7 @@ class Table(dict[type[Command], CommandHandler]):
         self._owners: dict[type[Command], Component] = {}
 
     def __missing__(self, command: type[Command]) -> CommandHandler:
-        raise RemoteError(f"{self._sender} sent {command.__name__}", code="UNEXPECTED")
+        raise RemoteError(f"{self._sender} sent {command.__name__}, which is not allowed", code="UNEXPECTED")
 
     def enter(self, part: Component, takings: Sequence[HandlerEntry]) -> None:
         """Add the handlers of a component. Raises: FeatureFailed if a command already has a handler."""

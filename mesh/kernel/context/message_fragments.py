@@ -51,7 +51,7 @@ class MessageFragments:
 
         Raises: RemoteError if no connection holds more than `size`, the bytes of `conn` with its next piece.
         """
-        what = f"incomplete messages take {self.held} bytes of the {TOGETHER} that are allowed"
+        what = f"incomplete messages take {self.held} bytes; the limit is {TOGETHER}"
         most = max(self._coming, key=_held, default=conn)
         if _held(most) <= size:
             raise RemoteError(what, code="NO_ROOM")
@@ -73,7 +73,7 @@ class MessageFragments:
     def on_acked(self, conn: Conn, ack: PieceAck) -> None:
         """Send the next pieces after an acknowledgement. Raises: RemoteError if pieces were never sent."""
         if conn.cutter is None:
-            raise RemoteError("an acknowledgement of pieces that were never sent", code="FORGED_ACK")
+            raise RemoteError("pieces were acknowledged that were never sent", code="FORGED_ACK")
         for frames in conn.cutter.on_acked(ack.taken):
             self._context.out.emit(Send(conn.key, frames))
 

@@ -253,7 +253,10 @@ def turns_back(decision: Decision, origin: Origin) -> bool:
 
 
 def refusal_by(decision: Decision) -> PublishRefused:
-    return PublishRefused(decision.why + ".", hint="See `mesh route`.", code=decision.code)
+    why = decision.why
+    if decision.code != UNREACHABLE:  # else it begins with the name of a node or site
+        why = why[:1].upper() + why[1:]
+    return PublishRefused(f"{why}.", hint="See `mesh route`.", code=decision.code)
 
 
 def _route(decision: Decision) -> tuple[Kind | None, tuple[str, ...]]:

@@ -125,5 +125,6 @@ class Incoming:
         if len(route) >= HOPS:
             path = " -> ".join((*nodes, me))
             self._context.counters.count("too_many_hops")
-            return PublishRefused(f"The message passed more than {HOPS} nodes: {path}.", code="TOO_MANY_HOPS")
+            what = f"The message passed more than {HOPS} nodes: {path}."
+            return PublishRefused(what, hint="Shorten the route: see `mesh route`.", code="TOO_MANY_HOPS")
         return None

@@ -108,8 +108,8 @@ class Provenance:
         self._context.counters.count("forged")
         path = " -> ".join(hop.node for hop in envelope.route)
         unnamed = f"by {path}, where a node does not confirm its next hop"
-        why = unnamed if is_late else "which is not on its route"
-        what = f"{peer.node.name} forwards {plain(envelope.sender)[:80]!r}, {why}"
+        why = unnamed if is_late else "with an impossible route"
+        what = f"{peer.node.name} forwards a message of {plain(envelope.sender)[:80]!r} {why}"
         if peer.forged.allows(self._context.clock.now):
             self._context.event("refused", f"{what} [FORGED_SENDER]", peer.node, level="warning")
-        return PublishRefused(what, code="FORGED_SENDER")
+        return PublishRefused(f"{what}.", code="FORGED_SENDER")

@@ -151,7 +151,9 @@ class RouteDecisions:
             return (
                 self._context.face.next_hops[WAY].decide(to.site, force)
                 if not came
-                else refuse("the message came from that site", "", CIRCULAR)
+                else refuse(
+                    f"the message came from another site, and is not sent on to {to.site}", "", CIRCULAR
+                )
             )
         decision = self._mapping.address(to, domain, nodes, visited, force, of)
         is_lost = decision.code == UNKNOWN or (decision.kind is Kind.WAIT and decision.node == to.node)

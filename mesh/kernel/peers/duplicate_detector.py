@@ -69,8 +69,8 @@ class DuplicateDetector:
             if process not in self._juniors:
                 self._juniors = {*list(self._juniors)[1 - PLACES :], process}
                 text = (
-                    f"{what}. It started later and stops; the data directory of this node may "
-                    "have been copied"
+                    f"{what}. That process started later and stops; the data directory of this node "
+                    "may have been copied"
                 )
                 self._context.event("conflict", text, level="warning")
             return

@@ -30,16 +30,18 @@ def as_node(said: Introduction) -> Node:
 def _checked(*said: Any) -> Node:
     node = Node(*said)
     if len(node.uuid) != UUID:
-        raise RemoteError("an introduction without a uuid of 16 bytes")
+        raise RemoteError("an introduction has no uuid of 16 bytes")
     if _NAME.fullmatch(node.name) is None or len(node.gossip) > LONGEST or len(node.key) not in (0, KEY):
-        raise RemoteError(f"an invalid introduction: {node.name[:80]!r}")
+        raise RemoteError(
+            f"the introduction of {node.name[:80]!r} has an invalid name, key or gossip address"
+        )
     if not node.boot < BOOTS:
-        raise RemoteError(f"an introduction with boot {node.boot}, above the limit of {BOOTS - 1}")
+        raise RemoteError(f"an introduction has boot {node.boot}, above the limit of {BOOTS - 1}")
     if len(node.also) > ADDRESSES:
-        raise RemoteError(f"an introduction with {len(node.also)} addresses, above the limit of {ADDRESSES}")
+        raise RemoteError(f"an introduction has {len(node.also)} addresses, above the limit of {ADDRESSES}")
     for address in (node.address, *node.also):
         if address and not is_dialable(address):
-            raise RemoteError(f"an introduction with the address {address[:80]!r}, not tcp://IP:PORT")
+            raise RemoteError(f"an introduction has the address {address[:80]!r}, which is not tcp://IP:PORT")
     return node
 
 
@@ -57,7 +59,7 @@ def as_rumours(said: Iterable[Rumour]) -> tuple[member.Rumour, ...]:
     try:
         return tuple(member.Rumour(as_node(r.node), r.incarnation, NodeLife(r.state), r.by) for r in said)
     except ValueError as error:
-        raise RemoteError(f"an invalid rumor: {error}") from error
+        raise RemoteError(f"a rumor is invalid: {error}") from error
 
 
 def to_wire(rumours: Iterable[member.Rumour]) -> tuple[Rumour, ...]:

@@ -85,7 +85,7 @@ class PeerHandshake(Component):
         ours = any(self._context.clock.now - dial.opened < DUEL for dial in peer.dials[h.role])
         both_dial = ours and peer.conns[h.role] is None
         if both_dial and keep_mine(self._context.me.uuid, h.node.uuid, True):
-            return Refuse("DUEL", "simultaneous dials: the connection of the lower uuid stays")
+            return Refuse("DUEL", "both nodes dialed, so only the connection of the lower uuid stays")
         conn.role = h.role
         self._dialler.use_connection(peer, conn)
         return peer
@@ -177,7 +177,7 @@ class PeerHandshake(Component):
         acquaintances = self._neighbours.acquaintances
         if peer is None:  # a seed: REFUSE does not name its sender
             peer = self._neighbours.peers.get(acquaintances.who(conn.seed))
-        why = f"it refused this node: {r.reason} [{r.code}]"
+        why = f"the node there refused this node: {r.reason} [{r.code}]"
         is_news = meaning.is_reported and acquaintances.says_no(conn, why)
         if conn.seed and r.final:
             acquaintances.on_refused(conn, is_us=False)

@@ -45,7 +45,10 @@ class PeerReply(Generic[R]):
             sources = [NOBODY] * len(envelopes) if isinstance(value, Peeked) else []
             sources = value.sources if isinstance(value, Values) else sources
             if len(sources) != len(envelopes):
-                raise RemoteError(f"{len(envelopes)} values from {len(sources)} nodes", code="MALFORMED")
+                raise RemoteError(
+                    f"the reply has {len(envelopes)} values, but names {len(sources)} sources",
+                    code="MALFORMED",
+                )
             self.value = value
             # Unconfirmed messages concern only the node's own clients.
             self.found += zip([e.without(UNCONFIRMED) for e in envelopes], sources, strict=True)

@@ -49,7 +49,7 @@ class UnresponsivePeers:
             self._slow[uuid] = self._context.clock.now + TRY
             if self._events.setdefault(uuid, Seldom(SAY_AGAIN)).allows(self._context.clock.now):
                 self._report_event(
-                    uuid, "is alive but does not answer; requests skip it until it does", "warning"
+                    uuid, "is alive but does not answer; requests skip this node until it answers", "warning"
                 )
 
     def answers(self, uuid: bytes) -> None:

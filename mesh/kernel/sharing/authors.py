@@ -80,7 +80,7 @@ class Authors(Component):
         why = (
             f"{by.node.name} already vouches for {VOUCHED:,} rows"
             if is_before
-            else "this node has never known it as one"
+            else "this node has never known the author as a member"
         )
         raise UnknownAuthor(
             f"The author of {row.name!r} is not a member of this mesh: {row.author.hex()} ({key}); {why}.",

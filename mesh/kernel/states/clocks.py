@@ -69,7 +69,9 @@ class Clocks(Component):
             self._context.event("clock", apart(self._context.me.name, found), level="warning")
         right = {uuid for uuid in self._reported - self._apart.keys() if self._is_right(uuid)}
         if names := [connected[uuid][0] for uuid in sorted(right) if uuid in connected]:
-            self._context.event("clock", f"{_names(names)} within {TOGETHER:g} s of ours again")
+            self._context.event(
+                "clock", f"{_names(names)} within {TOGETHER:g} s of the clock of this node again"
+            )
         self._reported = (self._reported | new) - right
 
     def _is_right(self, uuid: bytes) -> bool:

@@ -186,7 +186,7 @@ def _rolled_back(state: NodeState, by: str, reach: StoreReach) -> str:
 
 def _too_old(state: NodeState, by: str, boot: int) -> str:
     return (
-        f"This would be boot {boot}, but {by} kept a state, signed by this node, of boot "
+        f"The next boot would be {boot}, but {by} kept a state, signed by this node, of boot "
         f"{state.boot}. The data directory is an old copy, or a copy of it was started "
         f'elsewhere. Restore its newest copy, or write "boot": {state.boot} into its '
         "identity.json."

@@ -135,7 +135,11 @@ class Clients(Component):
                 "TOO_MANY_SESSIONS", what, "Close some sessions, or raise `limits.sessions` of the node."
             )
         if h.session < 0 and not h.token:
-            return Refuse("BAD_NAME", f"{name}: only the node assigns negative session numbers", final=True)
+            return Refuse(
+                "BAD_NAME",
+                f"{name} has a negative session number, which only the node can assign",
+                final=True,
+            )
         if holder is not None:
             self.close(holder)
         return self._new(name, h.stream)

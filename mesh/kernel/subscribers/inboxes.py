@@ -127,9 +127,11 @@ class Inboxes(Component):
             names = {sessions[0].text if has_reader else str(to): str(to)}
         for name in names:
             waiting = self.taker(name).accepted_bytes
-            is_full = self._absent.is_full and waiting > 0
-            if is_full or waiting + len(envelope.body) > self._context.settings.backlog_bytes:
+            are_full = self._absent.is_full and waiting > 0
+            if are_full or waiting + len(envelope.body) > self._context.settings.backlog_bytes:
                 text = f"The inbox of {name} is full: {waiting} bytes wait."
+                if are_full:
+                    text = f"The inboxes of disconnected clients are full; that of {name} has messages."
                 self._context.counters.loss_counter(name)(envelope, "INBOX_FULL", envelope.count)
                 raise PublishRefused(text, hint="The client must read its inbox().", code="INBOX_FULL")
         copies: list[tuple[Envelope, Targets]] = []

@@ -32,7 +32,7 @@ class Ingress:
         """Return why an envelope is refused, or `None`. Raises: RemoteError if it breaks the protocol."""
         last = session.sent.get(e.domain, 0)
         if e.first <= last:
-            text = f"{session.name} sent number {e.first} of domain {e.domain!r} after {last}"
+            text = f"{session.name} sent number {e.first} of domain {e.domain!r} after number {last}"
             raise RemoteError(text, code="OUT_OF_ORDER")
         return self._reserved(e) or self._too_many(session, e.domain)
 

@@ -233,8 +233,8 @@ class PeerSubscriptions(Component):
         if known >= ours and not peer.exchange.leads:
             peer.exchange.leads = True
             text = (
-                f"{peer.node.name} has messages that this node lacks: position {known} of this "
-                f"node's log, where {ours} is next"
+                f"{peer.node.name} has messages of this node's log up to position {known}, but the "
+                f"next position here is {ours}: this node lacks messages"
             )
             self._context.event("peer", text, peer.node, level="warning")
 

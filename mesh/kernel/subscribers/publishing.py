@@ -52,7 +52,8 @@ class Publishing(Component):
         may_write = conn.may_write
         if command.ttls and len(command.ttls) != len(envelopes):
             raise RemoteError(
-                f"{len(envelopes)} envelopes with {len(command.ttls)} time limits", code="MALFORMED"
+                f"the message has {len(envelopes)} envelopes, but {len(command.ttls)} time limits",
+                code="MALFORMED",
             )
         sent, free = session.sent, self._ingress.free
         for e in envelopes:

@@ -41,7 +41,7 @@ class Saying:
     def check_next(self, peer: Peer, part: Interest) -> None:
         """Raise RemoteError if `part` belongs to an INTEREST other than the unfinished one."""
         if (part.version, part.full) != (self.version, self.full):
-            what = f"{peer.node.name} sent INTEREST {part.version} before all of {self.version}"
+            what = f"{peer.node.name} sent INTEREST {part.version} before all parts of {self.version}"
             raise RemoteError(what, code="UNEXPECTED")
 
     def record_named(self, queries: Iterable[Query]) -> None:

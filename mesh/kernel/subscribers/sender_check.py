@@ -96,10 +96,10 @@ class SenderCheck(Component):
         text = f"{peer.node.name} sends {envelope.keys[0][:80]!r} as {sender!r} by {path or 'no route'}"
         if is_forged:
             self._context.counters.count("forged", envelope.count)
-            text = f"{text}, which no rule or route explains: it is dropped"
+            text = f"{text}, which no rule or route explains: the message is dropped"
             hint = "check the software of these nodes, and the rules and sites of this one [FORGED_SENDER]"
         else:
-            text = f"{text}, which no declared next hop confirms: it is accepted"
+            text = f"{text}, which no declared next hop confirms: the message is accepted"
             hint = "give this node the rules of the others"
         reports = peer.forged if is_forged else peer.exchange.doubts
         if reports.allows(self._context.clock.now):

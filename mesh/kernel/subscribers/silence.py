@@ -45,7 +45,11 @@ class SilentClients:
         is_over = is_given_up(unheard, has_work, settings.silence, settings.busy)
         if session is not None and has_work and (is_over or self._reported.get(conn) != conn.heard):
             self._reported[conn] = conn.heard
-            what = "it is disconnected" if is_over else f"the node waits {settings.busy:,.0f} s (timing.busy)"
+            what = (
+                "the client is disconnected"
+                if is_over
+                else f"the node waits {settings.busy:,.0f} s (timing.busy)"
+            )
             text = f"{session.text} has been silent for {unheard:,.0f} s, and has work: {ADVICE}; {what}"
             self._context.event(KIND, text, level="warning")
         if is_over:

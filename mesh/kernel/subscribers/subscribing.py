@@ -112,7 +112,7 @@ class SubscriberFeeds(Component):
         if feed is None:
             feed = self._new_feed(session, command, query)
         elif query not in feed.queries:
-            raise RemoteError(f"subscription {command.subscription} of {session.name} is in use")
+            raise RemoteError(f"{session.name} uses subscription {command.subscription} for another query")
         feed.connect(self._context.clock.now)
         wanted = command.initial and not command.resumed
         conn = session.conn

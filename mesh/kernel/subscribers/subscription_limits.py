@@ -34,13 +34,13 @@ class SubscriptionLimits:
         if len(session.feeds) >= most:
             raise LocalError(
                 f"{session.name} has {most} subscriptions, which is the limit.",
-                hint="Use patterns.",
+                hint="Subscribe to patterns, each of which covers many keys.",
                 code="TOO_MANY",
             )
         if self.count >= self._context.settings.max_all_subscriptions:
             raise LocalError(
                 f"This node has {self.count:,} subscriptions, which is the limit.",
-                hint="Use patterns.",
+                hint="Subscribe to patterns, each of which covers many keys.",
                 code="TOO_MANY",
             )
         if query.kind == XPATH:

@@ -247,4 +247,4 @@ def read_late(said: object) -> Late:
     try:
         return msgspec.convert(said, Late)
     except msgspec.ValidationError as error:
-        raise RemoteError(f"a reply that cannot be read: {error}", code="MALFORMED") from error
+        raise RemoteError(f"the reply cannot be read: {error}", code="MALFORMED") from error

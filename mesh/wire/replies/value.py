@@ -28,4 +28,4 @@ def read_result(shape: type[R], said: object) -> R:
     try:
         return msgspec.convert(said, shape, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
-        raise RemoteError(f"a reply that cannot be read: {error}", code="MALFORMED") from error
+        raise RemoteError(f"the reply cannot be read: {error}", code="MALFORMED") from error

@@ -182,7 +182,7 @@ async def test_a_retained_value_of_another_type_is_left_out_and_ends_nothing(it:
         assert used(s) == 3
     finally:
         logging.getLogger("mesh.client").removeHandler(heard)
-    assert len(said) == 2 and "the content of a from" in said[0] and said[1].endswith("1 more were skipped.")
+    assert len(said) == 2 and "The content of a from" in said[0] and said[1].endswith("1 more were skipped.")
 
 
 @story

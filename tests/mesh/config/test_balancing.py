@@ -66,17 +66,20 @@ def test_each_knows_where_it_was_set(tmp_path: Path) -> None:
     [
         (
             'strategy = "LeastLoded"',
-            "balancing.strategy: no balancer 'LeastLoded' is installed. Did you mean",
+            "balancing.strategy: The balancer 'LeastLoded' is not installed. Did you mean",
         ),
-        ('header = "x"', "balancing.strategy: RoundRobin takes no header. That is for Sticky."),
+        (
+            'header = "x"',
+            "balancing.strategy: RoundRobin has no option header. The option header belongs to Sticky.",
+        ),
         ("threshold = 0", ":2: balancing.threshold = 0 is invalid"),
         ("threshold = 1.1", ":2: balancing.threshold = 1.1 is invalid"),
         ("threshold = nan", ":2: balancing.threshold = nan is invalid"),
         ('metadata = ""', ":2: balancing.metadata = '' is invalid"),
         ('strategi = "Sticky"', ":2: unknown key 'strategi' in section [balancing]. Did"),
-        ('address = "x"', ":2: 'address' in [balancing] is a list. Write [[balancing.address]]"),
-        ("address = [1]", ":2: 'address' in [balancing] is a list."),
-        ("[balancing.domain]", ":2: 'domain' in [balancing] is a list. Write [[balancing.domain]]"),
+        ('address = "x"', ":2: 'address' in [balancing] must be a list. Write [[balancing.address]]"),
+        ("address = [1]", ":2: 'address' in [balancing] must be a list."),
+        ("[balancing.domain]", ":2: 'domain' in [balancing] must be a list. Write [[balancing.domain]]"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -91,10 +94,11 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, said: str) ->
         ('patern = "a"', ":2: unknown key 'patern' in section [[balancing.address]]. Did"),
         ("pattern = 1", ":2: [[balancing.address]] pattern = 1 is invalid"),
         ('pattern = "a/#/b"\nstrategy = "Sticky"', ":2: [[balancing.address]] The pattern 'a/#/b' continues"),
-        ('pattern = "a"\nstrategy = "stickey"', ":1: [[balancing.address]]: no balancer 'stickey' is"),
+        ('pattern = "a"\nstrategy = "stickey"', ":1: [[balancing.address]]: The balancer 'stickey' is"),
         (
             'pattern = "a"\nstrategy = "Sticky"\nthreshold = 0.5',
-            ":1: [[balancing.address]]: Sticky takes no threshold. That is for ThresholdLoaded.",
+            ":1: [[balancing.address]]: Sticky has no option threshold. The option threshold belongs "
+            "to ThresholdLoaded.",
         ),
         (
             'pattern = "a"\nstrategy = "Sticky"\n[[balancing.address]]\npattern = "a"\nstrategy = "Sticky"',
@@ -124,7 +128,7 @@ def test_the_environment_sets_what_is_for_all(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("rack = 5", "node.metadata = {'rack': 5} is invalid"),
-        (f'rack = "{"x" * 600}"', "node.metadata: 609 bytes exceed the limit of 512."),
+        (f'rack = "{"x" * 600}"', "node.metadata: The metadata has 609 bytes; the limit is 512."),
         ('"" = "x"', "node.metadata: The name of an entry is empty."),
         ('inner = {a = "b"}', "node.metadata = {'inner': {'a': 'b'}} is invalid"),
     ],

@@ -189,7 +189,7 @@ def test_a_password_that_is_no_hash_is_refused_where_it_stands_and_not_repeated(
     path.write_text('[node]\nid = "heron"\npasswd = "sesame"\n')
     by_environment = {"MESH_NODE__PASSWD": "sesame"}
     for file, environ, origin in ((path, NOTHING, f"{path}:3"), (None, by_environment, "environment")):
-        with pytest.raises(BadConfig, match=r"node\.passwd: This is not the hash") as refused:
+        with pytest.raises(BadConfig, match=r"node\.passwd: The value is not the hash") as refused:
             load(file, environ, {})
         assert refused.value.what.startswith(origin)
         assert "mesh passwd" in refused.value.hint

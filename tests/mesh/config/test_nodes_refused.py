@@ -124,7 +124,7 @@ WAY = "domains = ['D']\nstratum = 1\n"
         (
             WAY + "refid = 'a'",
             3,
-            "refid = 'a' in [[nodes.a.master]] is this node itself. A refid names the no",
+            "refid = 'a' in [[nodes.a.master]] is the node of the rule itself. A refid names the no",
         ),
         (WAY + "refid = 'bilbo'", 3, "refid = 'bilbo' in [[nodes.a.master]] names a node without a section"),
         (WAY + "refid = 'bilbo'", 3, "Add a section [nodes.NAME] for it, or omit the refid."),

@@ -31,7 +31,7 @@ def test_trial_D_who_was_given_up_without_a_word_may_have_it_whatever_others_say
 
 def test_what_only_some_have_is_neither_and_names_both() -> None:
     said = [("heron", took(1, 1)), ("avalon", refused(1, 1)), ("frodo", took(1, 1))]
-    text = "heron, frodo accepted it, but avalon refused it: no room"
+    text = "heron, frodo accepted the message, but avalon refused: no room"
     assert verdicts(said, 1, 1) == [Answer("D", 1, 1, "PARTLY_REFUSED", 0, text)]
 
 

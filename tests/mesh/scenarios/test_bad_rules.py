@@ -33,7 +33,7 @@ def test_A28_rules_that_run_in_a_circle_are_a_named_error_that_prints_the_path()
     with processes_of(CIRCLE) as c:
         said = c["x"].mesh("pub", "K", "x", "--domain", "D", "--url", "x")
         assert (said.returncode, said.stdout) == (2, "")
-        assert "routing loop: x -> y -> x" in said.stderr
+        assert "Routing loop: x -> y -> x" in said.stderr
         assert "[CIRCULAR_LOOP]" in said.stderr and "mesh route" in said.stderr
         # No node has seen it more than once.
         assert (forwarded(c, "x"), forwarded(c, "y")) == (1, 0)

@@ -345,12 +345,12 @@ def test_a_node_with_a_password_takes_whoever_is_told_to_tell_it() -> None:
             _restart(f.node, f"[discovery]\nremember = false\n[node]\npasswd = {json.dumps(stored)}\n")
             until(lambda: guest.link("fort") == "not allowed by peer: PASSWORD")
             f.tells("'other' with key ")
-            f.tells("fort: it requires a password")
+            f.tells("fort: a password is required")
             guest.tells("passwd in [nodes.fort]")
             assert f.is_alone()
 
             _restart(other, '[nodes.fort]\npasswd = "wrong"\n')
-            f.tells("fort: wrong password")
+            f.tells("fort: the password is wrong")
             assert f.is_alone()
 
             _restart(other, '[nodes.fort]\npasswd = "sesame"\n')
@@ -366,7 +366,7 @@ def test_a_password_is_wanted_from_whom_we_dial_too() -> None:
             guest = Fort(other, f.keys)
             stored = f.node.mesh("passwd", content="sesame\n").stdout.strip()
             _restart(f.node, f"[node]\npasswd = {json.dumps(stored)}\npeers = [{json.dumps(other.tcp)}]\n")
-            f.tells("other did not send the password of this node: it requires a password")
+            f.tells("other did not send the password of this node: a password is required")
             assert f.is_alone()
 
             _restart(other, '[nodes.fort]\npasswd = "sesame"\n')

@@ -241,7 +241,7 @@ def test_a_node_that_wants_a_password_gets_it_from_whoever_has_it(monkeypatch: p
                 with user(mesh_file("test", passwd="open sesame")) as (_, right):
                     async with mesh.connect(at(a), environ=right), mesh.connect(at(a), environ=right):
                         pass
-                for guesser, said in ((environ, "it requires a password"), (wrong, "wrong password")):
+                for guesser, said in ((environ, "a password is required"), (wrong, "the password is wrong")):
                     with pytest.raises(Refused, match=said) as refused:
                         async with mesh.connect(at(a), cluster="test", environ=guesser):
                             pass

@@ -169,20 +169,20 @@ def test_there_is_room_for_so_many_and_always_for_a_newer_one(monkeypatch: pytes
 )
 def test_what_cannot_be_a_row_is_none(change: dict[str, Any]) -> None:
     fields = {**msgspec.structs.asdict(row()), **change}
-    with pytest.raises(LocalError, match="not a shared row"):
+    with pytest.raises(LocalError, match="A shared row cannot be read"):
         row_of(list(fields.values()))
 
 
 @pytest.mark.parametrize("values", [None, 7, [], {}, ["weights"], b"x", "x", float("nan")])
 def test_neither_is_anything_else(values: object) -> None:
-    with pytest.raises(LocalError, match="not a shared row"):
+    with pytest.raises(LocalError, match="A shared row cannot be read"):
         row_of(values)
 
 
 def test_it_is_read_from_the_disk_as_it_was_written() -> None:
     assert read(packed(row())) == row()
     for damaged in (b"", b"\x91", packed(row())[:-1], packed(row()) + b"x", b"\xc1"):
-        with pytest.raises(LocalError, match="not a shared row"):
+        with pytest.raises(LocalError, match="A shared row cannot be read"):
             read(damaged)
 
 

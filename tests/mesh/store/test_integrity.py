@@ -44,7 +44,7 @@ def test_an_account_without_a_gap_has_no_losses() -> None:
         ([(1, 2)], "missing: envelopes 3..4"),
         ([(1, 1), (3, 4)], "missing: envelope 2"),
         ([(1, 4), (2, 2)], "counted twice: envelope 2"),
-        ([(1, 5)], "past the end at 5: envelope 5"),
+        ([(1, 5)], "envelope 5 is past the end, position 5"),
         ([(1, 4), (0, 0)], "out of range: envelope 0"),
         ([(1, 4), (3, 2)], "out of range: envelopes 3..2"),
     ],

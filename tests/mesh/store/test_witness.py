@@ -236,7 +236,7 @@ def test_a_boot_number_that_was_there_before_is_refused(opened: Opened) -> None:
     for boot in (1, 2, 3):
         opened.boot = boot - 1
         found = opened.refused()
-        assert f"this would be boot {boot}, but boot 3 came before" in found
+        assert f"the next boot would be {boot}, but boot 3 came before" in found
         assert 'write "boot": 3 into it' in found
     opened.boot = 3
     assert opened.load() == 16

@@ -27,7 +27,7 @@ def test_at_most_so_many_bytes_travel() -> None:
     assert heard(said(FITS)) == FITS and len(bytes(said(FITS))) == LONGEST
     longer = {"rack": FITS["rack"] + "x"}
     assert heard(said(longer)) == {}
-    with pytest.raises(BadConfig, match="513 bytes exceed the limit of 512"):
+    with pytest.raises(BadConfig, match="513 bytes; the limit is 512"):
         check_metadata(longer)
     with pytest.raises(BadConfig, match="The name of an entry is empty"):
         check_metadata({"": "r1"})

@@ -115,13 +115,13 @@ class Consumer(Generic[T]):
         try:
             of = list(deliveries)
         except TypeError:
-            what = f"{shown(deliveries)} are not deliveries."
+            what = f"{shown(deliveries)} is not a list of deliveries."
             raise BadType(what, hint="Pass a list of deliveries of this consumer.") from None
         for each in of:
             if not isinstance(each, Delivery) or each._hands is not self._hands:
                 raise BadType(
                     f"{shown(each)} did not come from this consumer.",
-                    hint="Pass deliveries of this consumer.",
+                    hint="Only the consumer that received a delivery can settle it.",
                 )
         places: dict[DeliveredEnvelope, dict[int, None]] = {}
         for each in of:

@@ -51,7 +51,9 @@ class IncomingSends(Component):
     def _on_sends(self, conn: Conn, peer: Peer, command: Sends, envelopes: list[Envelope]) -> None:
         ttls = command.ttls or (0,) * len(envelopes)
         if len(ttls) != len(envelopes):
-            raise RemoteError(f"{len(envelopes)} envelopes with {len(ttls)} time limits", code="MALFORMED")
+            raise RemoteError(
+                f"the message has {len(envelopes)} envelopes, but {len(ttls)} time limits", code="MALFORMED"
+            )
         for envelope, ttl in zip(envelopes, ttls, strict=True):
             try:
                 self._check(peer, envelope)
@@ -70,7 +72,7 @@ class IncomingSends(Component):
                     "The request passed too many nodes, or has invalid flags.", code="TOO_MANY_HOPS"
                 )
             if self._sender_check.origins.check(peer, e, peer.node.uuid) is Verdict.FORGED:
-                raise PublishRefused(self._sender_check.report(peer, e, True), code="FORGED_SENDER")
+                raise PublishRefused(f"{self._sender_check.report(peer, e, True)}.", code="FORGED_SENDER")
             return
         try:
             site, node = _home(e.sender)
@@ -88,7 +90,7 @@ class IncomingSends(Component):
             or e.flags & ~(REQUEST | EVERY)
         ):
             self._context.counters.count("forged")
-            what = f"{peer.node.name} sends a request that does not come from its clients"
+            what = f"{peer.node.name} sent a request that does not come from its clients."
             raise PublishRefused(what, code="FORGED_SENDER")
         if e.props:
             check_properties(e)

@@ -363,7 +363,7 @@ class ServedAddresses(Component):
             self._context.counters.count("settled_late")
             return
         if command.request or command.entries:
-            raise RemoteError(f"{address.name} is not a queue", code="MALFORMED")
+            raise RemoteError(f"{address.name} is not a queue, but was settled like one", code="MALFORMED")
         if envelopes:
             self._replied(server, command, envelopes[0])
         for first, last in ranges_of(command.done) if command.done else ():

@@ -152,7 +152,9 @@ def _circle(envelope: Envelope, sites: tuple[str, ...]) -> LocalError | None:
         return CircularLoop(f"Routing loop of sites: {path}.", hint=hint)
     if len(envelope.route) >= HOPS:
         return PublishRefused(
-            f"The message passed more than {HOPS} nodes, through the sites {path}.", code="TOO_MANY_HOPS"
+            f"The message passed more than {HOPS} nodes, through the sites {path}.",
+            hint="Link the first and the last site more directly.",
+            code="TOO_MANY_HOPS",
         )
     return None
 
@@ -166,7 +168,9 @@ def _clock(envelope: Envelope, came: NeighbourSite, now: int) -> LocalError | No
         return None
     seconds = (envelope.sent - now) / 1e9
     what = f"The clock of the site {came.name} is {seconds:,.0f} s ahead of the clock of {came.node}."
-    hint = f"Correct the clock that is wrong. {came.node} accepts less than {AHEAD // 10**9} s."
+    hint = (
+        f"Correct the clock that is wrong. {came.node} accepts a difference of less than {AHEAD // 10**9} s."
+    )
     return PublishRefused(what, hint=hint, code="CLOCK_AHEAD")
 
 
@@ -175,7 +179,8 @@ def _passage(envelope: Envelope, came: NeighbourSite, here: str, to: str) -> Loc
     if not came.rights[first].may_pass(to):
         return came.no_right(f"send through {here} to {to[:64]!r}", "serves", first, here)
     if following is None:
-        return PublishRefused(f"{here} has no route to the site {to[:64]!r}.", code=UNREACHABLE)
+        hint = f"See `mesh why site` at a node of {here}."
+        return PublishRefused(f"{here} has no route to the site {to[:64]!r}.", hint=hint, code=UNREACHABLE)
     return _circle(envelope, (*visited(envelope.route), here, *dict.fromkeys((following, to))))
 
 

@@ -35,7 +35,7 @@ from mesh.wire.replies import SiteLink
 DUEL = 0.5  # s in which simultaneous dials count as a duel
 MOST = 16  # connected gateways of one site
 UUID = 16  # bytes
-NO_TOKEN = "no keys for it: run `mesh join --site {0}` and `mesh config reload` here"
+NO_TOKEN = "this node has no keys for {0}: run `mesh join --site {0}` and `mesh config reload` here"
 NO_KEYS = "a mesh without keys cannot be a site: run `mesh init`"
 WORDS = {"up": "can be reached", "down": "went down", "unreachable": "cannot be reached"}
 
@@ -247,7 +247,7 @@ class Gateways(Component):
             gate.dial is not None and self._context.clock.now - gate.dial.opened < DUEL and not gate.gateways
         )
         if both_dial and keep_mine(self._context.me.uuid, uuid, True):
-            return Refuse("DUEL", "simultaneous dials: the connection of the lower uuid stays")
+            return Refuse("DUEL", "both nodes dialed, so only the connection of the lower uuid stays")
         if uuid not in gate.gateways and len(gate.gateways) >= MOST:
             return Refuse("GATEWAYS", f"{MOST} gateways of {h.site} are already connected here")
         conn.site = h.site

@@ -205,7 +205,7 @@ class GatewayRelay(Component):
     def _refuse(self, source: bytes, site: str, envelope: Envelope, state: str = UNREACHABLE) -> None:
         e, text = (
             envelope,
-            f"{self._context.me.name} has no connection with a gateway of {site} that accepts it.",
+            f"{self._context.me.name} has no connection with a gateway of {site} that accepts the message.",
         )
         answer = Answer(e.domain, e.first, e.last, state=state, text=text)
         self._back(source, site, Outcome(e.stream, answer))
@@ -213,7 +213,7 @@ class GatewayRelay(Component):
     def _from_master(self, conn: Conn, peer: Peer, command: Relay, envelopes: list[Envelope]) -> None:
         for envelope in envelopes:
             if envelope.numbers:
-                what = f"{peer.node.name} relays an envelope with gaps"
+                what = f"{peer.node.name} relays an envelope with gaps in its numbers"
                 raise RemoteError(what, code="MALFORMED")
         self.forward(peer.node.uuid, command.site, envelopes, command.dropped)
 

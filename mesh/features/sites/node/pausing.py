@@ -88,7 +88,7 @@ class Pausing(Component):
         node_name(row.name)
         if row.value not in (b"", PAUSED):
             raise LocalError(
-                f"A site is paused or not; the value {row.value[:40]!r} is invalid.", code="BAD_ROW"
+                f"The row of the site {row.name} has the invalid value {row.value[:40]!r}.", code="BAD_ROW"
             )
         if row.value and row.name not in self._rows and len(self._rows) >= MOST:
             raise LocalError("The mesh has rows for too many sites.", code="TOO_MANY_ROWS")

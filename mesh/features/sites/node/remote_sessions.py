@@ -88,7 +88,9 @@ class RemoteSessions(Component):
     def _on_sends(self, conn: Conn, gate: SiteConnection, command: Sends, envelopes: list[Envelope]) -> None:
         ttls = command.ttls or (0,) * len(envelopes)
         if len(ttls) != len(envelopes):
-            raise RemoteError(f"{len(envelopes)} envelopes with {len(ttls)} time limits", code="MALFORMED")
+            raise RemoteError(
+                f"the message has {len(envelopes)} envelopes, but {len(ttls)} time limits", code="MALFORMED"
+            )
         for e, ttl in zip(envelopes, ttls, strict=True):
             try:
                 self._check(gate, e)

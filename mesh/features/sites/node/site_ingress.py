@@ -99,7 +99,7 @@ class SiteIngress(Component):
         if error is not None:
             self._turns.defer(who, envelope.first, now)
             if envelope.to:
-                return PublishRefused(str(error), code=WAY_LOST)
+                return PublishRefused(error.what, hint=error.hint, code=WAY_LOST)
         return error
 
     def _no_room(self) -> TailBackFull:

@@ -141,7 +141,7 @@ class SitePassThrough(Component):
         elif error is None and self._gateway_of(site, envelope) is None:
             error = PublishRefused(f"{here} has no connection with {site} now.", code=UNREACHABLE)
         if waiter.is_letter and isinstance(error, TailBackFull):
-            error = PublishRefused(str(error), code=WAY_LOST)
+            error = PublishRefused(error.what, hint=error.hint, code=WAY_LOST)
         if error is not None and (not waiter.is_letter or error.code == WAY_LOST):
             turns.defer(waiter.who, envelope.first, now)
         return error

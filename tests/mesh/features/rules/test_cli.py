@@ -234,7 +234,7 @@ def test_with_keys_it_is_signed_by_the_admin_and_by_nobody_else(
         mesh.said = {}
         assert main(["rule", "rm", "heron"]) == 2 and mesh.said == {}
         said = capsys.readouterr().err
-        assert "Only the admin of mesh 'lab' may do that" in said and "mesh token --role admin" in said
+        assert "The key of the admin of mesh 'lab' is required" in said and "mesh token --role admin" in said
 
 
 def test_an_admin_goes_elsewhere_by_a_token(

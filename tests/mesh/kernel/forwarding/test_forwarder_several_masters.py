@@ -144,7 +144,7 @@ def test_what_one_master_refuses_is_called_neither_taken_nor_refused(node: str) 
     c["avalon"].disk.is_full = True
     joe = c.client(node)
     assert published(joe, b"We win", persistent=True) == "PARTLY_REFUSED"
-    assert joe.answers[RUGBY, 1].text.startswith("heron accepted it, but avalon refused it: ")
+    assert joe.answers[RUGBY, 1].text.startswith("heron accepted the message, but avalon refused: ")
     letters = joe.subscribed(pattern="__sys__deadMessage/#")
     c.net.until(lambda: letters.contents == [b"We win"])
     assert c[node].metric("dead") == 1

@@ -54,7 +54,7 @@ def test_a_clock_that_is_wrong_is_reported_once_and_once_when_it_is_right(second
     b.restart()
     net.until(lambda: "b" in a.alive)
     net.run(SOON + 10)
-    assert clocks(a)[1:] == [f"the clock of b is within {TOGETHER:g} s of ours again"]
+    assert clocks(a)[1:] == [f"the clock of b is within {TOGETHER:g} s of the clock of this node again"]
     assert apart_by(a) < 1
 
 

@@ -86,7 +86,7 @@ def test_trial_A2_a_made_up_position_stops_nobody_and_costs_only_the_liar(positi
     publisher.settled()
     for _ in range(3):
         lie(c, a, position)
-    assert len(told(a, "c has messages that this node lacks: position")) == 1, "told once"
+    assert len(told(a, "c has messages of this node's log up to position")) == 1, "told once"
     publisher.publish("k", b"2", persistent=True)
     publisher.settled()
     net.until(lambda: honest.contents == lying.contents == [b"1", b"2"])
@@ -175,7 +175,7 @@ def test_trial_A2_a_boot_that_was_there_already_is_an_old_boot() -> None:
     a.start()
     net.until(lambda: a.stop)
     assert a.stop is not None and a.stop.code == "OLD_BOOT"
-    assert "This would be boot 1, but " in a.stop.error
+    assert "The next boot would be 1, but " in a.stop.error
 
 
 def test_a_node_that_reaches_nobody_serves_after_a_second() -> None:

@@ -62,7 +62,7 @@ def test_a_consumer_that_is_blocked_for_too_long_loses_its_job() -> None:
     assert ann.contents() == []
     net.run(15.0)
     assert (is_connected(a, joe), ann.contents(), ann.tries[1]) == (False, [b"1"], [1])
-    assert any("joe" in note and "it is disconnected" in note for note in a.notes)
+    assert any("joe" in note and "the client is disconnected" in note for note in a.notes)
 
 
 def test_a_consumer_that_has_nothing_is_given_up_soon() -> None:

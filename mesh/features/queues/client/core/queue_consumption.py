@@ -112,7 +112,10 @@ class QueueConsumption:
         said = read_result(Opened, value)
         void = _counts(said.void, len(self._listed))
         if not 0 <= said.epoch < 2**63:
-            raise RemoteError(f"{self.address}: {said.epoch:.0f} is not an epoch", code="MALFORMED")
+            raise RemoteError(
+                f"{self.address}: the consumer was opened with the invalid epoch {said.epoch:.0f}",
+                code="MALFORMED",
+            )
         self.is_asked = False
         self._epoch, self._opening, self._given = said.epoch, self._opening + 1, len(self._listed)
         for lot in dict.fromkeys(lot for lot, _ in self._listed):
@@ -167,7 +170,8 @@ class QueueConsumption:
         lot = DeliveredEnvelope(envelope, indices, head.tries, self._opening, self._given + 1)
         self._given += len(lot)
         if self._given - self._begun > self.credit + 2 * ENVELOPE_MESSAGES:
-            raise RemoteError(f"{self.address} sent far more than the credit of {self.credit}")
+            what = f"{self.address}: far more messages arrived than the credit of {self.credit} allows"
+            raise RemoteError(what)
         if self._lease and any(head.tries):
             self._outdate(lot)
         self._leased(lot, self._context.now)
@@ -285,7 +289,9 @@ class QueueConsumption:
             hint = "Each message is acked, nacked or rejected once."
             raise LocalError("The message was settled before.", hint=hint, code="SETTLED")
         if self.error is not None:
-            what = f"The consumer of {self.address} is closed; its unsettled messages went to others."
+            what = (
+                f"The consumer of {self.address} is closed; its unsettled messages went to other consumers."
+            )
             raise LeaseOver(what) if self.is_leaving and self.error.code == "CLOSED" else self.error
         if state == GONE or (self._epoch >= 0 and not lot.tag_of(place, self._opening)):
             raise self.settling.lease_over("This message no longer belongs to this consumer.")

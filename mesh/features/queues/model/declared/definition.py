@@ -69,7 +69,9 @@ class QueueTerms(Struct, frozen=True, kw_only=True):
 def terms_of(said: Mapping[str, Any]) -> QueueTerms:
     """Return the terms given by name, with defaults for the rest. Raises: BadArgument for an invalid term."""
     if not isinstance(said, Mapping):
-        raise BadArgument(f"Queue terms must be named, not {shown(said)}.", hint="Write max_attempts=5.")
+        raise BadArgument(
+            f"Queue terms must be given by name, not as {shown(said)}.", hint="Write max_attempts=5."
+        )
     for name in said:
         if name not in _FIELDS:
             near = get_close_matches(name[:40], _FIELDS, n=1) if isinstance(name, str) else ()

@@ -56,7 +56,7 @@ def unpacked(data: bytes) -> DurableTerms:
     try:
         return durable_of(query for query in _decode(data).queries if query.kind in KNOWN)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LocalError(f"This is not a durable subscription: {error}.", code="BAD_ROW") from error
+        raise LocalError(f"The row is not a durable subscription: {error}.", code="BAD_ROW") from error
 
 
 def said(durable: DurableTerms) -> str:

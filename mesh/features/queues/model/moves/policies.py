@@ -99,7 +99,7 @@ def policy(name: str = "") -> Policy:
 
 
 def _made(entry: EntryPoint) -> Policy:
-    what = f"redistribution {entry.name} ({entry.value} of {distribution(entry)})"
+    what = f"The redistribution {entry.name} ({entry.value} of {distribution(entry)})"
     try:
         made: Policy = entry.load()
     except Exception as error:  # foreign code may raise anything; name its origin

@@ -59,7 +59,9 @@ class QueueReport(Struct, frozen=True, array_like=True):
         """Return the state that a peer sent, without fields of later releases. Raises: RemoteError."""
         stock = _read(note)
         if not isfinite(stock.leaves):
-            raise RemoteError(f"{stock.leaves} messages a second leave a queue", code="MALFORMED")
+            raise RemoteError(
+                f"a queue report has the rate {stock.leaves}, which is not finite", code="MALFORMED"
+            )
         return stock
 
 

@@ -88,7 +88,9 @@ class Durables(Component):
         """Check that the durable subscription exists. Raises: NoQueue."""
         if name not in self._all:
             what = f"The durable subscription {name!r} does not exist at {self._context.me.name}."
-            raise NoQueue(what, hint="See `mesh queue ls`: their queues begin with sub/.")
+            raise NoQueue(
+                what, hint="See `mesh queue ls`: the queues of durable subscriptions begin with sub/."
+            )
 
     def _write_row(self, name: str, value: bytes) -> None:
         self._shared.write_row(DURABLES, name, self._shared.stamp(DURABLES, name), value)

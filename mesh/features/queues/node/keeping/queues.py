@@ -209,7 +209,9 @@ class Queues(Component):
         """Return the queue `name`. Raises: NoQueue if it is not here or has scope "node"."""
         queue = self.get(name)
         if queue.part.terms.scope == "node":
-            raise NoQueue(f"The queue {name!r} exists only at {self._context.me.name}.")
+            me = self._context.me.name
+            what = f'The queue {name!r} of {me} has scope "node", so other nodes cannot use it.'
+            raise NoQueue(what, hint=f"Ask that node: --url {me}")
         return queue
 
     def _make(self, name: str, terms: QueueTerms) -> QueueSink:

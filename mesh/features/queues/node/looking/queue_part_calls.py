@@ -55,7 +55,8 @@ class QueuePartCalls:
         nodes = self._nodes.unasked()
         if not nodes:
             return error
-        what = f"{error.what.rstrip('.')}; {', '.join(nodes[:SHOWN])}, which may have it, cannot be reached."
+        away = ", ".join(nodes[:SHOWN])
+        what = f"{error.what.rstrip('.')}; {away}, which may have the queue, cannot be reached."
         return NoQueue(what, hint=f"See `mesh why node {nodes[0]}`. Otherwise: {error.hint}")
 
     def ask_all_nodes(self, ask: Ask, says: type[R], then: Came[R]) -> None:

@@ -150,12 +150,14 @@ class ManualMoves(Component):
         del self._jobs[job]
         if self._is_away(job):
             who = job.peer.node.name
-            what = f"No connection to {who}" if job.peer.data is None else f"{who} does not answer"
-            what += f"; it accepted {counted(job.taken, 'message')}" if job.taken else ""
-            what += f"; {counted(job.going, 'message')} in transit." if job.going else "."
+            what = f"{who} is not connected" if job.peer.data is None else f"{who} does not answer"
+            what += f"; {who} accepted {counted(job.taken, 'message')}" if job.taken else ""
+            what += f"; still in transit: {counted(job.going, 'message')}." if job.going else "."
             job.asked.fail(
                 LocalError(
-                    what, hint="The outcome is known when the node is reachable again.", code="NODE_AWAY"
+                    what,
+                    hint="Messages in transit have an outcome when the node is reachable again.",
+                    code="NODE_AWAY",
                 )
             )
             return

@@ -278,8 +278,8 @@ class Moving(Component):
         for way in list(self._ways.get(uuid, {}).values()):
             numbers = way.answerable()
             n = sum(count(way.out.going[number].runs) for number in numbers)
-            text = f"{way.queue.name!r}: ready again, marked as redelivered: {counted(n, 'message')}"
-            self._context.event("queue", f"{text} in transit to a removed node")
+            text = f"{way.queue.name!r}: {counted(n, 'message')} in transit to a removed node"
+            self._context.event("queue", f"{text}: ready again, marked as redelivered")
             self._record_outcomes(way, dict.fromkeys(numbers, TransferOutcome.UNSURE))
 
 

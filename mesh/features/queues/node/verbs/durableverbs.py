@@ -92,7 +92,7 @@ class DurableVerbs(Component):
             raise LocalError(
                 f"{name!r} would lack messages that are accepted at {', '.join(lost[:SHOWN])}, "
                 f'to which {self._context.me.name} is not linked (links = "configured").',
-                hint="Subscribe at a node that is linked to all their masters, or add the node to [nodes].",
+                hint="Subscribe at a node that is linked to these nodes, or add them to [nodes].",
                 code="NOT_LINKED",
             )
 

@@ -109,7 +109,10 @@ class ClientServing:
     def on_opened(self, epoch: object) -> None:
         self.is_asked = False
         if not isinstance(epoch, int) or not 0 <= epoch < 2**63:
-            raise RemoteError(f"{self.address}: {epoch!r:.40} is not an epoch", code="MALFORMED")
+            raise RemoteError(
+                f"{self.address}: the service was opened with the invalid epoch {epoch!r:.40}",
+                code="MALFORMED",
+            )
         self._epoch = Epoch(epoch)
 
     def on_disconnected(self) -> None:

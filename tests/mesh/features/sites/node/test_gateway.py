@@ -317,6 +317,6 @@ def test_who_dials_whoever_dials_him_and_has_the_higher_uuid_gives_way() -> None
     gateways._apply(gateways._gates["LON"], (LinkAction.DIAL,))
     nyc._carry_out_all()
     net.until(lambda: links(nyc) == links(lon) == 1)
-    assert any("simultaneous dials" in note for note in nyc.notes)
+    assert any("both nodes dialed" in note for note in nyc.notes)
     net.run(40)
     assert len([pipe for pipe in net.pipes if pipe.is_open]) == 1 and not events(lon, "refused")

@@ -262,7 +262,7 @@ def test_who_cannot_be_asked_is_named_where_no_queue_is_known() -> None:
     a.meeting.deny(frozenset("b"))
     for verb, more in (("queue_why", {}), ("queue_info", {}), ("queue_peek", {"count": 1})):
         told = it.bosses[0].ask(verb, name="other", **more)
-        assert told.code == "NO_QUEUE" and "b, which may have it, cannot be reached" in told.text
+        assert told.code == "NO_QUEUE" and "b, which may have the queue, cannot be reached" in told.text
     a.meeting.deny(frozenset())
     assert "cannot be reached" not in it.bosses[0].ask("queue_why", name="other").text
 

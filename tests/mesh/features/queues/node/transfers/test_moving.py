@@ -282,9 +282,9 @@ def test_a_node_that_stands_still_is_an_error_that_says_what_is_known(
     assert reply is not None and p.net.now - begun < 6
     ready, going = p.figures(p.a)
     assert (reply.code, "b does not answer" in reply.text) == ("NODE_AWAY", True)
-    assert f"; {counted(going, 'message')} in transit." in reply.text
+    assert f"; still in transit: {counted(going, 'message')}." in reply.text
     if known := n - ready - going:
-        assert f"; it accepted {counted(known, 'message')}" in reply.text
+        assert f"; b accepted {counted(known, 'message')}" in reply.text
     assert (known > 0) is (n > most)
     p.net.heal()
     p.net.until(lambda: p.figures(p.a)[1] == 0)
