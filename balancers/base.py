@@ -187,7 +187,7 @@ class Strategy(ABC):
         return counts
 
     def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """Return the names of all candidates, each picked among those that remain."""
+        """Return the names of all candidates, each picked among the remaining ones."""
         left = {candidate.node: candidate for candidate in at_least_one(candidates)}
         found = []
         while left:

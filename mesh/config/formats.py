@@ -20,7 +20,7 @@ Rules = dict[str, tuple[Rule, ...]]  # by node
 
 @dataclass(slots=True)
 class ReadSettings:
-    """The settings of foreign files. `notes` lists what was ignored or has another meaning here."""
+    """The settings of foreign files. `notes` lists settings that are ignored or have another meaning."""
 
     settings: list[Setting] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

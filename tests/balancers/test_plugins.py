@@ -121,7 +121,7 @@ def test_one_that_cannot_be_made_is_named_with_its_reason(
     bring.append(entry("Broken", value))
     with pytest.raises(BadBalancer) as caught:
         plugins.named("Broken", chance())
-    assert str(caught.value).startswith(f"balancer Broken ({value} of an unknown distribution)")
+    assert str(caught.value).startswith(f"The balancer Broken ({value} of an unknown distribution)")
     assert why in str(caught.value)
 
 

@@ -140,7 +140,7 @@ class Erasing:
         erasure = _asked(ask)
         route = erasure.route
         if len(route) > HOPS:
-            raise LocalError(f"The request to erase passed more than {HOPS} nodes.", code="TOO_MANY_HOPS")
+            raise LocalError(f"The request passed more than {HOPS} nodes.", code="TOO_MANY_HOPS")
         what = (
             f"{peer.node.name} forwards an erasure by {plain(erasure.sender)[:80]!r} with a route "
             "that is impossible or not confirmed."

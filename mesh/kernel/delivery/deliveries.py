@@ -77,7 +77,7 @@ class Deliveries:
                     self._merging.forget_messages(parcel.envelope, indices)
 
     def _passes(self, lane: StreamLog, accepted: Accepted, when_first: Callable[[], None]) -> None:
-        """Record the outcome of an envelope, and apply those that are next in the publisher's order."""
+        """Record the outcome of an envelope, and apply the next outcomes in the publisher's order."""
         accepted.stored, accepted.when_first = True, when_first
         while lane.waiting and lane.waiting[0].stored:
             lane.waiting.popleft().when_first()

@@ -66,7 +66,7 @@ def test_it_does_not_replace_a_verb_of_ours(
         (["heronry_missing:paint"], "cannot be loaded: ModuleNotFoundError"),
         (
             ["heronry_painting:paint", "heronry_missing:paint"],
-            "is in heronry_missing:paint of .* and heronry_pa",
+            "is provided by heronry_missing:paint of .* and heronry_pa",
         ),
     ],
 )

@@ -62,7 +62,7 @@ def test_in_time_or_not(given: Given, capsys: Capture) -> None:
 def test_what_is_not_for_a_durable_one_is_refused(given: Given, capsys: Capture, wrong: list[str]) -> None:
     fake = given(subscribe=FakeConsumer())
     assert main(["sub", "k", "--durable", "audit", *wrong]) == 2
-    assert "exclude --durable" in capsys.readouterr().err
+    assert "cannot be used with --durable" in capsys.readouterr().err
     assert main(["sub", "k", "--selector", "priority > 3"]) == 2 and not fake.asked
 
 

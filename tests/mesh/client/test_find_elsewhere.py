@@ -40,8 +40,6 @@ def test_trial_C_a_name_that_ls_shows_can_be_dialled_on_another_machine(
     assert (told["name"], told["pid"]) == ("swan", there.pid)
     assert here.mesh("pub", "k", "v", "--url", "swan").returncode == 0
     assert json.loads(there.mesh("get", "k", "--json").stdout)[0]["content"] == "v"
-    bench = here.mesh("bench", "latency", "--count", "20", "--url", "heron", "--to", "swan")
-    assert "lost 0" in bench.stdout, bench
     missing = here.mesh("info", "--url", "crane")
     assert (missing.returncode, "No node named 'crane'" in missing.stderr) == (2, True)
 

@@ -92,7 +92,7 @@ def plain(**fields: Any) -> bytes:
         (plain(filters=[{"type": "x", "text": "x" * 1025, "version": "1", "group": "g"}]), "characters"),
         (plain(given=[{"kind": "SOME", "text": "", "filters": []}]), "SOME"),
         (packed(Agreed({"a b": NOTHING})), "name"),
-        (packed(Agreed({"b": NOTHING, "a": NOTHING})), "order"),
+        (packed(Agreed({"b": NOTHING, "a": NOTHING})), "not sorted"),
         (packed(Agreed({f"n{n:05}": NOTHING for n in range(NODES + 1)})), "nodes"),
         (packed(Agreed(by="a\nb")), "cannot be read"),
         (packed(Agreed(base=-1)), "cannot be read"),

@@ -76,19 +76,17 @@ def test_other_sites_are_told_of_by_what_is_otherwise_and_taken_on() -> None:
         "site NYC has changed domains, topics, one_way",
     )
     assert found.later == ()
-    assert (found.settings["is_relay"], [*found.settings["sites"]]) == (True, ["NYC", "SFO"])
-    assert found.settings["selection"].sites_for("", "a") == ("NYC",)
+    site = found.settings["site"]
+    assert (site.is_relay, [*site.addresses]) == (True, ["NYC", "SFO"])
+    assert site.selection.sites_for("", "a") == ("NYC",)
     assert Reloading(config(LON + NYC), lambda: config(LON))().now == ("site NYC is no longer configured",)
 
 
 def test_while_the_site_itself_has_another_name_nothing_of_sites_is_taken_on() -> None:
     found = Reloading(config(), lambda: config(f"{LON}relay = true\n{NYC}"))()
     assert (found.now, found.later) == ((), ("site.name", "site.relay", "sites"))
-    assert (found.settings["is_relay"], found.settings["sites"], found.settings["outboxes"]) == (
-        False,
-        {},
-        {},
-    )
+    site = found.settings["site"]
+    assert (site.is_relay, site.addresses, site.outboxes) == (False, {}, {})
 
 
 def test_the_keys_of_sites_are_read_again_and_no_others(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ def test_the_settings_of_the_page_are_right() -> None:
 
 
 def test_the_page_names_every_code_of_a_store_and_no_other() -> None:
-    sources = "".join(path.read_text() for path in (ROOT / "mesh" / "store").glob("*.py"))
+    places = (ROOT / "mesh" / "store", ROOT / "mesh" / "features" / "postgres")
+    sources = "".join(path.read_text() for place in places for path in place.glob("*.py"))
     raised = set(re.findall(r'(?:code=|= )"([A-Z_]+)"', sources)) - {"BAD_OPS"}  # a mistake of ours
     raised -= {"BUSY", "ENDED", "NOT_AVAILABLE"}  # of backups, on the page of errors
     told = set(re.findall(r"^\| `([A-Z_]+)` \|", PAGE, re.MULTILINE))

@@ -70,7 +70,7 @@ def test_what_is_set_twice_or_has_no_name_is_passed_over_with_its_line() -> None
     [first] = parsed(FILE, "pingInterval=1\n=2\npingInterval=3", notes)
     assert first.value == "3"
     assert notes == [
-        "heron.properties:2: a value without a name",
+        "heron.properties:2: the line has a value without a name",
         "heron.properties:3: 'pingInterval' is already set in heron.properties:1",
     ]
 

@@ -160,7 +160,7 @@ def test_an_unknown_name_is_refused(name: Any) -> None:
 
 @pytest.mark.parametrize("said", [None, 5, "scope", [], [("scope", "mesh")]], ids=repr)
 def test_terms_are_named(said: Any) -> None:
-    with pytest.raises(BadArgument, match="named"):
+    with pytest.raises(BadArgument, match="by name"):
         terms_of(said)
 
 

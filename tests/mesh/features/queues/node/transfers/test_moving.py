@@ -191,7 +191,13 @@ def test_of_a_node_that_will_not_come_back_all_is_ready_again_and_says_that_it_m
     p.a._carry_out_all()
     p.net.until(lambda: p.figures(p.a) == (3, 0))
     assert p.take_all(p.at_a) == [(each, 1) for each in contents(3)]
-    assert sum("marked as redelivered: 3 messages in transit" in note for note in p.a.notes) == 1
+    assert (
+        sum(
+            "3 messages in transit to a removed node: ready again, marked as redelivered" in note
+            for note in p.a.notes
+        )
+        == 1
+    )
 
 
 def test_what_has_come_from_a_node_is_remembered_until_that_is_gone_or_the_queue() -> None:
