@@ -4,6 +4,7 @@ python -m tools.pack_release COMMIT FILE.zip
 
 tests/releases/wire1.zip is of commit 7372fa8, the last one with version 1 of the wire protocol: with
 PYTHONPATH=tests/releases/wire1.zip, `python -m mesh up` is a node of that release.
+tests/releases/wire2.zip is of commit 8fe0f30f, the last one before features became packages.
 """
 
 import argparse
