@@ -34,7 +34,9 @@ PAUSE = 0.1  # s
 
 @click.group("backup")
 def command() -> None:
-    """Back up everything that a node stores to a file, and restore a node from the file.
+    """Write the persistent data of a node to a backup file, and restore a node from it.
+
+    Snapshots, the keys of the mesh and stores in PostgreSQL are not included.
 
     \b
       mesh backup create heron.backup

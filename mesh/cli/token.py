@@ -47,7 +47,7 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
     metavar="TIME",
     default="24h",
     show_default=True,
-    help="Allow joining with the token for TIME, such as 30m, 24h or 7d, or never.",
+    help="Time until the token expires, such as 30m, 24h or 7d; never: no expiry.",
 )
 @click.option("--site", metavar="NAME", help="With --role relay: the other site's NAME in mesh.toml.")
 @options.keyed_mesh

@@ -83,8 +83,8 @@ class Reloaded:
 
 
 def no_file() -> Reloaded:
-    text = "The node was started without a configuration file."
-    raise NotAvailable(text, hint="Start it with `mesh up --config FILE`.")
+    text = "A node that runs inside a program cannot reload its configuration."
+    raise NotAvailable(text, hint="Restart it with the new settings, or run the node with `mesh up`.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,12 @@ class Clients(Component):
         is_node = h.named and not h.token and is_ours
         if is_node or h.client.startswith(SYSTEM):
             hint = "Choose another name: client=NAME, or --client NAME."
-            raise BadName(f"{h.client!r} is the name of {'a node' if is_node else 'the mesh'}.", hint=hint)
+            why = (
+                "is the name of a node"
+                if is_node
+                else f"begins with {SYSTEM}, which is reserved for the mesh"
+            )
+            raise BadName(f"{h.client!r} {why}.", hint=hint)
 
     def _open(self, name: SessionName, conn: Conn, h: Hello) -> Session | Refuse | None:
         """Return a new session, a refusal, or `None` while the holder of its name is asked."""

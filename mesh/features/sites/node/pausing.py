@@ -91,7 +91,8 @@ class Pausing(Component):
                 f"The row of the site {row.name} has the invalid value {row.value[:40]!r}.", code="BAD_ROW"
             )
         if row.value and row.name not in self._rows and len(self._rows) >= MOST:
-            raise LocalError("The mesh has rows for too many sites.", code="TOO_MANY_ROWS")
+            what = f"The mesh has rows for {MOST:,} sites, which is the limit."
+            raise LocalError(what, hint="Remove a site from mesh.toml.", code="TOO_MANY_ROWS")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         if row.value:

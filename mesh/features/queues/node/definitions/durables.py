@@ -103,7 +103,8 @@ class Durables(Component):
             return
         unpacked(row.value)
         if row.name not in self._all and len(self._all) >= TAKEN:
-            raise LocalError("The mesh has too many durable subscriptions.", code="TOO_MANY_ROWS")
+            what = f"The mesh has {TAKEN:,} durable subscriptions, which is the limit."
+            raise LocalError(what, hint="Remove some with `mesh unsub NAME`.", code="TOO_MANY_ROWS")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         name, old = row.name, self._all.pop(row.name, None)
