@@ -74,7 +74,8 @@ def environment(given: Any) -> Mapping[str, str]:
 def several(contents: Iterable[Any], verb: str = "publish") -> None:
     """Raise BadArgument unless `contents` is an iterable of contents.
 
-    A single text, bytes object, mapping or model is refused; the hint names `verb` for it.
+    A single text, bytes object, mapping or model is refused; the hint then names `verb`, the call for a
+    single message.
     """
     is_one = isinstance(contents, str | bytes | bytearray | memoryview | Mapping)
     if is_one or hasattr(contents, "model_dump") or not isinstance(contents, Iterable):

@@ -51,8 +51,9 @@ class Asking(Posting):
             node: The node at which the message would be published. Default: the client's node.
 
         Returns:
-            A step for each node on the route: "node", "decision" ("here", "forward", "wait" or "refuse"),
-                "next" (a node, "site/NAME", or "") and "why".
+            A step for each node on the route: "node", "decision" ("here", "forward", "wait", "refuse" or
+                "unknown", if the node did not answer), "next" (a node or several, "site/NAME", or ""), "why",
+                the "code" of a refusal, and the "state" of the link.
 
         Example:
             for step in await m.route("orders/new"):

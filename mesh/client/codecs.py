@@ -154,7 +154,7 @@ def media_type(header: str) -> str:
 
 
 def check_type(wanted: Any) -> None:
-    """Raise BadType for an object that is not a type, or a type that no codec can decode."""
+    """Raise BadType for an object that is not a type, or a type that the built-in codecs cannot decode."""
     try:
         info = msgspec.inspect.type_info(wanted)
     except Exception as error:  # non-types may raise anything

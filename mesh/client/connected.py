@@ -42,7 +42,7 @@ AGAIN = "Its node may have stopped, or be busy: see `mesh ls`. To wait longer: t
 
 
 class Connected(NotCopied):
-    """A session at a node, in one event loop; subclasses add the calls of the public API."""
+    """A session at a node, in one event loop; subclasses add further calls of the public API."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class Connected(NotCopied):
 
         Raises:
             MeshError: The node refused the call; `code` says why.
-            MeshTimeout: No reply within the client's patience.
+            MeshTimeout: No reply within the client's patience, or within twice its `timeout`.
 
         Example:
             peers = await m.call("peers")

@@ -16,8 +16,9 @@ KEPT = 1000  # unread events per iterator
 class Event:
     """An event of this client.
 
-    Kinds: "connected", "disconnected" and "refused" concern the client's node. "waiting": calls or messages
-    wait for an unreachable node; the event comes after 5 s and then each minute, and its text lists them.
+    Kinds: "connected", "disconnected" and "refused" concern the client's node. "waiting": messages, calls,
+    subscriptions or other work waits for an unreachable node; the event comes after 5 s and then each minute,
+    and its text counts them.
     "gap": messages were dropped, because they were read too slowly or exceeded a limit in transit from
     another node or site. "refused-later": a message that had waited for its master was refused, and no call
     awaited its final answer; the text is its id and the reason. "blocked": the event loop stood still for 5 s

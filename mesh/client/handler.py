@@ -49,7 +49,7 @@ def check_function(function: object, above: str = '@m.on("sensors/#")') -> None:
 class HandlerSource:
     """The messages of one subscription, shared by several workers.
 
-    A batch is marked as consumed when the last of its messages has been consumed.
+    A batch is marked as consumed when all its messages have been consumed.
     """
 
     def __init__(self, subscription: Subscription[Any]) -> None:
@@ -84,7 +84,10 @@ def _after(count: int, done: Callable[[], None]) -> Callable[[], None]:
 
 
 class TopicHandler:
-    """A handler of messages of topics. `subscribe(client)` creates the subscription that it reads."""
+    """A handler that calls `function` with each message of a subscription.
+
+    `subscribe(client)` creates the subscription.
+    """
 
     subscribe: Callable[[Any], Subscription[Any]]
     most: int
@@ -154,7 +157,7 @@ class Handlers:
         self.all.append(handler)
 
     async def run(self, client: object, stop_on_error: bool, ready: Callable[[], None]) -> None:
-        """Run the handlers until their sources end, and call `ready` when all are subscribed."""
+        """Run the handlers until their sources end, and call `ready` when all sources are open."""
         if self.are_running or not self.all:
             what = "The handlers are already running." if self.are_running else "No handler was registered."
             raise BadQuery(

@@ -35,7 +35,7 @@ def made(  # noqa: PLR0913
 ) -> Envelope:
     """Return an envelope with one message, as a subscriber receives it.
 
-    Raises: BadKey, BadName, BadArgument, PublishRefused RESERVED.
+    Raises: BadKey, BadName, BadType, BadArgument, PublishRefused RESERVED.
     """
     is_text = isinstance(content, str)
     content, headers = as_content(content, headers, codec)

@@ -65,7 +65,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
         Args:
             key: The topic's key.
-            content: The content. This and the following arguments are as for `publish`.
+            content: The content. This and the arguments not named here are as for `publish`.
             sender: The absolute name of the publishing session.
             to: The session or client to which the message was sent; "" for a published message.
             state: "OK", "INITIAL", "ERASED" or "RETRACTED".
@@ -94,7 +94,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
         """The content, decoded according to its content-type and the requested `type`. Raises: BadContent.
 
         Without a content-type and a type, the value is the content as published: a str or bytes. With a type,
-        the content is decoded once; without one, it is decoded at each access.
+        the content is decoded once; without one, possibly at each access.
         """
         return self._value_by(WHATEVER)  # type: ignore[no-any-return]
 

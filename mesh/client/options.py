@@ -110,9 +110,9 @@ def check_options(options: Mapping[str, object], of: Any) -> None:
 
 
 def unknown_option(names: Iterable[str], of: Any) -> TypeError:
-    """Return the error for the first of `names`.
+    """Return the error for the alphabetically first of `names`.
 
-    Its text proposes an option of the TypedDict `of`, or `timeout`.
+    Its text proposes a similar option of the TypedDict `of`, or `timeout`, if there is one.
     """
     import difflib  # only errors need it
 

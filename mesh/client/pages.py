@@ -16,7 +16,7 @@ def goes_on(value: Any) -> str:
 def joined(value: dict[str, Any], page: Any) -> dict[str, Any]:
     """Return a reply joined with its next page: lists are concatenated, other values replaced.
 
-    Raises: RemoteError if the page does not advance.
+    Raises: RemoteError if the page is not a dict, or does not advance.
     """
     if not isinstance(page, dict) or (goes_on(page) and goes_on(page) <= goes_on(value)):
         raise RemoteError("The pages of the node's reply form a loop.", code="MALFORMED")

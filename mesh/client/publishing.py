@@ -175,7 +175,10 @@ class Publishing(Posting):
         return count
 
     async def _post_some(self, key: str, contents: Sequence[Content], options: PublishOptions) -> int:
-        """Post `contents`, waiting while the window is full. Those before an invalid content are posted."""
+        """Post `contents`, waiting while the window is full.
+
+        The contents before an invalid one are posted.
+        """
         plain = [content for content in contents if type(content) is bytes]
         if len(plain) < len(contents) or max(map(len, plain), default=0) > self._publisher.max_content:
             for content in contents:
@@ -262,5 +265,8 @@ class Publishing(Posting):
         return await self._within(timeout, self._word, domain, number, True)
 
     def waiting(self) -> tuple[int, str]:
-        """Return how many messages of this session wait for their master, and why the latest one waits."""
+        """Return how many messages of this session wait for their master, and why the latest one had to wait.
+
+        The reason is "" if no message had to wait.
+        """
         return self._publisher.waiting()

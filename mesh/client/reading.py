@@ -24,8 +24,9 @@ LONGEST_SHOWN = 80  # characters of received text
 class ContentReader:
     """Decodes contents as values of `type`; if `type` is None, only the content-type decides.
 
-    Content without a content-type is returned as published, bytes or text, if `type` is None. For a `type`
-    other than bytes and str, `codec` decodes such content.
+    Content without a content-type is returned as published, bytes or text, if `type` is None. Otherwise a
+    text that is a valid `type` is converted directly. `codec` decodes other content, unless `type` is bytes
+    or str.
     """
 
     def __init__(self, codec: Codec = JSON, type: Any = None) -> None:
@@ -69,7 +70,10 @@ WHATEVER = ContentReader()
 
 
 def untyped(content: bytes, codec: Codec) -> Any:
-    """Decode `content` without a requested type. Raises: the codec's errors, ValueError if it is too long."""
+    """Decode `content` without a requested type. Raises: the codec's errors.
+
+    A built-in codec raises ValueError for more than UNTYPED bytes.
+    """
     if len(content) > UNTYPED and any(codec is known for known in KNOWN.values()):
         raise ValueError(f"content of {len(content)} bytes (above {UNTYPED}) needs a type, such as type=dict")
     return codec.decode(content, Any)

@@ -56,10 +56,10 @@ Carriers = Callable[[asyncio.AbstractEventLoop, ClientCore, Callable[[], None]],
 
 
 class Shell(NotCopied):
-    """The runner of a client's core. The loop refers to it, so the shell must not refer to the client.
+    """The runner of a client's core. The loop refers to the shell, so the shell must not refer to the client.
 
     `find(home)` returns the node's address and credentials, `tell` receives events, and `carriers` creates
-    the carrier. `around` replaces this machine's clocks.
+    the carrier. `around` replaces this machine's clocks, and may have an outbox for the core.
     """
 
     def __init__(

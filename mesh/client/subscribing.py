@@ -46,7 +46,7 @@ def check_terms_of_member(initial: Any, policy: Any, whose: str) -> None:
 def member_of(
     client: Connected, group: str, asked: Sequence[c.Query], max_queue: int, wanted: Any
 ) -> Subscription[Any]:
-    """Return a member of a group that is not entered yet. Raises: BadName, BadQuery, BadArgument."""
+    """Return a group member that is not entered yet. Raises: BadName, BadQuery, BadArgument."""
     most = whole("max_queue", max_queue, 0, MOST_OF_MEMBER) or MEMBER
     return subscription_of(client, client._core.member(group, asked, most), wanted)
 

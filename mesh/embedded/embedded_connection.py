@@ -18,7 +18,7 @@ VisitHeard = Callable[[Sequence[list[bytes]], bool], None]
 class EmbeddedConnection:
     """A connection of two queues. Comments between the methods name the thread that may call them.
 
-    `hear(frames, is_last)` receives the node's messages in the program's loop.
+    `hear(messages, is_last)` receives the node's messages, as frames, in the program's loop.
     """
 
     def __init__(

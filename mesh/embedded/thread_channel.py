@@ -49,7 +49,7 @@ class ThreadChannel(Generic[T]):
         self._items.clear()
 
     def read_arrived(self) -> None:
-        """Pass on up to TURN waiting items, in the reader's loop; the next turn passes on the rest."""
+        """Pass on up to TURN waiting items, in the reader's loop; later turns pass on the rest."""
         self._is_woken = False
         if self._is_over:
             return

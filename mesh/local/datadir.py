@@ -30,7 +30,7 @@ class DataDir:
     """The directory of one node, locked until `close` or the end of the process.
 
     `uuid` is 16 bytes, made once. `boot` is incremented by every `open`, and is on disk already. `seal` is a
-    secret by which a node without keys recognizes its own data.
+    secret with which a node without keys signs its states and greetings; only that node can check it.
     """
 
     def __init__(self, path: Path, lock: int, uuid: bytes, boot: int, seal: bytes) -> None:

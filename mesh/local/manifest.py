@@ -1,4 +1,4 @@
-"""The manifest of a backup: its files, and their paths at the node. Its content is not trusted."""
+"""The manifest of a backup: its files, and the paths of its queue stores. Its content is not trusted."""
 
 import re
 from pathlib import Path

@@ -14,7 +14,7 @@ from mesh.store.sqlite import SQLiteStore
 
 Stores = list[tuple[str, str]]  # (pattern of queues, their store), as in stores.json
 MAGIC = b"SQLite format 3\0"
-OWN = ("lock", "port", "backup", "http-token", "poison.json", "node.sock")  # also the files of a backup
+OWN = ("lock", "port", "backup", "http-token", "poison.json", "node.sock")  # besides those in a backup
 
 # Law: outside the data directory, a store is written only to a path that this machine's configuration or its
 # user names, and replaces only a store.
@@ -33,9 +33,10 @@ class QueuePlaces:
         self._given = {name: _path(name, path) for name, path in (given or {}).items()}
 
     def chosen(self, manifest: Manifest, stores: Stores, data: Path) -> dict[str, Path | None]:
-        """Return the path of each queue store, or `None` if this machine names no path for it.
+        """Return the path of each queue store; `None`: a path outside `data` that this machine does not name.
 
-        Raises: BadArgument for a name that the backup does not have.
+        Raises: BadArgument for a name that the backup does not have, or for two paths of one store;
+        DataDirRefused if two stores would share files.
         """
         by_path = {path: name for name, path in manifest.queues.items()}
         by_pattern = {pattern: by_path[file_of(store)] for pattern, store in stores if file_of(store)}
@@ -69,7 +70,10 @@ class QueuePlaces:
 def check_chosen(
     manifest: Manifest, chosen: Mapping[str, Path | None], unknown: Collection[str]
 ) -> dict[str, Path]:
-    """Return all places if each is known. Raises: DataDirRefused BACKUP_PLACE."""
+    """Return the paths in `chosen`. Raises: DataDirRefused BACKUP_PLACE.
+
+    The call fails if a path is `None`, or if there are `unknown` databases.
+    """
     for name, path in chosen.items():
         if path is None:
             what = f"{name} would be written to {manifest.queues[name]}, which only the backup names"

@@ -18,7 +18,8 @@ Signature = tuple[tuple[int, int, int] | None, ...]
 class SegmentKeeper:
     """The closed segments of the node `uuid8`. Segments of other nodes in the directory are not touched.
 
-    Disk errors are reported, not raised. `dropped` counts segments that were deleted unread.
+    Disk errors are reported, not raised. `dropped` counts segments that were deleted before they were copied
+    or ingested.
     """
 
     def __init__(self, place: Path, uuid8: str, limit: int, troubles: Troubles) -> None:
@@ -59,7 +60,10 @@ class SegmentKeeper:
         self._tell_of_drops(dropped, now)
 
     def _look_again(self, now: float) -> None:
-        """Update the view before unread segments are deleted: some may be copied or deleted by now."""
+        """Refresh the known segments and markers before segments are deleted that are not copied or ingested.
+
+        Some of the segments may be copied, ingested or deleted by now.
+        """
         if self._looked is None or now - self._looked >= LOOK:
             closed, _ = self._find(now)
             if self._looked == now:

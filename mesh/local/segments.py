@@ -47,7 +47,8 @@ class SegmentLog:
     def counters(self) -> dict[str, int]:
         """Return counters since the start; lines and bytes count when their segment is closed.
 
-        `snapshot_lost` counts lines that will never be written, `snapshot_dropped` segments deleted unread.
+        `snapshot_lost` counts lines that will never be written, `snapshot_dropped` segments that
+        were deleted before they were copied or ingested.
         """
         it = self._writer
         return {

@@ -1,4 +1,4 @@
-"""Groups lines into segments. A segment opens with its first line, and closes when it is full."""
+"""Groups lines into segments. A segment opens with its first line, and closes when long or old enough."""
 
 import contextlib
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class SegmentWriter:
         return None if self._open is None else self._opened + segment.SECONDS
 
     def write(self, lines: Sequence[HistoryLine], now: float, *, last: bool = False) -> None:
-        """Write lines, and close the segment if it is full or these are the `last` lines.
+        """Write lines, and close the segment if it is long or old enough, or after the `last` lines.
 
         For AGAIN s after a failure, lines that would need a new segment are lost.
         """

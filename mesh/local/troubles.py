@@ -6,7 +6,10 @@ QUIET = 60.0  # s without recurrence until a failure is over
 
 
 class Troubles:
-    """A filter that reports each recurring failure only at its beginning and its end."""
+    """A filter that reports each recurring failure only at its beginning and its end.
+
+    `tell(level, text)` receives the reports.
+    """
 
     def __init__(self, tell: Tell) -> None:
         self.tell = tell

@@ -1,8 +1,8 @@
 """The blocking client: `with mesh.sync.connect() as m: m.publish("topic", b"…")`.
 
 Its calls are those of `mesh.Client`, with the same arguments and errors. A receipt has `result`, and
-iterators have calls with a `timeout`, such as `next_message`. Each client keeps its session alive in a thread
-of its own, and may be called from several threads.
+most iterators have calls with a `timeout`, such as `next_message`. Each client keeps its session alive in a
+thread of its own, and may be called from several threads.
 """
 
 from typing import TYPE_CHECKING, Any

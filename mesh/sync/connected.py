@@ -60,7 +60,7 @@ class Connected(ThreadClient):
 
         Raises:
             MeshError: The node refused the call; `code` says why.
-            MeshTimeout: No reply within the client's patience.
+            MeshTimeout: No reply within the client's patience, or within twice its `timeout`.
 
         Example:
             peers = m.call("peers")

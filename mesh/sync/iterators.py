@@ -54,7 +54,7 @@ class ThreadIterator(Generic[Item]):
     def _wait(self, what: Callable[[], Coroutine[Any, Any, R]], timeout: float | None = None) -> R | None:
         """Return the result of `what`, or None after the end.
 
-        Raises: MeshTimeout if there is none within `timeout` seconds; None means no limit.
+        Raises: MeshTimeout if `what` takes longer than `timeout` seconds; None means no limit.
         """
         if timeout is not None:
             timeout = seconds("timeout", timeout, zero=True)

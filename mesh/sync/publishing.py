@@ -193,5 +193,8 @@ class Publishing(Connected):
         return super().final(message, timeout=timeout)
 
     def waiting(self) -> tuple[int, str]:
-        """Return how many messages of this session wait for their master, and why the latest one waits."""
+        """Return how many messages of this session wait for their master, and why the latest one had to wait.
+
+        The reason is "" if no message had to wait.
+        """
         return self._aio.waiting()

@@ -67,7 +67,8 @@ class SendingVerbs(Connected):
             local_only: For an address: whether to use only services at this client's node.
 
         Returns:
-            The answer; `matched` counts the sessions that received the message, and 0 means that it waits.
+            The answer; `matched` counts the sessions or services that received the message, and 0 means that
+                it waits.
             For several destinations: one `Sent` each, in order.
 
         Raises:

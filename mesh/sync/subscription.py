@@ -106,9 +106,10 @@ class Subscription(Generic[T]):
             yield batch
 
     def next_batch(self, timeout: float | None = None) -> Batch[T] | None:
-        """Return the next batch, or None after the end. The previous batch then counts as consumed.
+        """Return the next batch, or None after the end.
 
-        The rest of a batch that `next_message` began is skipped.
+        This call marks the previous batch as consumed. The rest of a batch that `next_message` began is
+        skipped.
 
         Args:
             timeout: Seconds to wait. Default: without limit.

@@ -35,8 +35,8 @@ class Mesh:
         nodes: The number of nodes, named a, b and so on, or a list of names. Default: 1.
         rules: The domains of each master, as {"b": ["NEWS"]}, or a mesh.toml, as text or path, whose limits
             and timing apply, too.
-        clock: "real", which `pass_time` sets forward, or "virtual", which advances only in `pass_time`
-            and `joined`.
+        clock: "real" or "virtual". Entering, `pass_time` and `joined` set the clock forward; a virtual clock
+            advances only then.
 
     Raises:
         BadArgument: An argument is invalid.

@@ -38,7 +38,7 @@ def check_settled(entries: Sequence[tuple[int, int, int, int, str]]) -> None:
 
 
 def check_moving(entries: Sequence[tuple[int, bool, int, bytes]]) -> None:
-    """Check the envelopes that move to another node: their numbers must increase. Raises: ValueError."""
+    """Check the numbers and delivery counts of envelopes that move to another node. Raises: ValueError."""
     before = 0
     for number, _, _, tries in entries:
         if number <= before:
@@ -62,8 +62,8 @@ def check_ranges(numbers: Sequence[int]) -> None:
 def check_targets(targets: Sequence[tuple[int, bytes]], tries: Sequence[int], count: int) -> None:
     """Check the columns about an envelope of `count` messages. Raises: RemoteError.
 
-    Each subscription lists the indices of its messages. Delivery counts require a single subscription, and
-    there is one for each of its messages.
+    Each subscription lists the indices of its messages; an empty list means all. Delivery counts require a
+    single subscription, with one count for each of its messages.
     """
     for subscription, column in targets:
         if len(column) % 2 or max(u16(column), default=0) >= count:

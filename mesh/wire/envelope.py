@@ -1,8 +1,8 @@
 """Envelopes: messages that a session published in succession with the same quality of service.
 
 The header names the stream, the sequence numbers, the keys and the length of each message; the body consists
-of the messages, one after the other. A router reads the header and forwards the body untouched. An envelope
-is split only where routes differ, by lengths, without decoding a message.
+of the messages, one after the other. A router reads the header and forwards the body, usually
+untouched. To split an envelope, the router needs only the lengths, and decodes no message.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ TimedEnvelopes = list[tuple[Envelope, int]]  # with the remaining ms of each
 def batches(envelopes: TimedEnvelopes) -> Iterator[TimedEnvelopes]:
     """Yield the envelopes, in order, in batches for one message each.
 
-    A batch exceeds the limit of bytes, or of frames, by at most its last envelope.
+    A batch stays within the limits of envelopes and frames, and exceeds the limit of bytes by at most its
+    last envelope.
     """
     batch: TimedEnvelopes = []
     size = frames = 0
@@ -32,6 +33,6 @@ def batches(envelopes: TimedEnvelopes) -> Iterator[TimedEnvelopes]:
 
 
 def sends(batch: TimedEnvelopes) -> Sends:
-    """Return the command that carries these envelopes to a node or a gateway of another site."""
+    """Return the command that carries the envelopes of `batch` to a node or a gateway of another site."""
     ttls = tuple(ttl for _, ttl in batch)
     return Sends(tuple(body_frames(envelope) for envelope, _ in batch), ttls if any(ttls) else ())

@@ -32,7 +32,10 @@ def unexpired(envelope: Envelope, indices: Iterable[int], wall: int) -> tuple[in
 
 
 def shifted(envelope: Envelope, ns: int) -> Envelope:
-    """Return the envelope with all expiry times `ns` earlier, or later if `ns` is negative."""
+    """Return the envelope with all expiry times `ns` earlier, or later if `ns` is negative.
+
+    With the flag HELD, only the time in the header is changed.
+    """
     if not (ns and envelope.expires):
         return envelope
     moved = replace(envelope, expires=_moved(envelope.expires, ns))

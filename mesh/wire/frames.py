@@ -34,7 +34,7 @@ def write(command: Command, envelopes: Iterable[Envelope] = ()) -> list[bytes]:
 def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[Command, list[Envelope]]:
     """Return (command, envelopes). Raises: RemoteError if the frames do not match the command.
 
-    `max_content` applies to messages from clients. Those from other nodes may have up to MAX_CONTENT_EVER,
+    `max_content` applies to messages from clients. Messages from nodes may have up to MAX_CONTENT_EVER,
     because a closed connection would only make the peer resend them.
     """
     if not frames or len(frames) > FRAMES:

@@ -54,7 +54,7 @@ class Hello(Command, frozen=True, tag=1):
         node: Of a node: its introduction.
         client: Of a client: its name, 1 to 64 of `A-Z a-z 0-9 _ . : -`, not beginning with `__sys__`.
         session: Of a client: a well-known session number from 1 up, or 0 for a negative one that the node
-            chooses.
+            chooses. After a reconnect: the number from WELCOME.
         stream: Of a client: its stream id, 16 bytes, derived from `key`.
         token: Of a client: the token from WELCOME that resumes its session.
         boot_seen: Boot of the other end in the last WELCOME, to which `have` refers.

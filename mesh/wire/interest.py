@@ -31,7 +31,7 @@ class Query(msgspec.Struct, frozen=True, array_like=True):
 
 @command
 class Interest(Command, frozen=True, tag=30):
-    """The queries of a node's clients, for another node.
+    """Queries of a node's clients, and of peers to which the node forwards, for another node.
 
     Sent after each login and after each change. Parts hold at most INTEREST_PART bytes. The positions of a
     log begin at 2⁴⁰ times the boot.
@@ -41,7 +41,8 @@ class Interest(Command, frozen=True, tag=30):
         full: Whether this replaces everything sent before.
         add: New queries.
         remove: Queries that end.
-        positions: With `full`: for each master the highest position of its log received from this peer.
+        positions: With `full`: for each master the highest position of its log that the sender has received
+            from the receiver.
         more: Whether another part of the same version follows.
     """
 

@@ -1,7 +1,7 @@
 """The wire version and the features that both ends of a connection have.
 
 A feature stands for everything that was introduced with it: commands, a kind of query, destinations and
-flags. None of these is sent to an end without the feature.
+flags. Nodes and clients send none of them to an end without the feature.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Reports that a client's node has been unreachable for some time, while calls wait for it."""
+"""Reports that a client's node has been unreachable for some time, while calls or messages wait."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AWAY_AGAIN = 60.0  # s between later reports
 class Absence:
     """Reports how long the client has been without a node.
 
-    `waiting` returns a text that names the node and lists the waiting calls, or "" if no call waits.
+    `waiting` returns the text of a report, or "" if nothing waits for the node.
     """
 
     def __init__(self, context: ClientContext, waiting: Callable[[], str]) -> None:
@@ -25,8 +25,8 @@ class Absence:
     def begin(self, since: float) -> None:
         """Start the reports about a node that has been silent since the time `since`.
 
-        The first report follows AWAY s after `since`, and later ones every AWAY_AGAIN s, while calls wait.
-        Scheduled reports of an earlier call are canceled.
+        The first report follows AWAY s after `since`, and later ones every AWAY_AGAIN s. A report
+        without a text is left out. Scheduled reports of an earlier call are canceled.
         """
         self.cancel()
         self._since = since

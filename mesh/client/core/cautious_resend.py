@@ -40,7 +40,7 @@ class CautiousResend:
         return self._line.popleft()
 
     def begin(self, waiting: Iterable[Envelope]) -> Iterable[Envelope]:
-        """Return those of the `waiting` envelopes that may be sent now, after a reconnect."""
+        """Return the `waiting` envelopes that may be sent now, after a reconnect."""
         if not self.is_on:
             return waiting
         before = self._line[0] if self._line else None

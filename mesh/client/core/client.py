@@ -267,7 +267,8 @@ class ClientCore:
     def _marked(self, envelope: Envelope) -> Envelope:
         """Return the envelope in a form that this node can read.
 
-        A message that is not for a queue is marked as resent if another node may have it.
+        A message that is not for a queue is marked as resent if an earlier node or process may have it, and
+        this node has the feature DURABLE.
         """
         if envelope.flags & NO_RELAY and STAYS not in self.line.words:
             envelope = replace(envelope, flags=envelope.flags & ~NO_RELAY)
@@ -297,7 +298,7 @@ class ClientCore:
             self._on_answer(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
 
     def _waiting(self) -> str:
-        """Return a text that counts the calls and messages that wait for the node, or "" if none do."""
+        """Return a text that counts the messages, calls, subscriptions and other work, or "" for none."""
         counts = {
             "consumer": len(self.queues),
             "message": self.publisher.unanswered,

@@ -1,7 +1,8 @@
 """The client's side of a handshake: its identity, its proofs, and its checks of the node."""
 
 # Law 1: a proof and a signature answer one challenge; each connection has a new nonce.
-# Law 2: a WELCOME counts only from the node that requested the proof, and only if that node proves its keys.
+# Law 2: over TCP, a WELCOME counts only from the node that requested the proof, and only if that node proves
+#        that it knows the secret and, in a mesh with keys, that it has its own key.
 # Law 3: the session number and token of the last WELCOME are presented again, until the client moves.
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class ClientHandshake:
     def prove(self, challenge: c.Challenge, have: int) -> c.Hello:
         """Return HELLO with the proofs that a challenge asks for.
 
-        Raises: RemoteError if the challenge names another address.
+        Raises: RemoteError if a client without keys dialed another address than the challenge names.
         """
         it = self.access
         if it.curve is None and challenge.endpoint != it.address:

@@ -109,7 +109,7 @@ class Intake:
     def put_back(self, rest: Sequence[Message], failed: bool) -> None:
         """Put back the unread `rest` of the last batch, or the whole batch if its reader `failed`.
 
-        These messages are read first. Without any, the batch is marked as consumed.
+        The messages that were put back are read first. If there are none, the batch is marked as consumed.
         """
         given = self._given
         if given is not None and (rest or failed):
@@ -191,9 +191,9 @@ class Intake:
     ) -> tuple[tuple[int, ...] | None, bool]:
         """Return the indices of the new messages, None for all, and whether they arrive too late.
 
-        Messages are late if newer ones of their master arrived before. Persistent messages, erasures,
-        retained values and inbox messages are never late. After a restart, retained values that are older
-        than received messages are not new.
+        Messages are late if newer ones of their stream and master arrived before. Persistent messages,
+        erasures, retained values and inbox messages are never late. After a restart, retained values that are
+        older than received messages are not new.
         """
         stream = (envelope.stream, envelope.domain)
         high = self._seen.high(master, stream)

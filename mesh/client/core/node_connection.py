@@ -216,7 +216,7 @@ class NodeConnection:
         self._search_again()
 
     def _missing(self) -> str:
-        """Return a text that names the unreachable node and lists the waiting calls and messages.
+        """Return a text that names the unreachable node and counts the waiting calls and messages.
 
         Return "" if nothing waits.
         """

@@ -54,7 +54,7 @@ class Publisher:
         self._quiet: dict[Promise, None] = {}  # promises of `change`
 
     def on_moved(self) -> None:
-        """Record a connection to another node or process: the last node may have the unanswered messages."""
+        """Record a connection to another node or process: earlier ones may have the unanswered messages."""
         self.deadlines.on_moved()
         self.elsewhere = self.outbox.numbered()
 
@@ -69,7 +69,10 @@ class Publisher:
         to: str = "",
         xml: str = "",
     ) -> int:
-        """Append a message, and return its number. Raises: WouldBlock, and the errors of `check`."""
+        """Append a message, and return its number.
+
+        Raises: WouldBlock, PublishRefused for a reserved domain, and the errors of `check`.
+        """
         self.check(key, content, to)
         builder = self._builder_of(domain, flags, to, xml)
         number = builder.add(key, content, props, expires)
@@ -159,7 +162,7 @@ class Publisher:
     ) -> int:
         """Append as many messages as fit into one envelope, at least one.
 
-        Return how many were appended. Raises: WouldBlock, and the errors of `check`.
+        Return how many were appended. Raises: as `post`.
         """
         self.check(key, max(contents, key=len))
         builder = self._builder_of(domain, flags, "", xml)
@@ -204,7 +207,7 @@ class Publisher:
         return self.builder
 
     def check(self, key: str, content: bytes, to: str = "") -> None:
-        """Raise BadKey or MessageTooLarge; callable in any thread.
+        """Raise BadKey, PublishRefused for a reserved key, or MessageTooLarge; callable in any thread.
 
         A message with a receiver (`to`) needs no key.
         """
@@ -294,7 +297,7 @@ class Publisher:
         return stream == self.stream and number < end, domain, number
 
     def waiting(self) -> tuple[int, str]:
-        """Return how many messages wait for their master, and why the latest one waits ("": none did)."""
+        """Return how many messages wait for their master, and why the latest one had to wait, or ""."""
         return self.outbox.warned, self.verdicts.note
 
     def change(self) -> Promise:
@@ -312,7 +315,7 @@ class Publisher:
                 promise.set_result(None)
 
     def fail(self, error: MeshError) -> None:
-        """Drop the unsent messages and fail all waiting promises, because the client is closed."""
+        """Drop the open envelope and fail all waiting promises, because the client is closed."""
         self.builder = None
         self.verdicts.fail(error)
         for promise in self._quiet:

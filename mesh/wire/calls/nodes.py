@@ -14,7 +14,7 @@ class AskNodes(AskPage, frozen=True, kw_only=True):
 
 
 class AskPeers(AskPage, frozen=True, kw_only=True):
-    """List the addresses that this node dials."""
+    """List the addresses that this node dials or dialed."""
 
     verb = "peers"
 
@@ -75,7 +75,7 @@ class AskWeights(Ask, frozen=True, kw_only=True):
 
 
 class AskTakers(Ask, frozen=True, kw_only=True):
-    """Count the consumers of a queue at a node.
+    """Count the consumers and messages of a queue at a node.
 
     Attributes:
         queue: Name of the queue.

@@ -114,7 +114,7 @@ class AskQueueMove(Ask, frozen=True, kw_only=True):
 
 
 class AskQueueDrain(Ask, frozen=True, kw_only=True):
-    """Move all queued messages of this node to other nodes.
+    """Report, begin or cancel a drain, which moves the queued messages of this node to other nodes.
 
     Attributes:
         do: `"look"`, `"begin"` or `"cancel"`.

@@ -12,7 +12,7 @@ class AskAddresses(AskPage, frozen=True, kw_only=True):
 
 
 class AskFared(Ask, frozen=True, kw_only=True):
-    """Return counters of messages from clients of this node to the 100 busiest addresses."""
+    """Return counters of messages from clients of this node to the 100 busiest addresses, and to the rest."""
 
     verb = "fared"
 

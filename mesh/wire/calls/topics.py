@@ -18,7 +18,7 @@ class AskGet(Carried, frozen=True, kw_only=True):
         text: A key, pattern or XPath.
         domain: Only topics of this domain. Empty: of any domain, and of none.
         fresh: From a client: ask the master instead of the cache of this node.
-        after: From a node: reply after the messages that already wait for it.
+        after: From a node: reply after the messages that already wait for that node.
     """
 
     verb = "get"

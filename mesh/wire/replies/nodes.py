@@ -156,9 +156,8 @@ class EventRow(Struct, frozen=True, kw_only=True):
     Attributes:
         number: Number of the event, from 1.
         wall: Time, in ns since 1970.
-        kind: `joined`, `suspect`, `alive`, `dead`, `left`, `restarted`, `moved`, `conflict`, `link`,
-            `refused`, `advert`, `mdns`, `interfaces`, `peer`, `snapshots`, `weights`, `disk`, `settings`,
-            `rules` or `near`.
+        kind: Kind of the event, such as `joined`, `suspect`, `alive`, `dead`, `left`, `restarted`, `moved`,
+            `conflict`, `link`, `refused`, `interfaces`, `peer`, `clock`, `queue`, `weights` or `rules`.
         node: Name of the node that it is about.
         uuid: Its id, in hexadecimal.
         boot: Its boot.

@@ -133,7 +133,8 @@ class WhyRow(Struct, frozen=True, kw_only=True):
         node: Name of the node.
         messages: Number of messages.
         why: Reason, in words.
-        is_cause: Whether no consumer at the node matches them, and they do not move.
+        is_cause: Whether no consumer at the node matches them and they do not move, or the node is
+            disconnected.
     """
 
     node: Name
@@ -209,7 +210,7 @@ class MovedOn(ReplyValue, frozen=True, kw_only=True):
 
 
 class QueueReason(Struct, frozen=True, kw_only=True):
-    """Messages of a queue that are still at a drained node.
+    """Messages of a queue that are still at a node, and the reason.
 
     Attributes:
         queue: Name of the queue.
@@ -228,7 +229,7 @@ class Drain(ReplyValue, frozen=True, kw_only=True):
     Attributes:
         drains: Whether the drain has begun.
         left: Messages that are still to move.
-        rows: The 20 longest queues.
+        rows: Reasons why messages wait in the 20 longest queues that are to move.
         gone: Messages that other nodes have accepted.
         stay: Messages in queues of this node alone. They stay.
         own: Names of the queues that stay.

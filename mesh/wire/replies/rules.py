@@ -106,7 +106,7 @@ class Applied(ReplyValue, frozen=True, kw_only=True):
 
     Attributes:
         stamp: Stamp of the new weights.
-        unknown: Names in them of nodes that this node never met, at most 16.
+        unknown: Names of nodes with a new weight that this node never met, at most 16.
     """
 
     stamp: int

@@ -53,8 +53,8 @@ class FaredRow(Struct, frozen=True, kw_only=True):
     Attributes:
         address: The address, or `other` for all others together.
         sent: Accepted messages that expect no reply.
-        requests: Requests that were accepted or that failed.
-        replies: Replies.
+        requests: Requests that were accepted or refused.
+        replies: Replies that were in time and reported no failure.
         failures: Requests that failed.
         seconds: Sum of the times until the replies, in s.
     """
@@ -69,6 +69,8 @@ class FaredRow(Struct, frozen=True, kw_only=True):
 
 class FaredRows(ReplyValue, frozen=True, kw_only=True):
     """Counters of messages to addresses, since the start of the node.
+
+    The counters of an address begin when the address becomes one of the busiest.
 
     Attributes:
         addresses: The busiest addresses, and one row for all others.
