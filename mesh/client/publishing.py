@@ -267,6 +267,6 @@ class Publishing(Posting):
     def waiting(self) -> tuple[int, str]:
         """Return how many messages of this session wait for their master, and why the latest one had to wait.
 
-        The reason is "" if no message had to wait.
+        The reason is "" if none waits.
         """
         return self._publisher.waiting()

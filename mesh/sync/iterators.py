@@ -6,6 +6,7 @@ Their items arrive in the client's thread, and the user's thread waits for them.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import AbstractAsyncContextManager
@@ -30,7 +31,7 @@ R = TypeVar("R")
 Item = TypeVar("Item")
 
 
-class ThreadIterator(Generic[Item]):
+class ThreadIterator(ABC, Generic[Item]):
     """Base class of iterators that read in the user's thread; `_wait_for_item` returns the next item.
 
     A consumer keeps its `client` open; the other iterators end with their client.
@@ -48,8 +49,8 @@ class ThreadIterator(Generic[Item]):
             raise StopIteration
         return found
 
-    def _wait_for_item(self, timeout: float | None = None) -> Item | None:
-        raise NotImplementedError
+    @abstractmethod
+    def _wait_for_item(self, timeout: float | None = None) -> Item | None: ...
 
     def _wait(self, what: Callable[[], Coroutine[Any, Any, R]], timeout: float | None = None) -> R | None:
         """Return the result of `what`, or None after the end.

@@ -195,6 +195,6 @@ class Publishing(Connected):
     def waiting(self) -> tuple[int, str]:
         """Return how many messages of this session wait for their master, and why the latest one had to wait.
 
-        The reason is "" if no message had to wait.
+        The reason is "" if none waits.
         """
         return self._aio.waiting()

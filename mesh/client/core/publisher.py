@@ -297,8 +297,12 @@ class Publisher:
         return stream == self.stream and number < end, domain, number
 
     def waiting(self) -> tuple[int, str]:
-        """Return how many messages wait for their master, and why the latest one had to wait, or ""."""
-        return self.outbox.warned, self.verdicts.note
+        """Return how many messages wait for their master, and why the latest one had to wait.
+
+        The reason is "" if none waits.
+        """
+        waiting = self.outbox.warned
+        return waiting, self.verdicts.note if waiting else ""
 
     def change(self) -> Promise:
         promise = self._context.promise()
