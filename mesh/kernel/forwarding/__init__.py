@@ -1,1 +1,1 @@
-"""Forwarding of messages toward their masters and of the answers back; failed messages; dirty reads."""
+"""Forwards messages toward their masters and the answers back; also dead letters and dirty reads."""

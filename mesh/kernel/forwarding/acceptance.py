@@ -31,7 +31,7 @@ from mesh.wire.properties import check_properties
 # Law 1: each number is accepted here, becomes part of one entry, or is answered immediately.
 # Law 2: the origin of a repeated envelope is added to its entries, and receives the earlier answers again.
 # Law 3: a message that this node accepted as master before the rules changed is not forwarded, but accepted
-#        again.
+#        again. Exceptions: direct messages, messages of other sites, and messages for several masters.
 
 
 class Acceptance:
@@ -63,7 +63,7 @@ class Acceptance:
     def publish(self, envelope: Envelope, was_sent: bool = False) -> None:
         """Process an envelope that a client of this node publishes.
 
-        `was_sent` means that an earlier process may have forwarded it, so that its master may have it
+        `was_sent` means that a node may have forwarded the envelope before, so that its master may have it
         already.
         """
         if envelope.flags & LOCAL_ONLY or (
@@ -170,7 +170,7 @@ class Acceptance:
     def _answers(self, e: Envelope, origin: Origin, decision: Decision, was_sent: bool) -> bool:
         """Accept again the messages that this node accepted before as master; return whether there were any.
 
-        Only the other messages are forwarded: the new master would deliver the known ones a second time.
+        The new master would deliver these messages a second time. The other messages follow `decision`.
         """
         lane = self._router.log.find_stream(e.stream, e.domain)
         if lane is None or e.to or is_foreign(e.sender) or self._has_several(e):

@@ -31,7 +31,7 @@ class CopyMarker:
         self._provisional = provisional
 
     def takes(self, node: str) -> bool | None:
-        """Return whether a node understands the mark FIRST; `None` if it is unknown or unreachable."""
+        """Return whether a node understands the mark FIRST; `None` if the node is unknown or unreachable."""
         if node == self._context.me.name:
             return True
         peer = self._nodes.named(node)
@@ -69,7 +69,7 @@ class CopyMarker:
         """Return the envelope with its mark, if any, as it leaves for a peer.
 
         Flags that the peer does not know are removed. If the peer is the FIRST master, the entry is recorded
-        as sent to the FIRST master.
+        as sent to the FIRST master. The body of a dirty read is held here, if the peer supports that.
         """
         envelope = entry.envelope
         if STAYS not in peer.speaks:
@@ -85,7 +85,7 @@ class CopyMarker:
         return envelope.marked(FIRST if is_first else SECOND)
 
     def _perhaps_twice(self, entry: PendingForward, e: Envelope) -> Envelope:
-        """Return the envelope, marked as FIRST and RESENT if another backup master may already have it."""
+        """Return the envelope, marked as FIRST and RESENT if another master or backup may already have it."""
         if not (entry.was_sent and self._mapping.has_backups and self._mapping.is_backed(e.keys[0], e)):
             return e
         return replace(e, flags=e.flags & ~MARKS | FIRST | RESENT)

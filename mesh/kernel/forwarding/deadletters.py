@@ -46,7 +46,10 @@ class DeadLetters:
         self.publish(self.letter(e, i, answer, owner), lambda answer: None)
 
     def publish(self, letter: DeadLetterContents, answered: Answered, queue: str = "") -> None:
-        """Publish a dead letter under its own key at this node, or into the queue named `queue`."""
+        """Publish a dead letter under its own key at this node, or into the queue named `queue`.
+
+        `answered` is called with the answer.
+        """
         self._number += 1
         key = letter.key if queue else f"{DEAD_LETTERS}/{letter.name.replace('+', '_').replace('#', '_')}"
         envelope = letter.envelope(self._stream, self._number, key, queue, self._context.me.name)

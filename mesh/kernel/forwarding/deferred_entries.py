@@ -25,7 +25,7 @@ EARLY = "earlier messages of the publisher are still in transit"
 
 
 class DeferredEntries:
-    """The entries that were returned from a routing loop, and later entries of the same streams."""
+    """The entries that a hop has returned while rules change, and entries that wait for earlier ones."""
 
     def __init__(self, context: NodeContext, onward: ForwardTable, rulings: DecisionTable) -> None:
         self._context = context
@@ -54,14 +54,15 @@ class DeferredEntries:
         return self._context.clock.now < self._until
 
     def refiled(self) -> None:
-        """Record the streams that have entries without a ruling, which were sent under earlier rules."""
+        """Record the streams with entries that were sent under earlier rules, or are deferred."""
         self._old = {entry.key for entry in self._onward.entries() if entry.ruling is None}
 
     def waits_for(self, e: Envelope, decision: Decision, is_in_turn: bool = False) -> PendingForward | None:
         """Return the entry of the same stream that an envelope must wait for, or `None`.
 
-        The entry is deferred, is in flight to another hop under earlier rules, or must be settled here first
-        as this node is the master now (unless `is_in_turn`).
+        The entry is deferred, or is in flight to another hop under earlier rules. If this node is the only
+        master now, an entry whose decision is still open counts as well, unless `is_in_turn`. A direct
+        message never waits.
         """
         if e.to:
             return None
@@ -148,6 +149,6 @@ class DeferredEntries:
 
 
 def _place(lane: list[PendingForward], entry: PendingForward) -> tuple[int, bool]:
-    """Return the index of an entry in its stream, and whether it is there."""
+    """Return the place of an entry among the waiting entries of its stream, and whether it is there."""
     place = bisect_left(lane, entry.envelope.first, key=lambda each: each.envelope.first)
     return place, place < len(lane) and lane[place] is entry

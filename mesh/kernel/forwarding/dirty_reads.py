@@ -35,9 +35,9 @@ FeedTargets = list[tuple[Feed, tuple[int, ...] | None]]  # indices of messages; 
 class Lane:
     """The dirty reads of one stream in one domain.
 
-    `last` is the highest number forwarded, `back` the highest received back. `missed` has, by subscriber, the
-    highest number that was not delivered as a dirty read. Messages that an earlier process forwarded count as
-    not received back.
+    `last` is the highest number that this node has forwarded, `back` the highest that it has received from
+    the master. `missed` has, by subscriber, the highest number that was not delivered as a dirty read.
+    Messages that an earlier process forwarded count as not received.
     """
 
     last: int
@@ -106,7 +106,10 @@ class DirtyReads(Component):
         ]
 
     def _offer_dirty(self, lane: Lane, e: Envelope, targets: FeedTargets, is_dirty: bool) -> None:
-        """Offer the envelope to the subscribers that have received everything before it."""
+        """Offer a dirty read to the subscribers that have received everything before it.
+
+        The envelope counts as missed by the other subscribers, and without `is_dirty` by all.
+        """
         parcel = StoredEnvelope(replace(e, flags=e.flags | PROVISIONAL), master=self._context.me.uuid)
         for feed, indices in targets:
             is_next = is_dirty and lane.missed.setdefault(feed, lane.last) <= lane.back

@@ -17,7 +17,7 @@ from mesh.wire.expiry import expiry
 
 # Law 1: a message expires by its own time to live, or after `tailback_ttl`, whichever is first.
 # Law 2: a message in flight does not expire, as it may have been accepted in time.
-# Law 3: a message that another site keeps never expires here, unless it is a direct message.
+# Law 3: a message that another site keeps expires only by its own time to live, except a direct message.
 
 NEVER = 2**62  # ns since 1970
 RETRY = 1.0  # s until a retry
@@ -69,9 +69,10 @@ class EntryExpiry:
         return min(self._expiry_of(envelope), envelope.expires or self._expiry_of(envelope))
 
     def _expiry_of(self, envelope: Envelope) -> int:
-        """Return when the `tailback_ttl` of an envelope ends in ns since 1970, whatever its own time to live.
+        """Return when the `tailback_ttl` of an envelope ends, in ns since 1970.
 
-        A message that another site keeps has no such limit, unless it is a direct message.
+        A message that another site keeps has no such limit, unless it is a direct message: the result is
+        NEVER.
         """
         if is_foreign(envelope.sender) and not envelope.to:
             return NEVER

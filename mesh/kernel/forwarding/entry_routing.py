@@ -32,7 +32,8 @@ from mesh.routing.pending_forward import HERE, PendingForward, course_of
 from mesh.wire.commands import Answer
 from mesh.wire.limits import DIRTY
 
-# Law 1: an entry that a node may have is not refused because of its present route.
+# Law 1: an entry that a node may have is not refused for a routing loop or an unreachable site, unless the
+#        site is no longer configured. An entry of another site is not refused for an unknown node either.
 # Law 2: an entry that this node keeps is never handed back to the node that forwarded it.
 # Law 3: if no next hop can answer soon, the publisher is warned immediately.
 # Law 4: an entry whose messages have different routes under later rules is split, as an arriving envelope is.
@@ -84,7 +85,10 @@ class EntryRouting:
     # --- sending ----------------------------------------------------------------------------------------
 
     def send_on(self, entry: PendingForward, decision: Decision) -> None:
-        """Send an entry to the next hops of a decision, or let it wait for them."""
+        """Send an entry to the next hops of a decision, or let it wait for them.
+
+        If this node is one of the masters, it accepts its copy.
+        """
         is_master = decision.kind is Kind.HERE
         is_new_here = is_master and HERE not in entry.lacking
         if decision.copies or entry.first:
@@ -108,14 +112,18 @@ class EntryRouting:
         self.here.accept_copy(envelope, entry.origin, answered)
 
     def _send_to(self, hop: str) -> None:
-        """Send the waiting entries for that node, and log in to it if needed."""
+        """Schedule a send of the waiting entries for a next hop, and log in to that node if needed."""
         self.shipping.schedule_send(hop)
         peer = self._nodes.named(hop)
         if peer is not None and peer.data is None and self._nodes.is_alive(hop):
             self._neighbours.review_login(peer)
 
     def warn_in_vain(self, entry: PendingForward) -> None:
-        """Warn a publisher immediately if no next hop can answer soon."""
+        """Warn a publisher immediately if no next hop can answer soon.
+
+        No warning is sent while this node owes an answer itself, while the route is asked for, or before
+        other nodes had time to appear after the start.
+        """
         is_expected = entry.lacking.get(HERE) or entry.is_asking or not self._settled
         if entry.hops and not is_expected and not any(self._may_answer(entry, hop) for hop in entry.hops):
             self.tailback.warn(entry)
@@ -205,7 +213,7 @@ class EntryRouting:
         return not is_to_stay and turns_back(decision, entry.origin)
 
     def _take_over(self, entry: PendingForward, decision: Decision) -> None:
-        """Accept an entry, as this node is its master after all."""
+        """Accept an entry, as this node is its only master after all."""
         self.marking.decided(entry, decision)
         envelope = self.marking.here(entry)
         self.onward.remove(entry)
@@ -236,7 +244,7 @@ class EntryRouting:
             self._nodes.ask_way(node)  # no event reports when it becomes reachable
 
     def tick(self) -> None:
-        """Continue an unfinished review, retry deferred entries, and send the warnings that are due."""
+        """Continue an unfinished review, retry deferred entries, send due warnings, and expire messages."""
         if self.rulings.is_open:
             self._continue_review()
         self._retry_deferred()
@@ -274,8 +282,8 @@ def _address(entry: PendingForward, to_master: bool) -> None:
 def _may_be_there(entry: PendingForward, decision: Decision) -> bool:
     """Return whether a refusal is not final for a message that was sent, as its next hop may have it.
 
-    For a message of another site, a refusal for an unknown node is not final either. A site that is no longer
-    configured is refused finally.
+    For a message of another site, a refusal for an unknown node is not final either. A refusal is final if
+    the other site is no longer configured.
     """
     is_kept_abroad = decision.code == UNKNOWN and is_foreign(entry.envelope.sender)
     is_for_now = decision.code in MAY_BE_THERE and not decision.is_final

@@ -11,7 +11,7 @@ from mesh.mapping.decision import CHANGING
 from mesh.routing.pending_forward import PendingForward
 from mesh.wire.commands import Answer, Outcomes
 
-# Law 1: an answer counts only for entries that the node was sent, once for each number.
+# Law 1: an answer counts only for entries that are assigned to the node, once for each number.
 # Law 2: a refusal that may be due to different versions of the rules is not final: the entry is deferred.
 # Law 3: from a former hop of an undivided entry, only an OK counts.
 
@@ -60,6 +60,9 @@ class ForwardAnswers:
             self._tailback.record_final_answer(entry, entry.hops[0], answer)
 
     def _may_turn(self, entry: PendingForward, answer: Answer) -> bool:
-        """Return whether a refusal may only be due to different versions of the rules."""
+        """Return whether the refusal may be due only to different versions of the rules.
+
+        For an entry to several masters, the result is always False.
+        """
         is_passing = answer.state == CHANGING or (answer.state == CIRCULAR and self._put_off.is_lately)
         return is_passing and not entry.was_divided

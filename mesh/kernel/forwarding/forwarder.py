@@ -162,7 +162,10 @@ class Forwarder(Component):
         self.shipping.schedule_send(peer.node.name)
 
     def unlinked(self, peer: Peer) -> None:
-        """Requeue unanswered entries of a peer, as its data connection ended, and warn their publishers."""
+        """Requeue the entries in flight to a peer, as its data connection ended, and warn their publishers.
+
+        An entry for several masters causes no warning yet.
+        """
         self.incoming.provenance.drop_peer(peer)
         for entry in self.onward.requeue_in_flight(peer.node.name):
             if not entry.was_divided:
@@ -170,7 +173,7 @@ class Forwarder(Component):
         self._review_if_met(peer)
 
     def on_route_lost(self, hop: str) -> None:
-        """Requeue entries that left by a lost route to another site, and decide all waiting entries again.
+        """Requeue the entries in flight to a site that lost a gateway, and decide all waiting entries again.
 
         If no other gateway reaches the site, the publishers of the requeued entries are warned.
         """
@@ -181,7 +184,7 @@ class Forwarder(Component):
         self.review()
 
     def _review_if_met(self, peer: Peer) -> None:
-        """Review all routes if no rule names the peer, as such a node is known only while it is linked."""
+        """Review all routes if no rule names the peer: such a node is a next hop only while it is linked."""
         if not self._nodes.is_named(peer.node.name):
             self.review()
 

@@ -28,9 +28,9 @@ from mesh.wire.envelope import (
 )
 from mesh.wire.limits import DURABLE, HOPS
 
-# Flags that no envelope may have on its route to a master.
+# Flags that no envelope of this site may have on its route to a master.
 ODD = ~(PERSISTENT | FORCE_QUEUING | NO_RELAY | MARKS | RESENT | HELD)
-ODD_FROM_SITES = ODD & ~INITIAL  # likewise, from another site
+ODD_FROM_SITES = ODD & ~INITIAL  # likewise for envelopes of other sites
 
 
 class Incoming:
@@ -77,7 +77,10 @@ class Incoming:
             self._take(envelope, FromPeer(self._sender, peer.node.uuid))
 
     def _hold(self, peer: Peer, envelope: Envelope) -> None:
-        """Hold an envelope. Raises: RemoteError if too many bytes wait even without the decided envelopes."""
+        """Hold an envelope, and release decided ones if too many bytes of the peer wait.
+
+        Raises: RemoteError if too many still wait.
+        """
         self.provenance.hold_envelope(peer, envelope)
         if self.provenance.held.is_crowded(peer):
             self.release()

@@ -38,8 +38,8 @@ class LocalMaster:
     ) -> None:
         """Accept an envelope, and answer its origin.
 
-        `stamp` is the timestamp that several masters share, `stands_for` the unreachable masters for which
-        this node is the backup.
+        `stamp` is the timestamp that several masters share; 0 means a new one. `stands_for` has the
+        unreachable masters for which this node is the backup.
         """
 
         def answered(answer: Answer) -> None:

@@ -60,7 +60,7 @@ class OutboundBuffer:
         self._is_unsettled = is_unsettled
         self._retract = retract
         self._onward = onward
-        self._young: dict[tuple[bytes, str], dict[PendingForward, None]] = {}  # by stream: not answered yet
+        self._young: dict[tuple[bytes, str], dict[PendingForward, None]] = {}  # by stream: not warned yet
         self._stuck: dict[tuple[bytes, str], PendingForward] = {}  # by stream: could not be stored
         self._storing: dict[PendingForward, list[PendingForward]] = {}  # value: all parts of its envelope
         self._shared: dict[int, int] = {}  # by position: entries of one stored envelope, if several
@@ -132,7 +132,7 @@ class OutboundBuffer:
             self._warn_origins(entry, why)
 
     def unanswered(self) -> Iterator[PendingForward]:
-        """Yield the entries without a warning or an answer."""
+        """Yield the entries whose publishers were not warned; some may have their final answer already."""
         for lane in self._young.values():
             yield from lane
 
@@ -146,7 +146,8 @@ class OutboundBuffer:
     def adopt(self, entry: PendingForward) -> None:
         """Keep an entry that was only in transit, as its publisher is now a client of this node.
 
-        The node that forwarded the entry before may have sent it, so it is never refused for lack of space.
+        The publisher's earlier node may have sent the entry by another route, so the entry is never refused
+        for lack of space.
         """
         entry.change_keeping(Keeping.KEPT)
         entry.presume_sent()

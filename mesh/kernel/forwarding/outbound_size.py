@@ -8,7 +8,7 @@ from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import PendingForward
 from mesh.wire.replies import Depth
 
-# Law 1: entries without a warning count against the limits, but are in no metric.
+# Law 1: entries without a warning count against the limits, but not in the age or the backlog of a node.
 # Law 2: above half of a limit only publishers of this node may add entries.
 
 

@@ -55,7 +55,10 @@ class PeerSender(Component):
         self._answers.setdefault(uuid, []).append(outcome)
 
     def flush(self) -> None:
-        """Send everything for which there is a connection; answers for unknown peers are dropped."""
+        """Send everything for which there is a connection.
+
+        Entries for other nodes stay queued. Answers for other peers are dropped, as these peers resend.
+        """
         while self._due:
             node, _ = self._due.popitem()
             peer = self._neighbours.named(node)

@@ -1,6 +1,7 @@
 """Checks the routes of forwarded envelopes.
 
-An envelope waits until its route is vouched for or denied, or time runs out.
+An envelope waits until each node on its route is known to have declared the next one, or time runs out. If a
+peer's waiting envelopes exceed the limit, those with a denied route are refused immediately.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ class Provenance:
         return self._vouching.denies(peer, tuple([hop.node for hop in inside(envelope.route)]))
 
     def hold_envelope(self, peer: Peer, envelope: Envelope) -> None:
-        """Hold an envelope until its route is vouched for or denied, or time runs out."""
+        """Hold an envelope until its route is proven, or until the envelope is refused."""
         self.held.add(peer, envelope, self._context.clock.now)
         self._request_proofs()
 
     def judge(self, peer: Peer, route: tuple[str, ...], then: Callable[[bool], None]) -> None:
         """Call `then`, now or later, with whether the route of a question is believed.
 
-        While too many questions wait, `then` is called with False immediately.
+        While too many questions wait, `then` is called with False for a route that is not believed yet.
         """
         if self._vouching.believes(peer, route):
             then(True)

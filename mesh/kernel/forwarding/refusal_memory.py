@@ -25,7 +25,7 @@ SpanAnswer = tuple[int, int, Answer | None]
 class RefusalMemory:
     """The refusals of this boot by stream and domain, for local clients and for peers.
 
-    `given_up(envelope)` returns the numbers of the envelope's stream that were refused before the restart.
+    `given_up(envelope)` returns the numbers of the envelope's stream whose refusals are on disk, if any.
     """
 
     def __init__(self, node: str, given_up: Callable[[Envelope], Ranges | None]) -> None:
@@ -62,8 +62,8 @@ class RefusalMemory:
     def split_repeated(self, e: Envelope, first: int, last: int, is_own: bool) -> Iterator[SpanAnswer]:
         """Yield the parts of `first` to `last`: refused ones with the answer, others with `None`.
 
-        For a local client (`is_own`), the refused parts include messages that were refused before the node
-        restarted, and the parts are not always in order.
+        For a local client (`is_own`), the refused parts include messages whose refusals are on disk, and the
+        parts are not always in order.
         """
         given_up = self._given_up(e) if is_own else None
         for a, b, answer in self.parts(e.stream, e.domain, first, last, e.low):

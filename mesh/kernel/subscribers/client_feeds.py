@@ -21,14 +21,14 @@ from mesh.wire.commands import Query
 from mesh.wire.limits import GAPS
 
 # Law 1: of system messages, a client receives only the parts that it may read.
-# Law 2: a subscription that dropped messages and reads nothing for too long is stopped, unless its client has
-#        work, as the client's event loop may be blocked.
+# Law 2: a subscription that dropped messages and reads nothing for too long is reported by `take_stopped`,
+#        unless its client has work, as the client's event loop may be blocked.
 
 
 class ClientFeeds:
     """Creates the feeds of this node's sessions, and keeps track of feeds that overrun.
 
-    `overran` has the feeds that dropped messages and have made no progress since, with their sessions.
+    `overran` has the feeds that dropped messages, with their sessions, until `take_stopped` removes them.
     """
 
     def __init__(self, context: NodeContext, settling: FeedSettling, paging: Paging) -> None:
@@ -86,7 +86,8 @@ class ClientFeeds:
     def take_stopped(self) -> list[tuple[Session, Feed, float]]:
         """Remove and return overrun subscriptions that read nothing for too long, each with the time in s.
 
-        The subscriptions of clients with work remain, as the event loops of these clients may be blocked.
+        Subscriptions with progress since their last drop are removed, too. Subscriptions of clients with work
+        remain, as the event loops of such clients may be blocked.
         """
         stopped = []
         for feed, session in list(self.overran.items()):

@@ -103,7 +103,7 @@ class Clients(Component):
     def _crowd(self, conn: Conn) -> Refuse | None:
         """Return a refusal if the client's key has too many sessions, otherwise `None`.
 
-        Without keys all clients belong to one user, so the limit does not apply.
+        The limit does not apply to clients without a key, which all belong to one user.
         """
         most = self._context.settings.max_key_sessions
         if not conn.user or sum(session.user == conn.user for session in self.sessions.values()) < most:
@@ -126,7 +126,10 @@ class Clients(Component):
             raise BadName(f"{h.client!r} {why}.", hint=hint)
 
     def _open(self, name: SessionName, conn: Conn, h: Hello) -> Session | Refuse | None:
-        """Return a new session, a refusal, or `None` while the holder of its name is asked."""
+        """Return a new session, a refusal, or `None` while the holder of its name is asked.
+
+        If a session is opened, a disconnected session of the same name is closed.
+        """
         holder = self._all.named(name)
         if holder is not None and holder.user not in (None, conn.user) and conn.grant != NODE:
             return in_use(holder)  # even if disconnected: it may return for its subscriptions
@@ -169,7 +172,7 @@ class Clients(Component):
         return session
 
     def welcomed(self, session: Session, have: int) -> None:
-        """Resume deliveries after the WELCOME was sent."""
+        """Resume deliveries after the WELCOME was sent; `have` is the last item that the client has, or 0."""
         assert session.conn is not None
         have = have if have < session.outlet.next else 0
         session.outlet.attach(session.conn, have, self._context.out.raw)
@@ -217,7 +220,7 @@ class Clients(Component):
         self._context.facts.publish(SessionClosed(session))
 
     def bye(self, session: Session) -> None:
-        """Close a session at its client's request, and forget its streams, as all messages were answered."""
+        """Close a session at its client's request, and forget its streams, as the client resends nothing."""
         self.close(session)
         self._router.log.forget_stream(session.stream)
         self._publishing.forget_session(session.stream)
@@ -243,7 +246,10 @@ class Clients(Component):
             each.shed()
 
     def cut_off_largest(self, session: Session, held: int) -> None:
-        """Disconnect a session that uses too much memory, `held` bytes, and free its messages."""
+        """Disconnect a session that uses too much memory, `held` bytes, and drop messages that wait for it.
+
+        Its inbox and the persistent messages of this node's own log remain.
+        """
         what = f"{session.text} holds {held:,} bytes at this node in unread or unsettled messages"
         most = f"{self._context.settings.sessions_bytes:,}"
         hint = "Read and settle messages faster, or raise `limits.sessions_bytes` of the node."

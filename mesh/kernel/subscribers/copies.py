@@ -26,7 +26,7 @@ class Copies:
         self._disk = disk
 
     def keep_values(self, e: Envelope) -> None:
-        """Keep the values of an envelope that another master accepted, if the rules name this node.
+        """Keep the values of another master's envelope, for the topics for which the rules name this node.
 
         An erasure removes a kept value. An envelope with a timestamp too far ahead is ignored.
         """
@@ -42,7 +42,10 @@ class Copies:
         self._disk.commit_later()
 
     def store_copies(self, values: Iterable[Envelope]) -> int:
-        """Keep the values that another master sent, and return the number of new values."""
+        """Keep the values of another master that are newer than those here, and return their number.
+
+        Expired values are ignored, and so are values of other topics or with a timestamp too far ahead.
+        """
         latest, is_kept = self._context.clock.believed + AHEAD, self._mapping.is_kept
         ours = [e for e in values if e.count == 1 and e.sent <= latest and is_kept(e.keys[0], e)]
         count = self._store_values(last for e in ours for last in last_values(e))

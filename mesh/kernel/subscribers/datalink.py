@@ -95,10 +95,11 @@ class DataLinks(Component):
         return replace(said, boot_seen=seen, have=x.inlet.have, next=x.outlet.next)
 
     def meet(self, peer: Peer, said: Hello | Welcome) -> int:
-        """Return the number of the last item that the peer has, by its state of the item streams.
+        """Return the number of the last item that the peer has, by its HELLO or WELCOME `said`.
 
-        0 means that all items are sent again. If the peer is a new process, or numbers its items from 1
-        again, the inbound stream is restarted as well.
+        If the outbound stream cannot continue, the stream is restarted, and the result is 0: the feed sends
+        its items again, except transient ones in flight. If the peer is a new process, or numbers its items
+        from 1 again, the inbound stream is restarted.
         """
         is_new = peer.exchange.inlet_boot != peer.node.boot
         if is_new or said.next <= peer.exchange.inlet.have:
@@ -148,7 +149,7 @@ class DataLinks(Component):
         self._forwarder.unlinked(peer)
 
     def requires_login(self, peer: Peer) -> bool:
-        """Return whether a data connection is needed: for queries, questions, or waiting messages."""
+        """Return whether a data connection is allowed, and needed for queries, questions or messages."""
         if not (self._context.serves and self._nodes.is_usable(peer)):
             return False
         if self._demand.needs(peer) or peer.reads or self._forwarder.needs_login(peer):

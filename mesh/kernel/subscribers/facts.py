@@ -12,7 +12,7 @@ from mesh.wire.commands import Hello, Refuse
 
 @dataclass(frozen=True, slots=True)
 class HolderLives(Fact):
-    """The holder of a session answered, so another client that sent HELLO for the session is refused."""
+    """The holder of a session answered or may be busy, so another client's HELLO is refused."""
 
     conn: Conn
     hello: Hello
@@ -21,7 +21,7 @@ class HolderLives(Fact):
 
 @dataclass(frozen=True, slots=True)
 class HolderGone(Fact):
-    """The holder of a session is lost, so a waiting HELLO is handled as if it had just arrived."""
+    """The holder of a session left or was lost, so a waiting HELLO is handled as if it had just arrived."""
 
     conn: Conn
     hello: Hello
@@ -36,7 +36,7 @@ class SessionBack(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SessionAway(Fact):
-    """A session lost its connection or was closed."""
+    """A session lost its connection, a new connection replaces the old one, or the session was closed."""
 
     session: Session
 
@@ -59,7 +59,8 @@ class SessionClosed(Fact):
 class MissedFromSite(Fact):
     """Another site dropped messages for this site.
 
-    The site `neighbour` reported the loss; the messages came from it or from a site whose messages it relays.
+    The neighbor site `neighbour` reported the loss. The messages came from that site, or from a site whose
+    messages it relays.
     """
 
     neighbour: str

@@ -54,7 +54,7 @@ class FirstValues(Component):
     def deliver_values(
         self, session: Session, feed: Feed, query: Query, done: Callable[[], None] = lambda: None
     ) -> None:
-        """Deliver existing values to a subscription, and then call `done`.
+        """Deliver the retained values that match a subscription, and then call `done`.
 
         Values of unreachable masters follow when the masters return (see `review`).
         """

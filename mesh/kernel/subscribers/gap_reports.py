@@ -25,9 +25,9 @@ class GapReports:
         self._sessions = sessions
 
     def report_from_peer(self, source: Peer, path: PassedNodes, messages: int) -> None:
-        """Report a gap of another node to local subscribers, and to peers for which this node relays.
+        """Pass on a gap that `source` reported, to local subscribers and to peers for which this node relays.
 
-        Nodes that the gap has passed are left out, as routes may form a loop.
+        The nodes on `path`, which the gap has passed, are left out, as routes may form a loop.
         """
         may_miss = self._from_sites(path)
         self._missed_here(messages, may_miss)

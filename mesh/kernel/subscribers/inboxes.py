@@ -1,11 +1,12 @@
 """Inboxes: direct messages that wait for a client or a session.
 
 An inbox belongs to a name, not to a connection: to a session such as `/node/heron/client/joe/session/1`, or
-to the client as a whole, whose messages go to the first of its sessions that opens its inbox.
+to a client as a whole. Messages in the inbox of a client move to a session of the client with an open inbox.
 """
 
-# Law: a message for a client as a whole stays addressed to the client, whichever session receives it. It
-#      waits for the client again if that session closes without reading it, and after a restart.
+# Law: a message for a client with at most one connected session stays addressed to the client, whichever
+#      session receives it. It waits for the client again if that session closes without reading it, and after
+#      a restart. If several sessions are connected, each gets a copy addressed to the session.
 
 from __future__ import annotations
 
@@ -140,12 +141,18 @@ class Inboxes(Component):
         return copies, len(sessions)
 
     def _entitled(self, to: SessionName) -> list[Session]:
-        """Return the connected sessions of an addressee; if its inbox has an owner, only the owner's ones."""
+        """Return the connected sessions of an addressee.
+
+        If its inbox has an owner, sessions with other keys are left out.
+        """
         owner = self.owners.owner_of(to)
         return [s for s in self._open_of(to) if owner is None or user_of(s) == owner]
 
     def _has_older(self, client: str, session: Session) -> bool:
-        """Return whether a message must wait, as older ones are moving or the session's inbox is not open."""
+        """Return whether a new message must wait in the inbox of `client` instead of the inbox of `session`.
+
+        Either older messages are moving, and the move is then repeated, or the session's inbox is not open.
+        """
         if client in self._moving:
             self._moving[client] = True
             return True
@@ -198,8 +205,8 @@ class Inboxes(Component):
     def open_inbox(self, session: Session) -> None:
         """Open the inbox of a session, and deliver its backlog.
 
-        A session with a chosen client name also gets the backlog of its client. Raises: LocalError if another
-        key owns the inbox.
+        If the client name was chosen, the backlog of the client is assigned to one of its sessions with an
+        open inbox. Raises: LocalError if another key owns the inbox.
         """
         self.owners.open(session)
         feed = session.feeds[INBOX] = self.taker(session.text)
@@ -249,7 +256,10 @@ class Inboxes(Component):
         return feed.take_all() if feed is not None and name not in self._opened else []
 
     def _dealt(self, client: str, portions: list[EnvelopeSlice]) -> None:
-        """Assign slices, whose contents are in memory, to a session with an open inbox, or to the client."""
+        """Assign slices, whose contents are in memory, to a session with an open inbox, or to the client.
+
+        Slices that are addressed to one session return to the inbox of that session.
+        """
         readers = [s.text for s in self._entitled(SessionName.parse(client)) if _has_opened(s)]
         for name, some in by_inbox(client, readers[0] if readers else client, portions).items():
             self._put_back(name, some)
@@ -273,7 +283,7 @@ class Inboxes(Component):
         self._positions = {key: value for key, value in positions.items() if key[:1] == b"i"}
 
     def on_second(self) -> None:
-        """Expire messages that waited too long in their inboxes, and drop idle inboxes and owners."""
+        """Count the bytes in all inboxes, expire overdue messages, and drop idle inboxes and owners."""
         self._absent.looked(self._feeds.values())
         with self._disk.together():
             self._bury_void()

@@ -1,4 +1,4 @@
-"""Checks the streams of clients: the order of their messages, and the names and number of their domains."""
+"""Checks the messages of clients: their order, their domains and keys, and the number of domains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ CHECKED = 100_000  # keys remembered as not reserved
 class Ingress:
     """The checks of published messages, made once for each domain of a connection and for each key.
 
-    The caller consults `free` and `Session.sent` first, so that known names cost almost nothing.
+    The caller consults `Session.sent` and `free` first, so that domains and keys that were checked before
+    cost almost nothing.
     """
 
     def __init__(self, context: NodeContext) -> None:
@@ -75,7 +76,7 @@ class Ingress:
         self._holder.pop(stream, None)
 
     def forget_old(self, sessions: dict[bytes, Session]) -> None:
-        """Forget streams that masters have forgotten as well; active streams are counted again."""
+        """Forget streams opened over 24 hours ago; a stream still in use is checked and counted again."""
         oldest = self._context.clock.now - KEPT
         for stream, domains in list(self._streams.items()):
             old = [domain for domain, since in domains.items() if since < oldest]

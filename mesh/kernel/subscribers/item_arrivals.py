@@ -24,7 +24,7 @@ from mesh.wire.limits import HOPS
 
 
 class ItemArrivals:
-    """The log positions and messages that this node has received from other masters.
+    """Relays received items, and keeps the position up to which this node has each master's log.
 
     Peers in `acking` are owed an acknowledgement.
     """
@@ -120,7 +120,8 @@ class ItemArrivals:
     def _is_behind(self, parcel: StoredEnvelope) -> bool:
         """Return whether another peer has already sent a later position of the same master's log.
 
-        In that case, the sender relayed the log earlier, and its remaining items arrive late.
+        In that case, the peer that sent this item relayed the log before, and its remaining items arrive
+        late. The furthest position is recorded.
         """
         place = parcel.position or parcel.after
         furthest, by = self._furthest.get(parcel.master, (0, b""))

@@ -123,7 +123,7 @@ class LastValues(Component):
 
 
 def _say(asked: IncomingCall[AskGet], found: LookupResult) -> None:
-    """Answer a client's GET, with an error if masters are unreachable and no value is known."""
+    """Answer a client's GET, with an error if masters are unreachable and no value was found."""
     if not found.best and found.away:
         text = f"{listed(found.away)} cannot be reached, and no value is cached here."
         asked.fail(MasterAway(text, hint="See `mesh ls`."))

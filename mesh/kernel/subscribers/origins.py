@@ -21,7 +21,8 @@ or a session of another site. An honest peer sends items with these senders:
 #        has not declared the next one as a next hop during this process, the item is accepted and reported.
 # Law 5: items of another master are checked by Laws 3 and 6 only. Rules here name the peer that relays them.
 # Law 6: the mesh is the sender in its own topics only.
-# Law 7: in the first minute after a restart, known peers may send any item: the rules may have changed.
+# Law 7: for a minute after its first login, a peer that an earlier process of this node met may send any
+#        item: the rules may have changed.
 
 from __future__ import annotations
 
@@ -141,10 +142,10 @@ class Origins:
     # --- the check --------------------------------------------------------------------------------------
 
     def is_explained(self, peer: Peer, envelope: Envelope) -> bool:
-        """Return whether rules are known to name the peer for these topics, and the sender is not the mesh.
+        """Return whether an earlier check found that rules name the peer for all topics of the envelope.
 
-        The same rules allow messages of this node's clients to be sent to the peer. This check must be cheap,
-        as it is made for every item.
+        An envelope of the mesh is never explained. The same rules allow messages of this node's clients to be
+        sent to the peer. The check must be cheap: every item whose sender is not at the peer is checked.
         """
         known = self._true.get((peer.node.name, envelope.domain), NO_KEYS)
         return known.issuperset(envelope.keys) and not is_of_mesh(envelope.sender)

@@ -1,4 +1,4 @@
-"""Owners of inboxes: an inbox belongs to the key that first opened it, as long as it is in use.
+"""Owners of inboxes: an inbox belongs to the key that first opened it, until it was unused for `linger` s.
 
 Any key may publish and open sessions under any name: two machines may both have a user `pi`, with different
 keys. A generated name therefore has no client inbox, and the inbox of a chosen name belongs to a CURVE key.
@@ -19,7 +19,7 @@ from mesh.operations import Delete, Op, Put
 class Owners:
     """Owners by the absolute name of a client, or of a session whose client name is generated.
 
-    `later(table, key, op)` stores a row with the next commit.
+    `later(table, key, op)` writes or deletes a row with the next commit.
     """
 
     def __init__(self, context: NodeContext, later: Callable[[str, bytes, Op], None]) -> None:
@@ -47,7 +47,11 @@ class Owners:
         return all(self._users.get(name, user) == user for name in names)
 
     def open(self, session: Session) -> None:
-        """Claim the inbox of a session for its key. Raises: LocalError if it belongs to another key."""
+        """Claim the inbox of a session for its key.
+
+        For a session with a chosen client name, the inbox of the client is claimed. Generated names need no
+        claim. Raises: LocalError if the inbox of the session or of its client belongs to another key.
+        """
         client = session.name.of_all_sessions()
         if not self.may_open(session):
             raise LocalError(

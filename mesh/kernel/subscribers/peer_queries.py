@@ -20,9 +20,9 @@ from mesh.wire.commands import Query
 
 
 class PeerQueries:
-    """The feeds of other nodes, which define the messages that each node is owed.
+    """Adds and drops the queries of peers, which select the messages that each peer is owed.
 
-    `received()` returns the position up to which this node has each log.
+    `received()` returns the position up to which this node has each master's log.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class PeerQueries:
         self._received = received
 
     def add(self, peer: Peer, queries: Iterable[Query]) -> None:
-        """Add `queries` of a peer. They match messages accepted from now on."""
+        """Add `queries` of a peer. They match messages that are accepted or received here from now on."""
         since = dict(self._received())
         place = self._router.shelf.next_position
         for query in queries:

@@ -37,7 +37,7 @@ QUESTIONS = 1000  # waiting questions of a peer; the last ends the wait
 class PeerSubscriptions(Component):
     """Component that applies the INTERESTs of other nodes, and confirms them.
 
-    `received()` returns the position up to which this node has each log.
+    `received()` returns the position up to which this node has each master's log.
     """
 
     def __init__(
@@ -100,7 +100,8 @@ class PeerSubscriptions(Component):
     def interest(self, peer: Peer, command: Interest) -> None:
         """Accept an INTEREST or a part of one, and apply its queries in limited steps.
 
-        Raises: RemoteError or LocalError for an invalid query, or for too many.
+        Raises: RemoteError or LocalError for an invalid query, or for too many. An error in a later step ends
+        the connection instead.
         """
         line = self._line.setdefault(peer, deque())
         line.extend(slices(command, self._turn, command.more and peer.version >= MORE))
@@ -158,9 +159,9 @@ class PeerSubscriptions(Component):
                 self._left = 0
 
     def _take_up(self, peer: Peer, part: Interest) -> None:
-        """Process one part of an INTEREST.
+        """Add the queries of one part of an INTEREST, and drop the queries that the part removes.
 
-        At the end of a full INTEREST, the queries that it did not name are dropped.
+        A full INTEREST names all queries of the peer; `_finish_interest` drops the others.
         """
         saying = self._saying.pop(peer, None)
         if saying is None:
@@ -183,7 +184,7 @@ class PeerSubscriptions(Component):
         self._left -= 1 + len(add) + len(remove)
 
     def _finish_interest(self, peer: Peer, saying: Saying) -> None:
-        """Finish an INTEREST: drop unnamed queries, connect the feed, and confirm the INTEREST.
+        """Drop the queries that a full INTEREST did not name, connect the feed, and confirm the INTEREST.
 
         If the budget of this step is used up, dropping continues in the next step.
         """
@@ -199,7 +200,7 @@ class PeerSubscriptions(Component):
         self._confirm(peer, saying.version, saying.rows.values())
 
     def _refuse(self, peer: Peer, error: MeshError) -> None:
-        """Disconnect a peer for an invalid query that was found in a later step."""
+        """Disconnect a peer for an error in its queries that a later step has found."""
         self._cut_short(peer)
         conn = peer.data
         if conn is not None:
@@ -212,7 +213,10 @@ class PeerSubscriptions(Component):
         self._behind.pop(peer, None)
 
     def _understood(self, peer: Peer, queries: tuple[Query, ...]) -> Iterable[Query]:
-        """Return the queries of known kinds, as a peer of a later release may send other kinds."""
+        """Return the queries of kinds that this release knows, as a peer of a later release may send others.
+
+        An unknown kind from a peer with wire version 1 is left in, and breaks the protocol.
+        """
         if peer.version < UNKNOWN_IS_TOLD:
             return queries
         known = [query for query in queries if query.kind in UNDERSTOOD]
@@ -221,7 +225,7 @@ class PeerSubscriptions(Component):
         return known
 
     def _note_lead(self, peer: Peer, command: Interest) -> None:
-        """Report a peer that claims a position of this node's log that this node has not reached.
+        """Report once that a peer claims a position of this node's log that this node has not reached.
 
         New positions are above all positions of earlier boots, so the claim has no consequence even if it is
         false.
@@ -239,9 +243,10 @@ class PeerSubscriptions(Component):
             self._context.event("peer", text, peer.node, level="warning")
 
     def _confirm(self, peer: Peer, version: int, added: Collection[Query]) -> None:
-        """Confirm an INTEREST when it is on disk, and known to the nodes to which it is relayed.
+        """Confirm an INTEREST once it is on disk, and confirmed by the nodes to which this node relays it.
 
-        A crash must not make this node forget its subscribers.
+        A crash must not make this node forget its subscribers. If the disk is full, the INTEREST is confirmed
+        anyway, and is stored when there is room again.
         """
         done = [False]
         peer.exchange.held_versions.append((version, done))

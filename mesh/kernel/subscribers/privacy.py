@@ -1,7 +1,8 @@
 """Decides which clients may read a dead letter.
 
-A message for a single receiver may be read by that receiver, its sender and nodes. A message from a queue has
-no single receiver, as any consumer could have received it.
+The dead letter of a message for a single receiver may be read by the owner of the receiver's inbox, by the
+session that sent the message, and by clients with the secret of a node. A message for a topic or a queue has
+no single receiver, so any client may read its dead letter.
 """
 
 from __future__ import annotations

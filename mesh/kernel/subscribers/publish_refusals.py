@@ -16,7 +16,8 @@ from mesh.wire.envelope import EVERY, LOCAL_ONLY, PERSISTENT, REQUEST, RESENT, E
 from mesh.wire.limits import PUT_GROUP
 
 # Law 1: the first row of REFUSALS that applies decides.
-# Law 2: an envelope for a topic, not for an address or a queue, is refused only if its client may not write.
+# Law 2: an envelope for a topic or a client is refused only if its publisher may not write, or by Law 3.
+#        Queue terms on such an envelope break the protocol.
 # Law 3: a queue accepts only messages in its own domain, and that domain accepts no other messages.
 
 ODD_IN_SENDS = ~(LOCAL_ONLY | REQUEST | EVERY | RESENT)  # flags that no message to an address has
@@ -46,7 +47,10 @@ class Attempt(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A row of the table. `answer` raises RemoteError for an envelope that no correct client sends."""
+    """A row of `REFUSALS`: `answer` returns the refusal of an attempt to which the row `applies`.
+
+    For an envelope that no correct client sends, `answer` raises RemoteError.
+    """
 
     applies: Callable[[Attempt], object]
     answer: Callable[[Attempt], Answer]

@@ -24,7 +24,8 @@ from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, NO_RELAY, PERSISTENT, 
 # Law 2: each other envelope gets one refusal, or is passed on once, to its address or towards its master.
 # Law 3: an envelope that opens a stream is checked before it is counted in the message accounts.
 
-ODD = ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING | NO_RELAY | RESENT)  # flags that a client must not set
+# Flags that a client must not set. In the domain SENDS, REQUEST and EVERY are allowed.
+ODD = ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING | NO_RELAY | RESENT)
 LOOK = 60.0  # s between two sweeps
 
 
@@ -82,7 +83,7 @@ class Publishing(Component):
             self._forwarder.publish(replace(e, sender=session.text), session.is_again(e))
 
     def _is_refused(self, session: Session, e: Envelope, may_write: bool) -> bool:
-        """Refuse an envelope if a row of the table applies, and return whether one does."""
+        """Refuse an envelope if a row of `REFUSALS` applies, and return whether one does."""
         kinds = self._context.face.destination_handlers
         attempt = Attempt(e, str(session.name), may_write, kinds)
         found = refusal_of(attempt)

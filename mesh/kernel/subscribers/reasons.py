@@ -69,7 +69,7 @@ def _queries(sessions: Sessions) -> Iterator[Query]:
 
 
 def of_client(context: NodeContext, sessions: Sessions, name: SessionName) -> Iterator[Reason]:
-    """Yield reasons about a client: its sessions here, a recent refusal, or clients with similar names."""
+    """Yield reasons about a client: a recent refusal, and its sessions here or clients with similar names."""
     found = list(islice(sessions.all_of(name), SHOWN))
     is_ours = name.node in (None, context.me.name)
     if (

@@ -1,4 +1,4 @@
-"""An INTEREST that arrives in parts, with the queries that no part has named so far."""
+"""An INTEREST that arrives in parts, with the earlier queries of its peer that no part has named so far."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ WANTED_BYTES = 256 * MIB  # bytes of their texts
 
 @dataclass(slots=True)
 class Saying:
-    """An INTEREST whose last part has not yet arrived or been applied.
+    """An INTEREST that is not yet applied completely.
 
-    Queries in `unsaid` are dropped at the end of the INTEREST unless a later part names them.
+    A `full` INTEREST names all queries of its peer. `unsaid` then has the earlier queries that no part has
+    named so far; the queries that are left at the end are dropped.
     """
 
     version: int
@@ -52,7 +53,7 @@ class Saying:
 
 
 def check_wanted(peer: Peer, saying: Saying, add: Collection[Query], remove: Collection[Query]) -> None:
-    """Raise RemoteError if a peer has too many queries, or too large ones.
+    """Raise RemoteError if a peer would have too many queries, or too many bytes of them.
 
     Until a full INTEREST is complete, earlier queries coexist with the new ones, so both together may reach
     twice the limit.

@@ -1,4 +1,4 @@
-"""Checks the senders of items: drops forged items, and reports forged and unconfirmed ones."""
+"""Checks the senders of items, and reports forged and unconfirmed items."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ TakeItems = Callable[[Conn, Peer, Items, list[Envelope], frozenset[int]], None]
 
 
 class SenderCheck(Component):
-    """Component that checks the senders of items, drops forged items, and reports forged or unconfirmed ones.
+    """Component that checks the senders of items, and passes the items on with the indices of forged ones.
 
-    Unconfirmed items are not held back, because later messages of their streams may arrive from another peer
-    and would overtake them.
+    `take_items` accepts the items. An item is unconfirmed if a node on its route has not declared the next
+    one. Such an item is not held back, because later messages of its stream may arrive from another peer and
+    would overtake it.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class SenderCheck(Component):
         self._take(conn, peer, command, envelopes, forged)
 
     def _forged(self, peer: Peer, command: Items, envelopes: list[Envelope]) -> frozenset[int]:
-        """Return the indices of the forged envelopes, and report the forged and unconfirmed ones."""
+        """Return the indices of forged envelopes that were requested; report them and unconfirmed ones."""
         if command.seq <= peer.exchange.inlet.have:
             return NONE  # a repeat, which is not accepted
         forged = set[int]()

@@ -53,7 +53,7 @@ class Session:
     def connected(self, conn: Conn, says_again: bool) -> None:
         """Attach a connection, on which the client may resend messages of earlier connections.
 
-        `says_again` means that the client marks resent messages.
+        `says_again` means that the client marks resent messages, or has none.
         """
         self.conn = conn
         for domain, last in self.sent.items():

@@ -1,4 +1,4 @@
-"""Claims to a session that has a connection: checks whether its holder still lives.
+"""Checks whether the holder of a session still lives, if another client claims the session.
 
 A killed program may leave a connection that is not yet known to be dead. The holder is therefore asked, and
 the claimant waits for the answer.
@@ -30,8 +30,8 @@ class HolderQuestion:
 class SessionTakeover:
     """The sessions that other clients claim.
 
-    `lost(session)` is called for a holder that does not answer. The outcome of each claim is published as
-    HolderLives or HolderGone.
+    `lost(session)` is called for a holder that does not answer and has no work. The outcome of each claim
+    whose connection is still open is published as HolderLives or HolderGone.
     """
 
     def __init__(self, context: NodeContext, lost: Callable[[Session], None]) -> None:
@@ -41,7 +41,7 @@ class SessionTakeover:
         self._stamp = 0
 
     def ask_holder(self, holder: Session, conn: Conn, hello: Hello) -> None:
-        """Ask the holder whether it lives, for the client that claims its session on `conn`."""
+        """Ask the holder of a session whether it lives, as the client on `conn` claims that session."""
         asked = self._asked.get(holder)
         if asked is None:
             self._stamp += 1
@@ -61,14 +61,14 @@ class SessionTakeover:
                 self._context.facts.publish(HolderLives(conn, hello, in_use(holder)))
 
     def on_holder_gone(self, holder: Session) -> None:
-        """Publish the claims again, as the holder left or lost its connection; the first one succeeds."""
+        """Publish HolderGone for each waiting claim, as the holder left or lost its connection."""
         asked = self._asked.pop(holder, None)
         for conn, hello in asked.waiting.items() if asked is not None else ():
             if not conn.closed:
                 self._context.facts.publish(HolderGone(conn, hello))
 
     def tick(self) -> None:
-        """Handle holders that have not answered in time."""
+        """Disconnect each holder that has not answered in time, or refuse its claimants if it has work."""
         for holder, asked in list(self._asked.items()):
             if self._context.clock.now - asked.since < ANSWER:
                 self._context.clock.wake(asked.since + ANSWER)
@@ -92,6 +92,6 @@ def busy(holder: Session) -> Refuse:
 
 
 def in_use(holder: Session) -> Refuse:
-    """Return the refusal for other claimants of that session."""
+    """Return the final refusal of a claim to a session that belongs to a living holder or to another key."""
     hint = "Close the other client, or choose another session number."
     return Refuse("SESSION_IN_USE", f"{holder.name} is open elsewhere", hint, final=True)

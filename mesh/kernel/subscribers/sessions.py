@@ -14,7 +14,11 @@ from mesh.wire.commands import Answer, Answers
 
 
 class Sessions(Component):
-    """The sessions by stream id (`by_stream`), by name, and by client."""
+    """The sessions of this node, connected or not, and the answers that wait to be sent to them.
+
+    `by_stream` has the sessions by stream id. `others` maps the streams of components that publish to
+    the functions that receive the answers.
+    """
 
     def __init__(self, context: NodeContext) -> None:
         self.by_stream: dict[bytes, Session] = {}
@@ -41,7 +45,7 @@ class Sessions(Component):
         return session if session is not None and session.conn is conn else None
 
     def named(self, name: SessionName) -> Session | None:
-        """Return the session of that name, connected or not."""
+        """Return the session of that name, connected or not, or `None`."""
         return self._names.get(str(name))
 
     def holder(self, feed: Feed) -> Session | None:

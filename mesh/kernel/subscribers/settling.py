@@ -10,10 +10,10 @@ from mesh.routing.stored_envelope import StoredEnvelope
 
 
 class FeedSettling:
-    """Settles envelopes with the store, or with the peer that sent them.
+    """Deletes released envelopes of this node, and settles others with the peer that sent them.
 
     Peers in `acking` are owed an acknowledgement. `merging` has the repeats that several masters or gateways
-    have sent.
+    have sent. `knows_sites` means that other sites may send messages.
     """
 
     def __init__(
@@ -33,11 +33,11 @@ class FeedSettling:
 
     @property
     def merges(self) -> bool:
-        """Whether several peers may send the same message."""
+        """Whether several masters or gateways may send the same message."""
         return self._mapping.has_several or self._knows_sites
 
     def on_released(self, parcel: StoredEnvelope) -> None:
-        """Shrink or settle an envelope that one of its subscribers no longer needs."""
+        """Shrink, delete or settle an envelope of which a subscriber has released some or all messages."""
         if parcel.own and parcel.owed:
             self._shelf.shrink(parcel)
         elif parcel.own:

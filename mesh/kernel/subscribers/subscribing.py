@@ -144,7 +144,7 @@ class SubscriberFeeds(Component):
     def _subscribed(
         self, session: Session, feed: Feed, query: Query, conn: Conn | None, request: int, initial: bool
     ) -> None:
-        """Reply when all reachable nodes know the subscription, after the first values if `initial`."""
+        """Reply to a SUBSCRIBE whose query is confirmed, after the first values if `initial`."""
 
         def reply() -> None:
             self._context.out.send(conn, Reply(request, {"subscription": subscription_of(feed)}))

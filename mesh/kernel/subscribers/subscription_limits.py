@@ -12,15 +12,15 @@ from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.wire.commands import Query
 from mesh.wire.limits import XPATH
 
-# Law: no client can use more than half of the visits that all XPaths together may cost for a message.
+# Law: no session can use more than half of the visits that all XPaths together may cost for a message.
 
-MOST_OF_ONE = MOST_TOGETHER // 2  # visits of one client's XPaths
+MOST_OF_ONE = MOST_TOGETHER // 2  # visits of one session's XPaths
 
 
 class SubscriptionLimits:
-    """The limits of a node's subscriptions, which each new one must pass.
+    """The limits that no new subscription of a client may exceed.
 
-    `clients` are the subscriptions of the node's clients. The caller keeps `count` up to date.
+    `clients` are the subscriptions of the node's clients. The caller keeps their number, `count`, up to date.
     """
 
     def __init__(self, context: NodeContext, clients: SubscriptionIndex[Feed]) -> None:
@@ -47,7 +47,7 @@ class SubscriptionLimits:
             self._check_xpaths(session, query)
 
     def _check_xpaths(self, session: Session, query: Query) -> None:
-        """Check that the XPaths of the client, and those of all clients, are cheap enough for each message.
+        """Check that the XPaths of the session, and those of all clients, are cheap enough for each message.
 
         Raises: LocalError (TOO_MANY).
         """
