@@ -75,7 +75,10 @@ class Recording(Component):
             self._event(STARTED, f"boot {self._context.me.boot} at {self._context.me.address}", None)
 
     def _record_state(self, known: Known) -> None:
-        """Note how far the clock of another node is ahead, and record its state if this node observes it."""
+        """Record the state of another node, if this node observes that node.
+
+        A state that came directly from the other node also shows how far that node's clock is ahead.
+        """
         state = known.state
         if known.direct:
             self._skews[state.uuid] = (state.wall - self._context.clock.wall) / 1e9
@@ -256,7 +259,10 @@ class Recording(Component):
         )
 
     def _age(self, uuid: bytes) -> float | None:
-        """Return the seconds since the last message from the node `uuid`, or `None` if it is unknown."""
+        """Return the seconds since the last message from the node `uuid`, or since the last report about it.
+
+        Return 0 for this node, and `None` for an unknown node.
+        """
         if uuid == self._context.me.uuid:
             return 0.0
         member = self._neighbours.membership.of(uuid) if uuid else None

@@ -42,7 +42,7 @@ _RELEASE = "UPDATE heronry.lease SET expires = clock_timestamp() WHERE res = %s 
 def read(db: Connection, resource: str, lock: str = "") -> Lease | None:
     """Return the lease in the database, or `None`.
 
-    `lock` is an SQL locking clause: the row then cannot change until the transaction ends.
+    `lock` is an SQL locking clause for the row, which applies until the transaction ends.
     """
     rows = db.execute(_READ.format(lock=lock), (resource,))
     return Lease(rows[0][0].bytes, *rows[0][1:]) if rows else None
@@ -64,7 +64,7 @@ def fence(db: Connection, claim: LeaseClaim, epoch: int) -> None:
 
     The row is locked, because a mere check would let a holder commit after a takeover. A takeover locks the
     row FOR UPDATE and waits for this transaction. A renewal changes no key, so it does not wait.
-    After a wait for the lock, `left` is measured again.
+    The remaining time of the lease is measured after the wait for the lock.
     """
     lease = read(db, claim.resource, "FOR KEY SHARE")
     if why := refusal(lease, epoch):

@@ -35,8 +35,9 @@ class PostgresStore:
     """A store in a database that may serve other nodes as well.
 
     Any thread may use it, but only one at a time. Opening raises StoreError: STORE_UNSAFE, STORE_VERSION,
-    STORE_IN_USE, DATA_LOSS, or STORE with the database's text. Two later errors end its use, too: FENCED when
-    another process has taken the store over, LEASE_LOST when the database was unreachable for too long.
+    STORE_IN_USE, DATA_LOSS, or STORE with the database's text. Most later errors end the use of the store,
+    for example FENCED when another process has taken it over, or LEASE_LOST when the database was unreachable
+    for too long.
     """
 
     # Rule 1: each commit locks the lease's row first, then the row of the counters. Thus a process that takes

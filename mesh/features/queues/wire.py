@@ -40,8 +40,9 @@ MovingEntry = tuple[
 class Transfer(Command, frozen=True, tag=52):
     """Messages of a queue that move to the receiver.
 
-    Each transfer is sent once on each connection until it is answered, and both ends store its number with
-    the messages. The numbers of a node are above 2⁴⁰ times its boot.
+    An unanswered transfer is sent again on each new connection, and for a queue in memory also when a drain
+    of the sender begins or ends. Both ends store the number of a transfer with its messages. The numbers of a
+    node are above 2⁴⁰ times its boot.
 
     Attributes:
         queue: Name of the queue.

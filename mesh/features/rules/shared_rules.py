@@ -162,7 +162,7 @@ class SharedRules(Component):
         return row
 
     def _check_seen(self, was: int, row: SharedRow) -> None:
-        """Raise LocalError STALE if the rules in force are not those that the client has seen (Law 1)."""
+        """Raise LocalError STALE if the client has not seen the current rules, or `row` is not newer."""
         if was != self.stamp or row.stamp <= self.stamp:
             known = self._shared.get(RULES, "")
             by = unpacked(known.value).by if known is not None else ""

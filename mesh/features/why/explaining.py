@@ -97,7 +97,7 @@ class Explaining(Component):
         self._ask_others(replace(asked.ask, kind=what.kind, text=what.text), came)
 
     def _ask_others(self, ask: AskWhy, then: Callable[[list[Reason], list[str]], None]) -> None:
-        """Ask the nodes not yet visited, and call `then` with their reasons and the names of silent nodes."""
+        """Ask the unvisited nodes, and call `then` with their reasons and the nodes without valid answers."""
         peers = {peer.node.uuid: peer.node.name for peer in self._nodes.askable(ask.visited)}
         names = {*peers.values(), self._context.me.name}
         further = replace(ask, visited=[*ask.visited, *names][:VISITED])

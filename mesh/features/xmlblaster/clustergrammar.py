@@ -133,7 +133,10 @@ class ClusterText:
         return bool(GRAMMAR[str(element.tag)][1]) and element.tag not in PLAIN_TEXT and not is_foreign
 
     def _unfold(self, element: etree._Element) -> None:
-        """Parse text in an element, such as CDATA, as child elements. Other text is reported as unknown."""
+        """Parse text that begins with `<`, such as CDATA, as child elements.
+
+        Other text is refused, or ignored with a note.
+        """
         tag = str(element.tag)
         for before, text in list(texts(element)):
             if not text.lstrip().startswith("<"):

@@ -47,7 +47,10 @@ def tree(property_: Property, text: str, line: int = 1) -> tuple[etree._Element,
 
 
 def texts(element: etree._Element) -> Iterator[tuple[etree._Element | None, str]]:
-    """Yield each text directly in the element, with the child before it (`None`: the first text)."""
+    """Yield each text directly in the element that is not blank, with the child before the text.
+
+    The child is `None` for a text at the beginning.
+    """
     for before, text in ((None, element.text), *((child, child.tail) for child in element)):
         if text and not text.isspace():
             yield before, text

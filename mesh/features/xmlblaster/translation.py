@@ -40,8 +40,9 @@ UNLESS_SAID = {"links": "configured", "default_scope": "local"}  # defaults of x
 
 
 def settings_of(properties: Iterable[Property], is_lenient: bool = False) -> ReadSettings:
-    """Return the settings that `properties` set: those in FIELDS, then each NodeRecord with its Rules.
+    """Return the settings of `properties`: those in FIELDS, then each NodeRecord with its Rules.
 
+    The defaults of xmlBlaster for `links` and `default_scope` are set if `properties` do not set them.
     Raises: BadConfig.
     """
     return _Reader(tuple(properties), is_lenient).all()
@@ -70,7 +71,11 @@ class _Reader:
         return self._read
 
     def _by_plain_names(self, properties: tuple[Property, ...]) -> Iterable[Property]:
-        """Return the properties under their plain names. The stronger of two names for one setting counts."""
+        """Return the properties under their plain names.
+
+        Of several names for one setting, the last in the order of `_strength` counts. Properties of other
+        nodes are left out with a note.
+        """
         found: dict[str, Property] = {}
         for each in sorted(properties, key=_strength):
             at_node = _AT_NODE.fullmatch(each.name)

@@ -56,7 +56,10 @@ def command(
 
 
 def _sources(given: tuple[str, ...], history: str) -> list[str]:
-    """Return the places to gather snapshots from; an empty list is valid only if the history exists."""
+    """Return the places to gather snapshots from.
+
+    The list is empty if there are no snapshots and the history is an existing directory. Raises: LocalError.
+    """
     try:
         return gathering.places(given)
     except LocalError as error:

@@ -120,7 +120,8 @@ def create(name: str, as_json: bool, url: str | None, **terms: Any) -> None:
 def ls(parts: bool, as_json: bool, url: str | None) -> int:
     """List the queues with their contents at all nodes. Exit code 1: no queue exists.
 
-    OUT: messages that were delivered to a consumer and are not settled. OLDEST: age of the oldest message.
+    OUT: messages that were delivered to a consumer and are not settled. OLDEST: age of the oldest ready
+    message.
     """
     with sync.connect(url) as m:
         rows, missing, away = _all(m)

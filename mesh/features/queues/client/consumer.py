@@ -143,7 +143,7 @@ class Consumer(Generic[T]):
         return None if found is None else Deliveries(*found, self._hands, self._reader)
 
     async def _next(self, take: Callable[[], R | None]) -> R | None:
-        """Return the next item, or None after the consumer or its client was closed.
+        """Return the next result of `take` that is not None, or None after consumer or client was closed.
 
         Raises: any other error that ended the consumer.
         """

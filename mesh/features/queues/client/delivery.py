@@ -37,7 +37,7 @@ def milliseconds(name: str, value: Any, *, zero: bool = False) -> int:
 class SettlingClient(Protocol):
     """The client of a consumer, which limits the time of a call.
 
-    The client stays open while a consumer refers to it.
+    A consumer refers to its client, because a client that nothing refers to is closed.
     """
 
     async def _within(
@@ -126,7 +126,7 @@ class QueuedMessage(TypedMessage[T]):
 
     @property
     def redelivered(self) -> bool:
-        """Whether the message was delivered before. If so, its work may already be done."""
+        """Whether the message was or may have been delivered before. If so, its work may already be done."""
         return self._tries > 0
 
     @property

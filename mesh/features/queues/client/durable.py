@@ -18,7 +18,7 @@ from mesh.names import PUTS, SUBS, check_durable
 from mesh.wire.calls import AskDurable
 from mesh.wire.commands import Query
 
-Declare = Callable[[], Coroutine[Any, Any, object]]
+Declare = Callable[[], Coroutine[Any, Any, object]]  # declares the subscription at the node
 
 
 class Durable(Consumer[T]):

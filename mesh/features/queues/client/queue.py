@@ -79,8 +79,8 @@ class Queue(Putting):
             distribution: How messages are assigned to the nodes of the queue; see docs/queues.md.
             redistribution: Seconds that a message waits without a consumer before it moves to another node;
                 None: never. Default: 1.
-            max_bytes: Bytes that may wait at one node. Default: 1 GiB.
-            max_count: Messages that may wait at one node. Default: 10,000,000.
+            max_bytes: Limit of bytes in the queue at each node. Default: 1 GiB.
+            max_count: Limit of messages in the queue at each node. Default: 10,000,000.
             when_full: "block" producers while a consumer is connected, or "reject" with QueueFull.
             max_attempts: Failed deliveries after which a message is dead-lettered. Default: 8.
             dead_letter: A key or queue/NAME for dead letters. Default: the topic of dead letters.
@@ -123,9 +123,10 @@ class Queue(Putting):
     async def info(self) -> QueueRow:
         """Return the state of the queue: messages, bytes, seconds, and messages per second.
 
-        The sums are over all nodes, and `parts` has each node. `missing` lists nodes that did not answer,
-        `away` the dead or stopped nodes with messages in the queue. The last known figures of these nodes may
-        be in `parts`, with their age in seconds (`as_of`); the sums do not include them.
+        The sums are over all nodes that answered. `parts` has the asked node, and each node with messages or
+        consumers. `missing` lists nodes that did not answer, `away` the unreachable nodes that had messages
+        in any queue. The last known figures of unreachable nodes may be in `parts`, with their age in seconds
+        (`as_of`); the sums do not include them.
 
         Raises:
             NoQueue: The queue does not exist.

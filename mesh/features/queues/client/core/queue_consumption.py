@@ -98,7 +98,7 @@ class QueueConsumption:
         return Consume(request, self.number, self.address, 0, begun=self._begun)
 
     def _mine(self) -> list[LotPlace]:
-        """Return the messages to list in CONSUME, in the order in which they are begun."""
+        """Return the messages to list in CONSUME, begun ones first."""
         said = self.settling.places()
         if self.is_leaving:
             return fitting([], said, [])
@@ -161,7 +161,7 @@ class QueueConsumption:
     # --- receiving --------------------------------------------------------------------------------------
 
     def on_item(self, head: ItemHead, envelope: Envelope, indices: Sequence[int] | None) -> None:
-        """Add an item; without an open epoch, drop it.
+        """Add an item, or drop it without an open epoch, while the consumer leaves, or after a standstill.
 
         A small excess over the credit is accepted. Raises: RemoteError if the credit is exceeded by far.
         """
@@ -183,8 +183,8 @@ class QueueConsumption:
     def _outdate(self, new: DeliveredEnvelope) -> None:
         """Drop the older copies of redelivered messages, whose leases are over.
 
-        Call it only with leases: without them, no message is redelivered in the same epoch, and an equal
-        number belongs to another message.
+        The caller checks that the consumer has leases. Without leases, no message is redelivered in the same
+        epoch, and an equal number belongs to another message.
         """
         numbers = {number for number, tries in zip(new.numbers(), new.tries, strict=True) if tries}
         for lot in [lot for lot in self._lots if lot.stream == new.stream]:
@@ -299,7 +299,8 @@ class QueueConsumption:
     def settle_messages(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> Promise:
         """Settle messages, or extend their leases to `delay` ms from now. The caller must call `check` first.
 
-        The promise resolves when the node has stored the settlement, and fails if it could not.
+        The promise resolves when the node has stored the settlement. The promise fails if the node could not
+        store it, or if a message is no longer this consumer's.
         """
         said = Settlement(what, of, delay, reason, self._context.promise())
         for lot, places in of:

@@ -1,7 +1,7 @@
 """Message groups: which consumer receives the messages of a group."""
 
-# Law: all outstanding messages of a group are with one consumer, and the group stays with it until all
-# messages are done. With a selector, it stays only while messages are outstanding.
+# Law: all outstanding messages of a group are with one consumer. The group stays with that consumer until all
+# messages are done or the consumer leaves; with a selector, only while messages are outstanding.
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class MessageGroups:
     def follows(self, name: str, new: int, line: object) -> bool:
         """Return whether new messages of a group may wait in `line` for a move to another node.
 
-        If other messages of the group wait elsewhere, new and later messages stay here. `new` counts the
-        published messages that wait nowhere yet. `line` is `None` unless all of them move to the same node.
+        If older messages of the group wait elsewhere, the new messages stay here, and so do later ones. `new`
+        counts the messages that wait in no line yet. `line` is `None` if they do not all move to one node.
         """
         group = self._all.get(name)
         if group is None:
@@ -86,7 +86,7 @@ class MessageGroups:
             group.out += n
 
     def remove_outstanding(self, name: str, n: int) -> bool:
-        """Remove `n` outstanding messages, and return whether the group is free for other consumers."""
+        """Remove `n` outstanding messages, and return whether that releases the group from its consumer."""
         if not name:
             return False
         group = self._all[name]

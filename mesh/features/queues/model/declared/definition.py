@@ -40,12 +40,13 @@ class QueueTerms(Struct, frozen=True, kw_only=True):
         scope: Whether every node of the mesh has the queue, or only the node where it was declared.
         distribution: How published messages are distributed over the nodes.
         redistribution: Seconds that a message waits without a matching consumer before it moves.
-            None: it stays.
-        max_bytes: The maximum number of bytes that wait at one node.
-        max_count: The maximum number of messages that wait at one node.
-        when_full: Whether a full queue blocks producers or rejects messages.
+            None: waiting messages never move.
+        max_bytes: Bytes at which the queue is full at one node, including outstanding messages.
+        max_count: Messages at which the queue is full at one node, including outstanding ones.
+        when_full: Whether a full queue blocks producers while a consumer is connected, or rejects messages.
         max_attempts: Failed deliveries after which a message is dead-lettered.
-        dead_letter: A key or queue/NAME that receives dead letters. Empty: the dead letters of the mesh.
+        dead_letter: The key or queue/NAME to which dead letters are published. Empty: the reserved topics
+            that `mesh dlq` lists.
         expiry: Seconds that a message may wait. None: no limit.
         nodes: The nodes where messages stay. Empty: any node.
         exclusive: Whether only one consumer at a time receives messages at each node.

@@ -31,7 +31,7 @@ class DurableTerms(Struct, frozen=True):
 
 
 def durable_of(queries: Iterable[Query]) -> DurableTerms:
-    """Return the declaration for these queries. Raises: BadQuery, BadKey, BadPattern."""
+    """Return the declaration for `queries`, without duplicates. Raises: BadQuery, BadKey, BadPattern."""
     found = set(queries)
     for query in found:
         check_query(query)

@@ -91,7 +91,8 @@ def next_ones(
 ) -> list[tuple[Envelope, bytes]]:
     """Return the next messages of several parts in delivery order, with their delivery counts.
 
-    The result has at most `count` messages and `size` bytes, but its first piece may be larger.
+    The result has at most `count` messages. It has at most `size` bytes, unless the first piece alone has
+    more.
     """
     found: list[tuple[Envelope, bytes]] = []
     for envelope, tries in sorted(pieces, key=lambda piece: _turn(piece[0])):

@@ -37,12 +37,12 @@ class QueueTraffic:
     def __init__(self) -> None:
         self.arrives, self.leaves = RateMeter(), RateMeter()
         self.pace = RateMeter(PACE)  # as `leaves`, with a shorter time constant
-        self.finished = 0  # messages settled by consumers here
+        self.finished = 0  # messages acknowledged by consumers here
         self.moved_in = self.moved_out = 0  # messages moved from and to other nodes
         self.dropped = 0  # messages dropped because the queue was full
 
     def settled(self, n: int, now: float) -> None:
-        """Count `n` messages that consumers here settled at `now` (s)."""
+        """Count `n` messages that consumers here acknowledged at `now` (s)."""
         self.leaves.add(n, now)
         self.pace.add(n, now)
         self.finished += n

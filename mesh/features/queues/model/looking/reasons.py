@@ -43,8 +43,9 @@ def reasons(
     """Yield the reasons for all messages in the local queue.
 
     `others` has the state of the queue at nodes with consumers, by name; `closed` the nodes that refused
-    messages a moment ago. `ways_out` has the targets of all messages while this node is drained, else it
-    is `None`. `drained` has nodes that would be targets but are drained, too.
+    messages a moment ago. `name_of(uuid)` returns the name of a node. `ways_out` has the targets of all
+    messages while this node is drained, else it is `None`. `drained` has nodes that would be targets, but are
+    drained, too.
     """
     takers = [taker for taker in part.consumers.eligible() if taker.away == inf]
     if part.ready and ways_out is not None and part.terms.scope == "mesh":

@@ -1,6 +1,7 @@
 """The envelopes of a queue that wait on disk only, and the choice of those to read next."""
 
-# Law 1: new envelopes of a priority that has envelopes here, or envelopes being read, are added here too.
+# Law 1: new envelopes of a priority that has envelopes here, or envelopes being read, are added here too,
+#   unless their messages are delayed, moving or possibly delivered.
 # Law 2: envelopes are ordered by position, which is also the order of acceptance. An envelope in memory that
 #   belongs behind an envelope here was read for a selector. Only a consumer that has searched the disk up to
 #   its position receives it early.
@@ -63,7 +64,10 @@ class DiskIndex:
 
     @property
     def oldest(self) -> int:
-        """The time (ns since 1970) when the oldest envelope was accepted, or 0 if there is none."""
+        """The time (ns since 1970) when the oldest envelope was accepted, or 0 if there is none.
+
+        Envelopes that are being read do not count.
+        """
         return min((paged.oldest for paged in self._paged.values() if paged), default=0)
 
     def last(self, priority: int, n: int) -> int:
@@ -116,9 +120,9 @@ class DiskIndex:
     def void_to_load(self, wall: int) -> Wish | None:
         """Start a read of envelopes whose messages have all expired, and return it.
 
-        The caller dead-letters these messages. Envelopes with unexpired messages are left out, as these would
-        be delivered before older messages. Return `None` if there are no expired envelopes, or if such a read
-        is pending.
+        The caller dead-letters the messages. Envelopes with unexpired messages are left out, because their
+        unexpired messages would be delivered before older ones. Return `None` if there are no expired
+        envelopes, or if such a read is pending.
         """
         void: list[int] = []
         for paged in self._paged.values() if VOID not in self._loading else ():
@@ -135,13 +139,16 @@ class DiskIndex:
             del self._paged[priority]
 
     def loaded(self, priority: int) -> bool:
-        """End a read, and return whether its envelopes are still wanted, as no purge has occurred since."""
+        """End a read, and return `False` if a purge has made its envelopes unwanted, else `True`."""
         if not self._paged.get(priority):
             self._paged.pop(priority, None)
         return self._loading.pop(priority)
 
     def purge(self) -> tuple[int, int]:
-        """Discard all envelopes, and return how many messages and bytes they had, except those being read."""
+        """Discard all envelopes, and return how many messages and bytes they had.
+
+        Envelopes that are being read are not counted; `loaded` reports that they are no longer wanted.
+        """
         paged, self._paged = list(self._paged.values()), {}
         self._purged += paged
         self._loading = dict.fromkeys(self._loading, False)

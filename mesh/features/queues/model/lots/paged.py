@@ -185,7 +185,10 @@ class PagedLots:
         return tuple(taken)
 
     def take_void(self, wall: int, most: int) -> list[int]:
-        """Remove expired envelopes, and return their positions: about `most`, as whole pages are searched."""
+        """Remove expired envelopes, and return their positions.
+
+        Whole pages are searched until at least `most` are found.
+        """
         void: list[int] = []
         for page in self._pages:
             if len(void) < most:

@@ -36,14 +36,14 @@ Going = tuple[Runs, bytes, int]  # messages, target node, number of the move
 def told_tries(tries: int, most: int) -> int:
     """Return the delivery count that a consumer receives for a value of `LotRow.tries`.
 
-    A possible delivery counts too, but only up to `most` - 1, as it is no failure for which a message is
-    dead-lettered.
+    A possible delivery counts as one. The result is at most `most` - 1, but may be 1 if `most` is 1, because
+    a message with `most` failures is dead-lettered.
     """
     return min(sum(divmod(tries, PERHAPS)), max(1, most - 1), MOST_TRIES)
 
 
 class LotRow(msgspec.Struct, frozen=True, array_like=True):
-    """The stored state of an envelope whose messages have changed their states."""
+    """The stored state of an envelope that is no longer in its initial state."""
 
     done: bytes = b""  # ranges of numbers
     # By number: failed deliveries, plus PERHAPS if one more may have happened.
@@ -91,7 +91,7 @@ class QueuedEnvelope:
         self.given: Ranges | None = None  # as in LotRow
         self.left = e.count  # messages that are not done
         self.has_row = False  # whether a row is on disk
-        self.has_left = False  # whether the disk copy is dropped
+        self.has_left = False  # no longer represents the disk copy
         if e.flags & RESENT:  # may have been delivered by another node
             self.may_have_been_given(self.open())
 
@@ -123,7 +123,7 @@ class QueuedEnvelope:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all messages that are not done are ready."""
+        """Whether some messages are not done, and all of them are ready."""
         return self.left > 0 and count(self.ready) == self.left
 
     def evict(self) -> None:
@@ -166,7 +166,7 @@ class QueuedEnvelope:
         self.given.add_all(runs)
 
     def returned(self, runs: Runs) -> bool:
-        """Record that no consumer has `runs`, and return whether the row changes."""
+        """Record that no consumer has `runs`, and return whether the row may have changed."""
         if self.given is None:
             return False
         self.given.remove_all(runs)
@@ -277,7 +277,7 @@ class QueuedEnvelope:
     # --- stored row -------------------------------------------------------------------------------------
 
     def row(self) -> bytes:
-        """Return the state as it is stored, or empty bytes if no message has changed its state."""
+        """Return the state as it is stored, or empty bytes if it equals the initial state."""
         if self.done is None and not (self.tries or self.late or self.going or self.moves or self.given):
             return b""
         row: list[object] = [self.done.pack() if self.done is not None else b"", self.tries, self.late]

@@ -29,7 +29,7 @@ NOBODY: Mapping[NodeUuid, int] = {}
 
 
 class ReadyLot(Struct):
-    """An envelope with its ready messages: those that consumers here match, and the rest."""
+    """An envelope with its ready messages: `taken` if a consumer here matches them, else `stranded`."""
 
     lot: QueuedEnvelope
     taken: Runs
@@ -49,7 +49,8 @@ class ReadyScan:
     ) -> None:
         """Scan the messages behind `place`.
 
-        `here` has the messages that consumers here match; `most` is how many messages other nodes want.
+        `here` has the messages that consumers here match. `most` is how many messages other nodes want, and
+        limits the scan unless selectors must be tested.
         """
         self._queue = queue
         self.seen: list[ReadyLot] = []
@@ -76,7 +77,7 @@ class ReadyScan:
 
         `takers` maps each other node with consumers to the messages that these consumers match. `wants` has
         the demand of all nodes to which messages may move: stranded messages of a group move to the home node
-        of the group even if `moves` does not name this node.
+        of the group even if no move in `moves` has that node as its target.
         """
         found: dict[NodeUuid, list[DealtPiece]] = {}
         for is_stranded in (True, False):
@@ -93,7 +94,10 @@ class ReadyScan:
         return found
 
     def place(self) -> dict[int, LotKey]:
-        """Return where the next scan begins if this one has no match: behind it, or at the front."""
+        """Return where the next scan begins if this scan finds no match.
+
+        The next scan begins behind a scan that reached its limit, otherwise at the front.
+        """
         if not self.is_cut:
             return {}
         last = self.seen[-1].lot

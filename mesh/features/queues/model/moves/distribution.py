@@ -42,8 +42,8 @@ class Distributing:
         """Return the messages that go to each other node, by their numbers; other ready messages stay.
 
         `takers` maps each node with consumers, including this one, to the messages that its consumers match.
-        `homes` has the reachable nodes, including this one, where messages may stay; with `None` they may
-        stay wherever a consumer is. In mode strict `homes` has all nodes that know the queue.
+        `homes` has the nodes where messages may stay; this node is one of them unless messages must leave it.
+        With `None`, messages may stay wherever a consumer is. Mode strict requires `homes`.
         """
         steps = self._steps(mode, takers, homes)
         if not steps:
@@ -87,7 +87,10 @@ class Distributing:
         return [step for step in steps if step]
 
     def _had_turn(self, lot: QueuedEnvelope, nodes: AllowedNodes) -> None:
-        """Count an envelope without ready messages as this node's turn: its messages were delivered here."""
+        """Count an envelope without ready messages as this node's turn: its messages were delivered here.
+
+        Nothing is counted for a message group, or if a candidate node has only consumers with selectors.
+        """
         if self._me in nodes and not lot.group and all(taken.takes_all for taken in nodes.values()):
             ordered = one_of("", nodes)
             self._turns[ordered] = (ordered.index(self._me) + 1) % len(ordered)

@@ -81,7 +81,7 @@ def _is_right(move: object, others: Mapping[NodeUuid, QueueReport], busy: Collec
 def policy(name: str = "") -> Policy:
     """Return the policy `name`, or the default rules if `name` is empty.
 
-    Raises: LocalError if the policy is not installed, installed twice, or cannot be loaded.
+    Raises: LocalError if no plug-in or two different ones have the name, or if the policy cannot be loaded.
     """
     if not name:
         return moves
@@ -111,7 +111,7 @@ def _made(entry: EntryPoint) -> Policy:
 
 
 class Policies:
-    """The policies that queues name, each loaded once.
+    """The policies that queues name, loaded when needed and cached.
 
     `tell(text)` is called when a policy cannot be loaded, and at the first fault of each loaded policy; the
     default rules then apply.

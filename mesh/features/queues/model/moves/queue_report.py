@@ -33,13 +33,13 @@ class QueueReport(Struct, frozen=True, array_like=True):
     """The state of a queue at one node, for nodes that forward messages to it.
 
     Attributes:
-        wants: Messages that its consumers can receive now or soon, beyond those that are ready or are being
-            stored.
+        wants: Messages that the node's consumers can receive now or soon, beyond the messages that are ready
+            or being stored. 0 while the node is drained.
         ready: Messages that wait.
-        leaves: Messages that its consumers settle per second.
-        selectors: Selectors of its consumers. At most 8 count.
-        is_any: Whether a consumer accepts every message.
-        is_volatile: Whether it keeps messages in memory only.
+        leaves: Messages that the node's consumers acknowledge per second.
+        selectors: Selectors of the node's consumers; empty if `is_any`. At most 8 count.
+        is_any: Whether a consumer accepts every message, or the selectors are too many or too long to list.
+        is_volatile: Whether the node keeps messages of the queue in memory only.
         is_leaving: Whether the node is being drained, so that no messages are sent to it.
     """
 
@@ -77,7 +77,11 @@ def stock_of(
     is_volatile: bool = False,
     is_leaving: bool = False,
 ) -> QueueReport:
-    """Return the state of a local queue with these consumers; `coming` counts messages being stored."""
+    """Return the state of a local queue with the consumers `takers`.
+
+    `ready` counts its ready messages, and `coming` the messages being stored. `leaves` is the number of acks
+    per second.
+    """
     there = [taker for taker in takers if taker.away == inf]
     room = sum(taker.room for taker in there)
     soon = int(min(MOST, leaves * SOON)) if there else 0
@@ -105,9 +109,9 @@ def is_news(old: QueueReport | None, new: QueueReport | None) -> bool:
 
 
 def is_only_wish(old: QueueReport | None, new: QueueReport | None) -> bool:
-    """Return whether the only change is that the node wants messages again.
+    """Return whether the only news is that the node wants messages again.
 
-    At a node that receives just enough messages, this change would be reported with each of them.
+    At a node that receives just enough messages, this news would be reported with each message.
     """
     if old is None or new is None or old.wants:
         return False
@@ -133,7 +137,7 @@ def _kind(stock: QueueReport) -> tuple[object, ...]:
 
 
 class Matching:
-    """A set of messages: those that any of `selectors` matches, or all if `selectors` is `None`."""
+    """The messages that at least one of `selectors` matches, or all messages if `selectors` is `None`."""
 
     __slots__ = ("_selectors", "takes_all")
 

@@ -32,7 +32,7 @@ class Mine(NamedTuple):
     `leaves` is in messages a second. `stranded` counts the ready messages that no consumer here matches,
     since `stranded_since` (s, as `now`). `room` is the credit of consumers here without a selector.
     `ready_since` is the time (s) since which messages have been ready, and `finished` counts the messages
-    that consumers here have settled since.
+    that consumers here have acknowledged since.
     """
 
     ready: int
@@ -45,7 +45,7 @@ class Mine(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A move of at most `messages` messages to a node; `is_stranded` limits it to stranded messages."""
+    """A move of at most `messages` messages to a node: stranded ones if `is_stranded`, else other ones."""
 
     target: NodeUuid
     messages: int
@@ -142,7 +142,7 @@ class RefusingNodes:
 def may_move(lot: QueuedEnvelope, is_stranded: bool, now: float) -> bool:
     """Return whether the messages of an envelope may move now.
 
-    Messages of a group move only when stranded. Law 3 limits the other moves.
+    Messages of a group move only when stranded. Law 3 limits how often any message moves.
     """
     if not is_stranded and (lot.group or lot.moves >= MOST):
         return False

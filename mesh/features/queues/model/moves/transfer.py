@@ -1,8 +1,8 @@
 """Bookkeeping of pieces that move between the local queues of two nodes."""
 
 # Law 1: each piece gets a number that is used once and is on disk before the piece is sent.
-# Law 2: a piece is sent once and answered once on one connection: accepted or refused. Otherwise it ends only
-#   when its target is known to be gone for good.
+# Law 2: a piece is answered once on one connection: accepted or refused. Without an answer it ends only when
+#   its queue is removed or its target is given up.
 # Law 3: the target remembers the number of an accepted piece as long as the source may resend it, which is
 #   until the source has stored the outcome.
 

@@ -74,6 +74,6 @@ class DeliveryOrder:
         return None
 
     def trim(self) -> None:
-        """Drop the finished envelopes at the front, which `to_load` would count."""
+        """Drop the envelopes without ready messages at the front, which `to_load` would count."""
         for line in self.lines.values():
             line.first()

@@ -37,7 +37,10 @@ class FailedDeliveries:
         self._backlog = backlog
 
     def requeue(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Count a failed attempt of each message, and requeue the messages that have attempts left."""
+        """Count a failed attempt of each message, and requeue the messages that have attempts left.
+
+        The other messages are dead-lettered.
+        """
         self._backlog.make_ready(lot, self.count(lot, runs))
 
     def count(self, lot: QueuedEnvelope, runs: Runs) -> Runs:

@@ -1,8 +1,8 @@
 """The part of a queue at one node: its messages, its consumers, and the outcome of each delivery."""
 
 # Law 1: a message is delivered to one consumer at a time. The next one receives it as redelivered.
-# Law 2: messages of one producer are delivered in the order of publication, except redeliveries and other
-#   priorities.
+# Law 2: messages of one producer are delivered in the order of publication, except redeliveries, delayed
+#   messages and other priorities.
 # Law 3: messages of one group are with one consumer at a time.
 # Law 4: a settled message is never delivered again.
 # Law 5: messages = ready + out + delayed + unclaimed + moving + dead, at every moment.

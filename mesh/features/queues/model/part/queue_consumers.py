@@ -50,7 +50,7 @@ class QueueConsumers:
         """Register a consumer, and return the delivery tags of `held` messages that it no longer has.
 
         The k-th message in `held` gets tag k, even if the consumer no longer has it. Messages of its former
-        registration that are not in `held` count as failed once more, and are requeued.
+        registration that it does not keep count as failed once more, and are requeued or dead-lettered.
         """
         old = self.takers.pop(taker.key, None)
         mine: dict[tuple[bytes, int], list[QueuedEnvelope]] = {}
@@ -119,7 +119,7 @@ class QueueConsumers:
         self._deliveries.free_groups(taker)
 
     def end_queue(self) -> None:
-        """Remove all consumers, and make all messages ready that they may have had."""
+        """Remove all consumers, and requeue the messages that they had or may have had."""
         for taker in list(self.takers.values()):
             self.close(taker)
         unclaimed, self.unclaimed = self.unclaimed, None
@@ -134,7 +134,7 @@ class QueueConsumers:
 
     @property
     def is_recovered(self) -> bool:
-        """Whether all consumers that may have messages have returned."""
+        """Whether the queue is recovering, and all consumers that may have messages have returned."""
         return self.unclaimed is not None and not self.unclaimed.expected
 
     def recover(self, until: float, expected: Mapping[bytes, int]) -> None:

@@ -1,7 +1,7 @@
 """The deliveries of a local queue that are not settled: acks, nacks, rejections and leases."""
 
 # Law 1: an outstanding message has one consumer until it is settled, its lease ends or the consumer leaves.
-# Law 2: a message whose lease ended can still be acknowledged while no other consumer has it.
+# Law 2: a message whose lease ended can still be acknowledged while it is ready.
 # Law 3: settling a tag that is not outstanding changes nothing, and is reported.
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The observer protocol of a queue's part, which the simulator implements."""
 
-# Law: an event is reported just before it takes effect, or just after it if its name is in the past tense.
+# Law: an event is reported just before the local queue counts its messages in their new state. Only `purged`
+# is reported afterwards.
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ class QueueObserver(Protocol):
         """Observe messages that `node` has refused, before the refusal is stored."""
 
     def came_back(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Observe refused messages that are ready again, after the refusal is stored."""
+        """Observe refused messages that become ready again, after the refusal is stored."""
 
     def gave_up(self, lot: QueuedEnvelope, runs: Runs) -> None:
         """Observe messages of a refused move that are discarded because the queue was removed."""

@@ -38,8 +38,8 @@ class Search(Struct, eq=False):
 class SelectorSearch:
     """The search of a local queue for messages that selectors match, with its disk reads.
 
-    `seeks` is set once a selector has searched all of memory, and `looks_at` is when the next deferred search
-    is due.
+    `seeks` is set when a consumer with a selector has searched all of memory in the current turn, and
+    `looks_at` is when the next deferred search is due.
     """
 
     def __init__(self, backlog: QueueBacklog, consumers: QueueConsumers) -> None:
@@ -97,7 +97,7 @@ class SelectorSearch:
         return tuple(positions)
 
     def finish_read(self, search: Search, lots: Iterable[QueuedEnvelope], now: float, wall: int) -> None:
-        """Finish a disk read: keep the envelopes that a selector matches and that are still on disk.
+        """Finish a disk read, and keep the matching envelopes in memory, unless they are no longer on disk.
 
         The consumers of the read have then searched up to its last position.
         """
@@ -137,7 +137,7 @@ class SelectorSearch:
     def in_vain(self) -> tuple[int, bool]:
         """Return the most messages that a consumer searched without a match, and whether searches continue.
 
-        Return `(0, False)` below a limit of VAIN messages.
+        Only consumers with credit count. Return `(0, False)` below a limit of VAIN messages.
         """
         vain = max((taker.vain for taker in self._consumers.eligible() if taker.room), default=0)
         looks_on = self.is_reading or self.looks_at < inf

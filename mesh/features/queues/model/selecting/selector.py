@@ -44,7 +44,7 @@ class Selector:
     name is not an identifier. Selectors with the same text are equal.
 
     Raises:
-        BadSelector: The text is not a selector; the error names the position.
+        BadSelector: The text is empty, too long, or not a selector.
     """
 
     __slots__ = ("_test", "text")

@@ -1,7 +1,8 @@
 """Publishes the dead letters of queues."""
 
-# Law: a message leaves its queue after its dead letter is confirmed to be on disk. A crash in between repeats
-# the dead letter. A message that dies twice in one queue goes to the dead letters of the mesh.
+# Law: a message leaves its queue after its dead letter is confirmed, and so on disk if the message is
+# persistent. A crash in between repeats the dead letter. A message that dies twice in one queue goes to the
+# dead letters of the mesh.
 
 from __future__ import annotations
 

@@ -96,7 +96,10 @@ class Overflow:
         self._context.clock.wake(self._context.clock.now + SOON)
 
     def tidy(self) -> None:
-        """Check the disk space, and report lost messages whose event is due; called once a second."""
+        """Check the disk space, and report lost messages whose event is due; called once a second.
+
+        While the disk is nearly full, durable subscriptions lose messages.
+        """
         self._shrink()
         now = self._context.clock.now
         for queue, loss in list(self._losses.items()):

@@ -78,7 +78,8 @@ class QueuePuts:
     def put(self, envelope: Envelope) -> None:
         """Publish a client's message, or hold it back.
 
-        A message is held if the queue is full and producers may wait, or if others are held already.
+        A message is held if the queue is full and producers may wait, or if others are held already. At the
+        limit of its stream, the message and the held messages of the stream are published instead.
         """
         queue = self._queues.get(envelope.to.removeprefix(PUTS))
         if queue is not None and (queue in self._blocked or (queue.is_full and queue.may_wait)):

@@ -226,9 +226,10 @@ class QueueSink:
         self.schedule()
 
     def expects(self, priority: int) -> None:
-        """Write a mark in advance for a new message of this priority, if a consumer can receive it now.
+        """Write a mark in advance for a new message of this priority, if the queue has consumers.
 
-        Nothing is written while an earlier mark covers the next half of `AHEAD`.
+        Nothing is written while messages of this priority wait on disk only, or while an earlier mark covers
+        the next half of `AHEAD`.
         """
         soon, part = self._context.clock.last_stamp + AHEAD, self.part
         if not part.takers or part.order.on_disk.has(priority):

@@ -69,8 +69,8 @@ class Queues(Component):
     """The queues of this node, by name.
 
     New, settled and dead messages are processed at the end of the event. `others` is empty while this node
-    knows no other. `publish(envelope)` is called with each message that a client puts, immediately or when it
-    is no longer held back.
+    knows no other node. `publish(envelope)` is called with each message that a client puts, immediately or
+    when it is no longer held back.
     """
 
     def __init__(

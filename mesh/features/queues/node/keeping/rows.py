@@ -132,11 +132,14 @@ class Rows:
     def arrive(
         self, name: str, source: bytes, row: bytes, lots: Iterable[QueuedEnvelope], then: Committed
     ) -> None:
-        """Store envelopes from the node `source` in one commit with `row`, the record of its pieces."""
+        """Store envelopes from the node `source` in one commit with `row`, the record of its pieces.
+
+        `then` is called with `None` when they are on disk, or with the error.
+        """
         self._store(name, lots, [Put(MOVED, _mark(name) + source, row)], then)
 
     def store_redelivered(self, name: str, lot: QueuedEnvelope, then: Committed) -> None:
-        """Store an envelope whose messages another node may have delivered."""
+        """Store an envelope whose messages another node may have delivered; `then` as for `arrive`."""
         self._store(name, [lot], [], then)
 
     def _store(self, name: str, lots: Iterable[QueuedEnvelope], ops: list[Op], then: Committed) -> None:

@@ -97,7 +97,7 @@ class QueuePartCalls:
 def row(
     mine: QueueRow, told: NodesSaid[QueueRows], missing: Sequence[str], away: Iterable[AwayNode] = ()
 ) -> QueueRow:
-    """Return the row of a queue with all its parts."""
+    """Return the row of a queue, combined from the rows of this node and of others."""
     others = [replace(row, node=name) for name, each in told.items() for row in each.value.queues[:1]]
     return _whole(mine, others, missing, {each.node: each.part for each in [*away][:NAMES]})
 
@@ -169,7 +169,7 @@ def not_known(what: str, nodes: Sequence[str]) -> str:
 
 
 def peeked(mine: Pieces, told: NodesSaid[Peeked], count: int) -> Pieces:
-    """Return the next `count` messages of all parts at most, with their delivery counts.
+    """Return at most the next `count` messages of all parts, with their delivery counts.
 
     The pieces have at most `ENVELOPE_BYTES` in total, but there is at least one if a message is ready.
     """

@@ -32,7 +32,7 @@ LOOKS = 0.1  # s between two checks for a finished read
 
 @dataclass(eq=False)
 class ManualMove:
-    """A client's request to move messages, until it is answered."""
+    """A client's request to move messages, until it is answered; `wake()` schedules its next step."""
 
     asked: IncomingCall[AskQueueMove]
     queue: QueueSink
@@ -165,9 +165,10 @@ class ManualMoves(Component):
         job.asked.reply(MovedOn(taken=job.taken, refused=job.refused, going=job.going, rest=rest))
 
     def _is_away(self, job: ManualMove) -> bool:
-        """Return whether the outcome is unknown because the node is disconnected or unresponsive.
+        """Return whether the request fails because the target is disconnected or unresponsive.
 
-        A node that keeps messages in memory answers only when they are settled, but it responds to pings.
+        A target with a queue in memory answers only when the messages are settled, so only missed pings mark
+        a connected target as unresponsive.
         """
         data, settings = job.peer.data, self._context.settings
         if data is None:

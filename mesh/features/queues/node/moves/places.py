@@ -34,7 +34,7 @@ class Places:
         return terms.distribution == "independent" or taken_here(queue).takes_all
 
     def may_go(self, queue: QueueSink) -> bool:
-        """Return whether messages may move to another node immediately."""
+        """Return whether undistributed messages may have another node as their target."""
         is_strict = queue.part.terms.distribution == "strict"
         return is_strict or self.is_guest(queue) or bool(self.others(queue))
 

@@ -2,7 +2,8 @@
 
 # Law 1: messages move only to nodes that want them now, and to none that is being drained, is busy with an
 #   earlier move, or refused one a moment ago.
-# Law 2: after a scan without a match, the next one begins behind it. After a match, it begins at the front.
+# Law 2: after a scan without a match, the next scan begins where that scan ended. After a match, the next
+#   scan begins at the front.
 
 from __future__ import annotations
 
@@ -76,8 +77,8 @@ def _busy(
 ) -> Collection[NodeUuid]:
     """Return the nodes to which no further messages are redistributed now.
 
-    A node with a volatile queue confirms a move only when its messages are settled. Its reports count
-    them earlier, so a move makes such a node busy for `EVERY` only.
+    A node with a volatile queue confirms a move only when the moved messages are settled. The reports of the
+    node count the messages earlier, so a move makes such a node busy for `EVERY` only.
     """
     spread.sent = {node: at for node, at in spread.sent.items() if now - at < EVERY}
     waits = {node for node in moving if node in others and not others[node].is_volatile}

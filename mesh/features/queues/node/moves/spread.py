@@ -31,7 +31,7 @@ class QueueSpread:
         self.full: set[NodeUuid] = set()  # nodes whose transfers are full
         self.since = inf  # since when messages are stranded
         self.ready_since = inf  # since when any message is ready
-        self.finished = 0  # messages settled here before `ready_since`
+        self.finished = 0  # acknowledged here before `ready_since`
         self.looked = -inf
         self.due = inf  # time of the next scan
         self.place: Mapping[int, LotKey] = {}  # where the next scan begins
@@ -41,7 +41,7 @@ class QueueSpread:
         return len(self.fresh) + sum(map(len, self.waiting.values()))
 
     def nothing_ready(self, finished: int) -> None:
-        """Reset `ready_since`, as no message is ready; `finished` counts the messages settled so far."""
+        """Reset `ready_since`, as no message is ready; `finished` counts the acks so far."""
         self.ready_since, self.finished = inf, finished
 
     def line(self, node: NodeUuid) -> deque[DealtPiece]:

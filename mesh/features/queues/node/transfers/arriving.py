@@ -180,7 +180,11 @@ class Arriving(Component):
         return None
 
     def _fits(self, queue: QueueSink | None, e: Envelope) -> bool:
-        """Return whether the queue accepts the envelope: it is valid, there is room, and no drain is on."""
+        """Return whether the queue accepts the envelope.
+
+        The envelope must be valid, and there must be room. This node must be one of the nodes of the queue,
+        and not be drained.
+        """
         if queue is None or queue.is_removed or queue.is_full or self._queues.is_leaving:
             return False
         if self._queues.has_no_room(queue, e):

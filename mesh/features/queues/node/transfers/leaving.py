@@ -39,8 +39,8 @@ class LeavingPiece(Struct, eq=False):
     def leaves(self, boot: int) -> Envelope:
         """Return the envelope to send to a target whose current boot is `boot`.
 
-        A volatile piece that was first sent in an earlier boot may have been delivered and lost, so its
-        messages are marked as possibly redelivered.
+        A volatile piece that was first sent to an earlier boot of the target may have been delivered there
+        and lost, so its messages are marked as possibly redelivered.
         """
         if not self.lot.parcel.position and self.boot not in (0, boot):
             self.lot.may_have_been_given(self.runs)
@@ -53,7 +53,7 @@ class LeavingPiece(Struct, eq=False):
 class QueueTransfer:
     """The open pieces of one queue for one target, until all have ended.
 
-    `first` is the lowest number that the pieces may have.
+    `first` is the number of the first new piece; restored pieces have lower numbers.
     """
 
     def __init__(self, queue: QueueSink, target: bytes, first: int) -> None:

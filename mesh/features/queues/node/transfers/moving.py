@@ -95,7 +95,10 @@ class Moving(Component):
         return {uuid for uuid, ways in self._ways.items() if name in ways}
 
     def on_move(self, then: PieceMoved) -> None:
-        """Call `then` with the accepted and refused counts of moves, after their outcomes are on disk."""
+        """Call `then(queue, target, accepted, refused)` when outcomes of moves are on disk.
+
+        The last two arguments count messages.
+        """
         self._hearers.append(then)
 
     def can_take(self, target: bytes) -> bool:

@@ -93,7 +93,7 @@ class TransferSources:
     def _forget_one(self, name: str, sources: dict[bytes, TransferSource]) -> None:
         """Forget the least recently used idle source.
 
-        Pieces that it sends again later count as possible duplicates.
+        Pieces that the forgotten source sends again later count as possible duplicates.
         """
         idle = next((uuid for uuid, source in sources.items() if source.is_idle), None)
         if idle is not None:

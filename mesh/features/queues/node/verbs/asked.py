@@ -128,7 +128,7 @@ class ChangingVerbs(Component):
         queue: QueueSink,
         then: Callable[[Purged], None] | None = None,
     ) -> None:
-        """Discard the ready and delayed messages here, and pass their count to `then`, or answer with it."""
+        """Discard the ready and delayed messages here, and answer with their count, or pass it to `then`."""
         count, who = queue.part.backlog.purge(), asked.who
         by = who.node.name if isinstance(who, Peer) else asked.doer
         if count or not isinstance(who, Peer):  # clients also get an event for 0 messages
