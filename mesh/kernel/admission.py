@@ -66,7 +66,7 @@ class Admission(Component):
     def hello(self, conn: Conn, command: Hello) -> None:
         """Handle a HELLO of the dialing end.
 
-        Except on control connections, the HELLO waits until this node has recalled its state.
+        Except on control connections, the HELLO waits until the check of the store is over (`Recall`).
         """
         if command.role == NODE_CONTROL or self._recall.is_over:
             self._hello(conn, command)

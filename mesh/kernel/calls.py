@@ -66,8 +66,9 @@ class Verbs(Component):
     def _from_peer(self, conn: Conn, peer: Peer, call: Call, _: list[Envelope]) -> None:
         """Answer a peer's question.
 
-        The answer to a question on the control connection is sent on that connection. A question on the data
-        connection waits until the queries that the peer sent before it are applied.
+        A question on a control connection is answered on the current control connection or, if there is none,
+        on the data connection. A question on the data connection waits until the queries that the peer sent
+        before it are applied.
         """
         verb = self._context.face.peer_verbs.get(call.verb)
         is_control = conn.role == NODE_CONTROL

@@ -72,7 +72,7 @@ def _enter(
 
 
 def build(feature: Feature[K], kernel: K) -> FeatureParts:
-    """Return the components of a feature. Raises: FeatureFailed, with the name of the feature."""
+    """Return the components of a feature. Raises: FeatureFailed if they cannot be built."""
     try:
         return feature.build(kernel)
     except FeatureFailed:

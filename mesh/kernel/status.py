@@ -104,7 +104,8 @@ class Status(Component):
     def _ls(self, asked: IncomingCall[AskNodes]) -> None:
         """Answer with a page of nodes.
 
-        Of several nodes with the same name that left, only the latest is listed.
+        Of several absent nodes with the same name, only the latest is listed. A node that left is not listed
+        beside another node of its name.
         """
         peers, s = self._neighbours.peers, self._context.settings
         past = superseded(self._neighbours.membership.all())
@@ -223,7 +224,7 @@ def superseded(members: Iterable[Member]) -> set[bytes]:
 
 
 def address_of(peer: Peer) -> str:
-    """Return the address at which a peer was reached, or "" if no address is known.
+    """Return an address of a peer, preferably the one at which it was reached; "" if none is known.
 
     If that address is link-local, another known address is preferred.
     """

@@ -1,6 +1,6 @@
 """The handshake of every connection, from both ends."""
 
-# Law 1: the dialing end sends HELLO first; anything else before it is ignored.
+# Law 1: the dialing end sends HELLO first; a command that does not fit the handshake is not handled.
 # Law 2: this module only decides whether to admit the other end; `admit` does the rest.
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ SOFTWARE = "heronry 0.1.0"
 class Authenticator:
     """The handshakes of a node.
 
-    `admit` answers a proven HELLO, or returns `None` to answer later. `entered` handles a WELCOME to our own
-    HELLO. `rejected` handles a REFUSE, and receives whether it is proven. `denied` handles our own refusal of
-    the end that we dialed. `mirrored` receives the process and address of an end that has proven our own key.
+    `greet` returns our HELLO. `admit` answers a proven HELLO, or returns `None` to answer later. `entered`
+    handles a valid WELCOME to our HELLO. `rejected` handles a REFUSE, and receives whether the REFUSE is
+    proven. `denied` handles our own refusal of the end that we dialed. `mirrored` receives the process and
+    address of an end that has proven our own key.
     """
 
     def __init__(
@@ -57,7 +58,10 @@ class Authenticator:
         self._context.out.send(conn, self._greet(conn))
 
     def challenge(self, conn: Conn, c: Challenge) -> None:
-        """Answer a CHALLENGE with a HELLO that contains the proofs."""
+        """Answer a CHALLENGE with a HELLO that contains the proofs.
+
+        Without keys, an end that names another endpoint than the dialed one is refused instead.
+        """
         hello, keyring = self._greet(conn), self._proofs.keyring
         if keyring is not None and not conn.site:
             # CURVE excludes relays, so the field has the name of the node, to choose its password.
@@ -166,5 +170,5 @@ def plain(text: str) -> str:
 
 
 def is_too_long(conn: Conn, frames: list[bytes]) -> bool:
-    """Return whether a message is larger than allowed before admission."""
+    """Return whether a message on an inbound connection is larger than allowed before admission."""
     return not (conn.is_open or conn.dialled) and sum(map(len, frames)) > PENDING

@@ -144,7 +144,8 @@ class HandshakeChecks:
     def unfit_welcome(self, conn: Conn, w: Welcome) -> Refuse | None:
         """Check the WELCOME of a dialed end.
 
-        Proof and password are required even if the listener asked for none of ours.
+        Unless the connection is trusted, a proof is required even if the listener asked for none of ours, and
+        so is this node's password, if it has one. Gateways of other sites need no password.
         """
         refusal = None if conn.trusted else self._impostor(conn, w) or self._no_password(conn, w)
         if refusal is not None or self._agree(conn, w.version, w.version, w.speaks):

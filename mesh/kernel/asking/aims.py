@@ -8,7 +8,8 @@ from itertools import islice
 
 from mesh.wire.commands import Query
 
-# Law 1: for queries with the same sources and the same requesters, the sources are looked up once.
+# Law 1: after a change, the targets of queries with the same sources and the same requesters are looked up
+# once for all of them.
 # Law 2: when nodes appear or disappear, a peer is notified only if it is newly asked, or is no longer asked.
 # Law 3: the number of queries sent per step is bounded; the next step continues behind them, whatever has
 # happened meanwhile.
@@ -47,7 +48,7 @@ class QueryGroup:
         return bool(changed)
 
     def next(self, most: int) -> list[Query]:
-        """Take up to `most` of the queries still to be sent, and return those that are still in the group."""
+        """Take up to `most` queries that are still to be sent, and return the ones still in the group."""
         part, self.left = self.left[-most:], self.left[:-most]
         return [query for query in reversed(part) if query in self.queries]
 
@@ -105,7 +106,7 @@ class Aims:
     def regroup(self, row: Callable[[Query], Hashable]) -> None:
         """Regroup all queries after rules have changed.
 
-        All old and new targets of each query will be notified.
+        `row` returns the key of a query's sources. All old and new targets of each query will be notified.
         """
         before, self._groups, self._changed = self._groups, {}, {}
         for (_, by), old in before.items():

@@ -40,7 +40,7 @@ OnErased = Callable[[bool, list[str]], None]
 class Erasure:
     """An erasure of a topic, which several nodes execute.
 
-    The stream and the number identify the event at each of them.
+    The stream and the number identify the erasure at each of its nodes.
     """
 
     stream: bytes
@@ -246,7 +246,7 @@ class Erasing:
             self._router.publish(event.stream, event, gone)
 
     def _may_come(self, erasure: Erasure) -> None:
-        """Store the erasure, so that no older value from another site can restore the topic."""
+        """Store the erasure if another site may send the topic, so that no older value can restore it."""
         domain = erasure.domain or ANY
         if any_brings(self._context.settings.site.accepting.values(), domain, erasure.key):
             event = self._event(erasure, domain)

@@ -25,7 +25,10 @@ class _Erased:
 
 
 class Erasures:
-    """Reports the first erased topic of a client immediately, and the number of further ones each minute."""
+    """Reports the first erased topic of a client immediately, and the number of further ones each minute.
+
+    `report` receives the text of an event.
+    """
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report

@@ -10,7 +10,7 @@ from mesh.wire.commands import Query
 
 @dataclass(frozen=True, slots=True)
 class Unwanted(Fact):
-    """A requester here has dropped its last request for the query.
+    """A requester has dropped its last request at this node for the query.
 
     Fewer nodes may then be asked for the query, or none.
     """

@@ -67,7 +67,7 @@ class LookupResult:
         return unasked
 
     def add(self, value: LastValue) -> None:
-        """Keep the value if it is the newest of its topic: by hybrid clock, then id."""
+        """Keep the value if its topic has no other value, or only an older one."""
         e = value.envelope
         topic = (e.keys[0], e.domain)
         known = self.best.get(topic)
@@ -105,7 +105,7 @@ class Lookup(Component):
     def look_up(
         self, query: Query, then: Callable[[LookupResult], None], *, fresh: bool = True, after: bool = False
     ) -> None:
-        """Look up the values of this node and of its sources.
+        """Look up the values of this node and of the query's sources, and call `then` with them.
 
         `fresh` bypasses the cache. With `after` a node replies only after all its messages that are in
         transit to this node.
@@ -162,9 +162,10 @@ class Lookup(Component):
             looked(self._router.log.retained.find(query, self._context.clock.believed))
 
     def _age(self, last: RetainedValue) -> float | None:
-        """Return for how many s the master that this node replaces has been unreachable, or else `None`.
+        """Return for how many s the master that this node replaces has been unreachable.
 
-        That master may have a newer value.
+        That master may have a newer value. The result is `None` if this node replaces no master, or accepted
+        the value itself.
         """
         masters = self._demand.stands_for(last.key, last.envelope)
         if not masters or last.envelope.master == self._context.me.name:

@@ -66,8 +66,8 @@ class QuerySources:
     def sources(self, query: Query, use: Use = Use.SUBSCRIBE) -> Sources:
         """Return the nodes that the rules name for the query.
 
-        Of several masters, each GET names another one. Queries for system topics have no sources, as
-        each node publishes these for its own clients only.
+        Of several masters, one is chosen anew for each GET. Queries for system topics have no sources, as
+        each node publishes such topics for its own clients only.
         """
         if _is_own(query):
             return Sources()

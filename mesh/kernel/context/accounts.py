@@ -44,7 +44,7 @@ class Accounts:
     # --- published messages -----------------------------------------------------------------------------
 
     def count_published(self, envelope: Envelope) -> None:
-        """Count the messages of a client's envelope, except those that were counted before."""
+        """Count the messages of a client's envelope that were not counted before."""
         self._gone.discard(envelope.stream)
         lanes = self._lanes.get(envelope.stream)
         if lanes is None:
@@ -90,7 +90,7 @@ class Accounts:
         self._closed_peers += feed.delivered * is_peer
 
     def figures(self, feeds: Sequence[Feed]) -> dict[str, int]:
-        """Return the counts of both equations, including those of the feeds that exist now."""
+        """Return the counts of both equations; `feeds` are all feeds that exist now."""
         fate = self._fates(feeds)
         to_peers = self._closed_peers + sum(feed.delivered for feed in feeds if feed.is_peer)
         held = self.published - sum(self.outcomes.values())

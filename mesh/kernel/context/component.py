@@ -40,7 +40,7 @@ class DeliverySource(Protocol):
     """A component that delivers messages of one kind of destination one by one, for consumers to settle."""
 
     def begin(self, conn: Conn, session: Any, command: Consume) -> None:
-        """Start or stop a consumer of a session. Raises: LocalError if the session must not consume."""
+        """Register, change or end a consumer of a session. Raises: LocalError if the request is refused."""
 
     def has(self, session: Any, number: int) -> bool:
         """Return whether the session has a consumer with this subscription number here."""
@@ -71,8 +71,8 @@ class Reloaded:
     """A configuration that was read again.
 
     `ruleset` is `None` if the rules are unchanged. `settings` has new values by their names in Settings;
-    `now` describes the changes in effect, and `later` names those that need a restart. The node calls `keep`
-    when it applies the configuration, so that the next reload is compared with this one.
+    `now` describes the changes in effect, and `later` names the settings that need a restart. The node calls
+    `keep` when it applies the configuration, so that the next reload is compared with this one.
     """
 
     ruleset: RuleSet | None
@@ -188,7 +188,7 @@ class Component:
         return ()
 
     def features(self) -> Sequence[str]:
-        """Return the features that this component supports, by their names in mesh/wire/spoken.py."""
+        """Return the features that this component supports, by their names in mesh/wire/limits.py."""
         return ()
 
     def before_read(self, query: Query) -> None:

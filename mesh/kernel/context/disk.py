@@ -118,7 +118,7 @@ class Disk:
         """Read the envelopes at `positions`, after all commits that were emitted before.
 
         `then` is called once: with the envelopes that still exist, by position and in that order, or with the
-        error of a failed store. The node stops soon after such an error.
+        error of an unreadable envelope or a failed store. The node stops soon after a failure of its store.
         """
         self._token += 1
         self._fetching[self._token] = then

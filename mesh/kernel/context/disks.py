@@ -46,9 +46,9 @@ class Disks(Component):
         return self.of_queue(domain.removeprefix(PUTS)).shelf
 
     def check(self, store: str, queue: str) -> None:
-        """Raise StoreError if `store` is not the store of this queue ("" for no queue).
+        """Raise StoreError if a message to the queue ("" = to no queue) does not belong in `store`.
 
-        Later changes of the message would be written into another store.
+        `queue` is a destination. Later changes of the message would be written into another store.
         """
         right = self.shelf_of(queue).store
         if right != store:

@@ -46,7 +46,10 @@ class Listen(Struct, frozen=True):
 
 
 class ProbeAddress(Struct, frozen=True):
-    """Check whether a process listens at this address, and call `knocked(uuid, refused)`."""
+    """Check whether a process listens at this address, and call `knocked(uuid, refused)`.
+
+    `refused` is whether the operating system there refused the connection, as no process listens.
+    """
 
     uuid: bytes
     address: str

@@ -13,7 +13,7 @@ from mesh.kernel.context.facts import Fact
 
 
 class FactQueue:
-    """The facts of the current event, for the components above those that publish them."""
+    """The facts of the current event; the components above their publishers handle them."""
 
     def __init__(self) -> None:
         self.queue: deque[Fact] = deque()
@@ -25,7 +25,7 @@ class FactQueue:
         self.queue.append(fact)
 
     def publish_last(self, fact: Fact) -> None:
-        """Record a fact that is handled after all ordinary facts, even those that are recorded later.
+        """Record a fact that is handled after all ordinary facts, including later ones.
 
         Until it is handled, further facts of its class are ignored.
         """

@@ -2,6 +2,7 @@
 
 # Rule 1: a fact is handled later. What the recording component needs immediately is passed as an argument.
 # Rule 2: facts are handled in the order of their recording, after the event and before anything is sent.
+# Facts of `publish_last` come after all others.
 # Rule 3: the handler of a fact may record further facts; they are appended.
 # Rule 4: on the path of an envelope there are only traces, which cost nothing unless they are watched.
 

@@ -29,9 +29,10 @@ class MessageFragments:
             conn.cutter = Cutter()
 
     def piece(self, conn: Conn, piece: Piece) -> list[bytes] | None:
-        """Add a piece, and return the message if it is complete.
+        """Add and acknowledge a piece, and return the message if it is complete.
 
-        Raises: RemoteError for an invalid piece, or if there is no room for it.
+        To make room, connections with more bytes of incomplete messages are closed. Raises: RemoteError for
+        an invalid piece, or if there is no room for it.
         """
         if conn.gatherer is None:
             conn.gatherer = self._gatherer(conn)

@@ -73,8 +73,8 @@ class NodeClock:
     def observe_timestamp(self, envelope: Envelope) -> None:
         """Make later timestamps higher than that of a received envelope.
 
-        For an envelope of another site, they also exceed the time at which it entered this site, so that
-        gateways can tell which messages were published after it could be read here.
+        For an envelope of another site, later timestamps also exceed the times of the envelope's hops in this
+        site, so that gateways can tell which messages were published after the envelope could be read here.
         """
         self.heard_stamp(envelope.sent)
         if is_foreign(envelope.sender):

@@ -196,7 +196,8 @@ class Outlet:
         """Return whether the position of an item may be sent.
 
         From a position out of order, a client would conclude that a message was dropped, and a peer that it
-        already has the message. A peer without a higher position needs the position to settle the message.
+        already has the message. A peer to which no higher position was sent needs the position to settle the
+        message.
         """
         place = parcel.position
         if self._to_peer and place > self.furthest.get(parcel.master, 0):

@@ -4,9 +4,9 @@ In the gaps of an item to a peer, (0, n) counts messages that the sender dropped
 a gap that was reported to the sender; the next k pairs are marks of the nodes that relayed it. The rules of
 several domains may together form a loop even if no domain does: without marks a gap would circulate forever.
 
-A gap that a gateway reported begins with the mark of its site: only subscriptions that can match messages of
-that site receive it. If n is 0, a node on the route was unreachable: messages may be missing, and caches are
-discarded.
+A gap that a gateway of another site reported begins with the mark of that site. Only subscriptions that can
+match messages from or through that site receive the gap. If n is 0, a node on the route was unreachable:
+messages may be missing, and caches are discarded.
 """
 
 from __future__ import annotations

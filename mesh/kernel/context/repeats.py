@@ -9,19 +9,22 @@ OTHERS = ("others", "for various reasons")  # stands for all further pairs
 
 
 class Repeats:
-    """Repetitions by (who, why).
+    """The pairs (who, why) that were reported in the last minute, and the counts of unreported ones.
 
-    There can be any number of strangers, so at most `most` pairs are kept.
+    There can be any number of strangers, so at most `most` pairs are reported in that time.
     """
 
     def __init__(self, most: int = TOLD) -> None:
         self._most = most
         self._told: dict[tuple[str, str], float] = {}  # time of the report, the oldest first
         self._more: Counter[tuple[str, str]] = Counter()
-        self._since = 0.0  # time of the first repetition
+        self._since = 0.0  # time of the first unreported pair
 
     def is_news(self, who: str, why: str, now: float) -> bool:
-        """Return whether to report this pair now, at `now` seconds; otherwise count it as a repetition."""
+        """Return whether to report this pair now, at `now` seconds; otherwise count the pair.
+
+        A repeated pair is counted by itself. A new pair beyond `most` is counted under OTHERS.
+        """
         self._drop_old(now)
         what = who, why
         is_known = what in self._told
@@ -38,7 +41,7 @@ class Repeats:
             del self._told[oldest[0]]
 
     def take_counts(self, now: float) -> Counter[tuple[str, str]]:
-        """Return and reset the counts of repetitions by (who, why), a minute after the first one.
+        """Return and reset the counts of unreported pairs by (who, why), a minute after the first one.
 
         Before that minute is over, the result is empty.
         """

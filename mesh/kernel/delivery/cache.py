@@ -37,7 +37,8 @@ class Cache:
     def knows(self, query: Query, life: int) -> None:
         """Record that all values of a query are in the cache.
 
-        The record is ignored if the cache was emptied since `life`, when the query was sent.
+        `life` is the value of `self.life` when the query was sent. The record is ignored if the cache was
+        emptied since then.
         """
         if len(self._known) >= KNOWN:
             self._known.clear()

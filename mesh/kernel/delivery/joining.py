@@ -39,7 +39,8 @@ class Joining:
     def expects(self, feed: Feed) -> None:
         """Register a subscription that will ask for existing values once all nodes know it.
 
-        A master that stops before it is asked may have lost values that it delivered meanwhile.
+        The subscription's messages are noted from now on, so that no older value follows them, even if their
+        master loses them before this node asks.
         """
         self._newcomers.setdefault(feed, Newcomer()).lacks = True
 

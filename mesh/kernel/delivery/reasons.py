@@ -38,7 +38,7 @@ class Master(Protocol):
 
 
 def of_topic(router: Master, key: str, domain: str, context: NodeContext) -> Iterator[Reason]:
-    """Yield reasons about a topic: its retained value, and its subscribers at this node."""
+    """Yield reasons about a topic: its retained value, and its receivers other than local clients."""
     last = router.log.retained.get(key, domain)
     if last is not None:
         yield _of_value(last, context)

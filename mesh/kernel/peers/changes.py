@@ -109,9 +109,9 @@ class Changes:
         self._context.facts.publish_last(RoutesChanged())
 
     def _tell_where_it_was(self, peer: Peer) -> None:
-        """Send a peer its earlier address.
+        """Send a peer's new address over its existing connections.
 
-        If another process with its identity answers at that address, both learn of the conflict.
+        A process that does not use the address learns in this way of another process with its identity.
         """
         rumour = Rumour(peer.node, 0, str(NodeLife.ALIVE), self._context.me.uuid)
         for conn in peer.conns.values():

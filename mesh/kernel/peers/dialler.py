@@ -65,7 +65,7 @@ class Dialler:
     def on_data_requested(self, peer: Peer) -> None:
         """Dial the data connection that a peer asks for.
 
-        Both sides may have asked each other to dial at the same time. This node then dials itself.
+        Both sides may have asked each other to dial at the same time. In that case, both of them dial.
         """
         self.apply(peer, peer.link.wanted(self._context.clock.now))
         if _only_asks(peer):
@@ -203,5 +203,5 @@ class Dialler:
 
 
 def _only_asks(peer: Peer) -> bool:
-    """Return whether this node has asked the peer to dial the data connection, and does not dial itself."""
+    """Return whether this node waits for a data connection that it has asked the peer to dial."""
     return peer.link.is_dialling and peer.data is None and not peer.dials[NODE_DATA]

@@ -61,7 +61,7 @@ def peer_key(uuid: bytes) -> bytes:
 def exchange(
     context: NodeContext, released: Callable[[StoredEnvelope], None], paging: Paging, node: Introduction
 ) -> Exchange:
-    """Return an exchange with that node; `released` receives the envelopes that are no longer owed to it."""
+    """Return an exchange with a node; `released` receives envelopes that are no longer owed to the node."""
     s = context.settings
     outlet = Outlet(s.window_bytes, s.link_messages, lambda feed: 0, to_peer=True)
 

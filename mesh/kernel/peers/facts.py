@@ -98,13 +98,16 @@ class LoggedIn(Fact):
 
 @dataclass(frozen=True, slots=True)
 class LoggedOut(Fact):
-    """The data connection of a peer ended, or is being replaced."""
+    """The data connection of a peer ended, could not be dialed, or is being replaced."""
 
     peer: Peer
 
 
 @dataclass(frozen=True, slots=True)
 class LoginRefused(Fact):
-    """This node must stop, as its name or identity is taken; `stop` contains the reason."""
+    """The name or identity of this young node is taken, so the node stops unless a peer is alive.
+
+    `stop` contains the reason.
+    """
 
     stop: Stop

@@ -77,8 +77,8 @@ class HeldByPeer:
     ) -> Iterator[tuple[Peer, Envelope, bool]]:
         """Remove and yield the envelopes whose wait is over, each with whether it is believed.
 
-        An envelope that waited too long, or is denied while its peer exceeds the limit, is not believed.
-        Later envelopes of a stream stay behind earlier ones.
+        An envelope is believed if `believes` holds and no earlier envelope of its stream waits. Otherwise its
+        wait ends after PATIENCE, or if `denies` holds while the peer exceeds the limit.
         """
         crowded = {peer for peer in self._of if self.is_crowded(peer)}
         before, self._of = self._of, {}

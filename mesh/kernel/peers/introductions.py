@@ -55,7 +55,7 @@ def as_introduction(node: Node) -> Introduction:
 
 
 def as_rumours(said: Iterable[Rumour]) -> tuple[member.Rumour, ...]:
-    """Return the rumors for membership. Raises: RemoteError for an unknown state."""
+    """Return the rumors for membership. Raises: RemoteError for an unknown state or an invalid node."""
     try:
         return tuple(member.Rumour(as_node(r.node), r.incarnation, NodeLife(r.state), r.by) for r in said)
     except ValueError as error:

@@ -43,7 +43,7 @@ class Peer:
         self.forged = Seldom(REPORTED_AGAIN)  # reports of forgery
         self.hears_us = True  # our PUB is believed to reach it
         self.lost_at: float | None = None  # end of its data connection; None while open
-        self.rtt = 0.0  # s, of the last ping
+        self.rtt = 0.0  # s, a moving average over the pings
         self.pinged = 0.0
         self.probed = NEVER  # time of a newcomer's claim to its name
         self.reads: dict[int, Call] = {}  # unanswered questions
@@ -84,7 +84,7 @@ class Peer:
 
     @property
     def is_active(self) -> bool:
-        """Whether a connection exists, is dialed or is needed, or a question waits for one."""
+        """Whether a connection exists, is dialed or is needed, or a question or address waits for a dial."""
         is_connected = self.control is not None or self.data is not None
         is_dialled = bool(self.dials[NODE_CONTROL] or self.dials[NODE_DATA])
         return is_connected or is_dialled or self.link.is_wanted or self.reach.is_waiting

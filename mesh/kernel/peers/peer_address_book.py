@@ -128,7 +128,7 @@ class PeerAddressBook(Component):
         return True
 
     def remove(self, what: str) -> bool:
-        """Forget an address, or a node by its name or address; return whether any was known.
+        """Forget an address, or a node by its name or address; return whether any was forgotten.
 
         Configured addresses stay. For a forgotten node that is not alive, GivenUp is published.
         """
@@ -260,7 +260,7 @@ class PeerAddressBook(Component):
             self._context.clock.wake(max(seed.due, self._context.clock.now))
 
     def _failed(self, address: str, seed: Seed, why: str, hint: str) -> None:
-        """Report a failed dial once for each reason.
+        """Record a failed dial, and report it if its reason is new and the address is not a remembered one.
 
         Silence is reported only after several dials, as the transport does not always know the reason.
         """

@@ -71,7 +71,7 @@ class PeerHandshake(Component):
         self._born = self._context.clock.now
 
     def admit(self, conn: Conn, h: Hello) -> Peer | Refuse:
-        """Return the peer for a HELLO of a node, or the refusal."""
+        """Use the connection of a HELLO and return its peer, or return the refusal."""
         if h.node is None or len(h.node.uuid) != 16:
             return Refuse("MALFORMED", "a node must introduce itself with a uuid of 16 bytes", final=True)
         refusal = self._accept_introduction(h.node, h.process)
@@ -244,7 +244,7 @@ class PeerHandshake(Component):
         return None
 
     def _proven(self, peer: Peer, node: Introduction) -> None:
-        """Record the key and metadata that a peer has proven, and remember the peer on disk."""
+        """Record the proven key and the metadata of a peer, and remember the peer on disk."""
         peer.key = node.key
         peer.metadata = heard(node.metadata)
         if peer.node.key != node.key:
@@ -256,7 +256,7 @@ class PeerHandshake(Component):
         return bool(pinned) and pinned != node.key
 
     def _pinned(self, uuid: bytes) -> bytes:
-        """Return the known key of that node; b"" if it was never met, or was forgotten by a user."""
+        """Return the first key of that node, or b"" if the node is neither remembered nor alive."""
         known = self._neighbours.peers.get(uuid)
         present = known.key if known is not None and known.alive else b""
         return self._neighbours.acquaintances.key_of(uuid) or present
@@ -287,9 +287,9 @@ class PeerHandshake(Component):
         return self._context.clock.now - self._born < YOUNG
 
     def _answers(self, holder: Peer, heard: float) -> bool:
-        """Return whether the holder of a name has sent anything since a newcomer first asked for it.
+        """Return whether the holder of a name has sent anything since this method last pinged it.
 
-        The holder may have died unnoticed.
+        The holder may have died unnoticed, so it is pinged, at most once in `silence` seconds.
         """
         if self._context.clock.now - holder.probed > self._context.settings.silence:
             holder.probed = self._context.clock.now

@@ -13,7 +13,7 @@ from mesh.wire.codec import reader
 from mesh.wire.commands import Introduction
 
 # Law 1: the first key of a node stays until a user removes the node.
-# Law 2: of more than MET nodes, those that were not met for the longest time are forgotten.
+# Law 2: of more than MET nodes, the ones whose last contact is longest ago are forgotten.
 
 MET = 1024  # remembered nodes
 FORGOTTEN = 7 * 24 * 3600 * 10**9  # ns after which a remembered node is not dialed
@@ -56,7 +56,7 @@ class RememberedNodes:
         self._old = frozenset(self._met)
 
     def latest(self, most: int) -> Iterator[Introduction]:
-        """Yield those of the `most` latest nodes that have an address and were met in the last 7 days."""
+        """Yield the nodes with an address among the `most` latest ones, if met in the last 7 days."""
         for met in list(self._met.values())[-most:]:
             if met.node.address and self._context.clock.wall - met.wall < FORGOTTEN:
                 yield met.node
@@ -90,7 +90,7 @@ class RememberedNodes:
         self._disk.later("peer", key, Put("peer", key, msgspec.msgpack.encode(met)))
 
     def key_of(self, uuid: bytes) -> bytes:
-        """Return the first Ed25519 key of that node, or b"" if it was never met."""
+        """Return the first Ed25519 key of that node, or b"" if the node is not remembered."""
         met = self._met.get(uuid)
         return met.node.key if met is not None else b""
 

@@ -45,7 +45,10 @@ class Rounds:
         return self._context.clock.now - self._born >= FIRST_VIEW
 
     def run_due(self) -> None:
-        """Dial and ping the peers that are due, and apply the timeouts of their links."""
+        """Dial and ping the peers that are due, apply the timeouts of their links, and request needed logins.
+
+        In a crowd, idle connections are closed. Once per SWEEP, peers are forgotten.
+        """
         now, dialler = self._context.clock.now, self._dialler
         if now - self._swept > SWEEP:
             self._sweep()
@@ -70,7 +73,7 @@ class Rounds:
         """Dial the peers that are due.
 
         If there is no room for all, newly sighted peers come first, then the peers that have been due for
-        longest.
+        longest. Peers that are alive need no room.
         """
         room = self._dialler.room
         due = [p for p in peers if p.control is None and p.reach.due <= self._context.clock.now]

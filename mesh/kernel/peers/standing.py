@@ -70,7 +70,7 @@ def _host(address: str) -> str:
 
 
 def of_strangers(context: NodeContext, neighbours: Neighbours, node: str = "") -> Iterator[Reason]:
-    """Yield reasons for nodes of other meshes that are named `node`, or for all of them if it is empty."""
+    """Yield at most SHOWN reasons for nodes of other meshes that are named `node`; "" matches all names."""
     others = (other for other in strangers(context, neighbours) if node in ("", other[0]))
     for name, address in islice(others, SHOWN):
         yield reason("OTHER_MESH", node=name, address=address)

@@ -55,7 +55,7 @@ class Resting:
 class Watchlist:
     """The active peers, which every round examines, and the resting ones.
 
-    Newly sighted peers are dialed before peers whose dial has failed.
+    Newly sighted peers are dialed before peers that are away.
     """
 
     def __init__(self) -> None:

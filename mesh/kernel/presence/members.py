@@ -78,7 +78,7 @@ class GroupMembers(Component):
     def joined(self, name: str, members: int, then: Callable[[], None]) -> None:
         """Set the number of members of a group at this node; 0 means that the group has none here.
 
-        `then` is called when all awaited nodes know the number, or after CONFIRM seconds.
+        `then` is called when all reachable nodes except slow ones know the number, or after CONFIRM seconds.
         """
         if members:
             self.own[name] = members

@@ -143,7 +143,8 @@ class Presence(Component):
     def when_known(self, name: ServedName, then: Callable[[], None]) -> None:
         """Call `then` when all reachable nodes have reported whether they serve the name, or after 2 s.
 
-        For a known name with any server the call is immediate: further servers will be reported.
+        If they have already reported, `then` is called immediately. Nodes that joined later are awaited only
+        if the name has no server. Slow nodes are never awaited.
         """
         self._watch(name)
         watched = self._watching.names[name]

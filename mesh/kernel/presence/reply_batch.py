@@ -22,9 +22,10 @@ HOLD = 0.05  # s that a lone OK waits for its reply
 class ReplyBatch:
     """Collects answers and replies during an event.
 
-    `here` contains those for clients of this node, and for clients of sites whose gateway is this node. A
-    reply implies that its request was accepted, so the OK of a lone request waits up to 50 ms for the reply,
-    which replaces the OK. Otherwise the OK is sent before anything later of the same stream.
+    `here` contains those for clients of this node, and for clients of sites whose gateway is this node.
+    `peer` returns the peer of a uuid. A reply implies that its request was accepted, so the OK of a lone
+    request waits up to 50 ms for the reply, which replaces the OK. The next answer of the stream ends this
+    wait.
     """
 
     def __init__(self, context: NodeContext, peer: Callable[[bytes], Peer | None]) -> None:

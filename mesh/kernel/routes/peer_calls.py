@@ -74,7 +74,7 @@ class Question(Generic[R]):
 
 
 class PeerCalls(Component):
-    """Component for questions to peers, on their data connections."""
+    """Component for questions to peers, and for the peers' confirmations of this node's queries."""
 
     def __init__(self, context: NodeContext, neighbours: Neighbours) -> None:
         self._context = context
@@ -120,7 +120,7 @@ class PeerCalls(Component):
             self._early.append(work)
 
     def confirm(self, need: dict[bytes, int], then: Callable[[], None]) -> None:
-        """Call `then` when the peers in `need` have confirmed these versions, at the latest after CONFIRM.
+        """Call `then` when each peer has confirmed its version in `need`, after CONFIRM at the latest.
 
         A peer that dies is no longer awaited.
         """
@@ -154,8 +154,8 @@ class PeerCalls(Component):
     ) -> None:
         """Ask each peer, and call `then` with the replies that arrive within `within` seconds.
 
-        `then` is called as soon as all live nodes have replied; slow nodes alone delay it by SHORT seconds at
-        most. `by`, if given, sends the question to a peer; otherwise the data connection is used.
+        `then` is called as soon as each peer has replied or died; slow peers alone delay it by SHORT seconds
+        at most. `by`, if given, sends the question to a peer; otherwise the data connection is used.
         """
         self._request += 1
         peers = list(peers)

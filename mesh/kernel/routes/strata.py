@@ -170,7 +170,7 @@ class LiveStrata(Component):
     # --- questions ----------------------------------------------------------------------------------------
 
     def when_measured(self, domain: str, then: Callable[[], None]) -> None:
-        """Call `then` when the distance in the domain is known, or the domain is beyond the limit MOST."""
+        """Call `then` when the distance in the domain is known, or the domain is beyond the limits."""
         self._looked[domain] = self._context.clock.now + LOOKED
         while len(self._looked) > FOLLOWED:
             self._looked.pop(next(iter(self._looked)))

@@ -25,7 +25,7 @@ class Strategies:
         return self._domains.get(domain, self._usual)
 
     def of_address(self, address: str) -> Balancer:
-        """Return the strategy for an address: the first whose pattern matches."""
+        """Return the strategy for an address: the first whose pattern matches, or else the usual one."""
         known = self._known.get(address)
         if known is None:
             fit = (balancer for pattern, balancer in self._addresses if matches(pattern, address))

@@ -31,7 +31,7 @@ OnTree = Callable[[list[TreeRow], list[str]], None]
 class Trees(Component):
     """Component for the verb `tree`.
 
-    Where not all nodes are linked, each asks the nodes behind it.
+    In a mesh that restricts links, each node asks the nodes behind it.
     """
 
     def __init__(

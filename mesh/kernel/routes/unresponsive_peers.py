@@ -79,7 +79,7 @@ class UnresponsivePeers:
                 self._late(uuid)
 
     def tries(self, uuid: bytes, request: int, until: float) -> None:
-        """Record a question whose answer is no longer awaited."""
+        """Record a question whose answer is no longer awaited, but is in time until `until`."""
         self._trials.keep((uuid, request), until)
 
     def review(self) -> None:

@@ -49,7 +49,10 @@ LINES, TOLD = 1000, 8  # changes listed in an answer, in an event
 
 
 class Ruling(Component):
-    """Component for the rules in force and the next ones: settings, overlaid by shared rules."""
+    """Component for the rules in force and the next ones.
+
+    Both are the rules of the settings, overlaid by the shared rules.
+    """
 
     def __init__(
         self,
@@ -238,7 +241,7 @@ class Ruling(Component):
         self._before = [*others[-BEFORE:], (self._context.clock.now + ENDS, rules)]
 
     def _mind_others(self) -> None:
-        """Subscribe by all rules that messages may follow now or soon, and announce their routes."""
+        """Subscribe by all rules that messages may follow now or soon, and declare the next hops in them."""
         self._before = [(until, rules) for until, rules in self._before if until > self._context.clock.now]
         soon = [] if self._next is None else [self._next.rules]
         others = dict.fromkeys([*soon, *(rules for _, rules in reversed(self._before))])

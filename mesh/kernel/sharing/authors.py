@@ -2,7 +2,7 @@
 
 # Law 1: a row counts only with the signature of its author; rows of some kinds only with that of the admin.
 # Law 2: an author is a node that this one knows as a member, or has met. A peer may vouch for rows of other
-# authors if they are older than this node's contact with that peer, as the authors may have left by then. At
+# authors if they are older than the peer's last joining, as the authors may have left by then. At
 # most VOUCHED such rows of one kind are accepted, so that no member fills a table with invented authors.
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Authors(Component):
     def __init__(self, context: NodeContext, neighbours: Neighbours) -> None:
         self._context = context
         self._neighbours = neighbours
-        self._since: dict[bytes, int] = {}  # wall time of the first contact with a peer
+        self._since: dict[bytes, int] = {}  # wall time at which a peer last joined
         self._vouched: defaultdict[str, set[str]] = defaultdict(set)  # names of rows, by kind
 
     def fact_handlers(self) -> Sequence[Hearing]:

@@ -25,7 +25,7 @@ from mesh.wire.limits import SHARED
 from mesh.wire.replies import R, RowsTold
 
 # Law 1: each node is asked one thing at a time, and no node waits for the answer of another one.
-# Law 2: rejected rows of a node are reported once, and do not block the node's other rows.
+# Law 2: rejected rows of a node are reported once. Rows of unknown authors do not block its other rows.
 
 AT_ONCE = 64  # rows in one reply; each needs a signature check
 WITHIN = 5.0  # s that a node has for a reply
@@ -36,7 +36,8 @@ Place = tuple[int, str]  # of a row in the order in which rows are sent: timesta
 class RowExchange:
     """The questions for rows between this node and others.
 
-    `accept(row, kind, place, peer)` accepts a row behind `place` and returns its place. Raises: MeshError.
+    `accept(row, kind, place, peer)` accepts a row behind `place`, and returns the place of the row. Raises:
+    MeshError.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class RowExchange:
         return self._context.clock.now - self.changed.get(kind, -inf)
 
     def _ask_newer(self, peer: Peer, theirs: Summary, table: RowTable) -> None:
-        """Ask for newer rows, or for all if none is newer or some were skipped."""
+        """Ask for newer rows, or for all if none is newer or the retry of skipped rows is due."""
         uuid, kind, now = peer.node.uuid, theirs.kind, self._context.clock.now
         ours = table.summary.stamp
         is_whole = theirs.stamp <= ours or self._told.is_passed_over(uuid, kind, now)
@@ -87,18 +88,19 @@ class RowExchange:
             self.ask_behind(peer, kind, (-1 if is_whole else ours - 1, ""))
 
     def may_ask(self, peer: Peer, theirs: Summary) -> bool:
-        """Return whether to ask the peer for the rows it announces; the caller must then ask.
+        """Return whether to ask the peer for the rows that it announces; the caller must then ask.
 
-        The result is False while a question is open, or if the same announcement was already followed up.
+        The result is False while a question to the peer is open. It is also False if neither the announcement
+        nor our rows have changed since the last request, unless the retry of a skipped row is due.
         """
         ours = self._tables[theirs.kind].summary
         is_free = peer.reach.question is None
         return is_free and self._told.may_ask(peer.node.uuid, theirs, ours, self._context.clock.now)
 
     def ask_peer(self, peer: Peer, kind: str, ask: Ask, says: type[R], then: Callable[[R], None]) -> None:
-        """Ask the peer, and call `then` with the reply, if there is one.
+        """Ask the peer about rows of `kind`, and call `then` with the reply, if there is one.
 
-        A MeshError from `then` marks the reply as invalid.
+        The first MeshError from `then` for a peer is reported as an event.
         """
         self._told.asks(peer.node.uuid)
         came = partial(self._on_replies, peer, kind, then)

@@ -1,7 +1,7 @@
 """Rows that all nodes share: which of them are accepted, kept and announced."""
 
-# Law 1: a row is accepted only if its author signed it and is known here (authors.py), whichever node sends
-# it.
+# Law 1: a row is accepted only if its signature and its author fulfill the laws of authors.py, whichever node
+# sends it.
 # Law 2: a deletion that is no longer kept (table.py) leaves memory and disk, and is not accepted again.
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class RowKind:
     """A kind of rows, with the callbacks of its component.
 
     `check(row)` raises LocalError for an invalid row. `changed(row, by)` reports a row in force; `by` is the
-    peer that sent it, None for this node. A timestamp may be `ahead` ns ahead of the clock; with `by_admin`
-    the admin signs the rows. A starting node asks for `is_early` rows before it answers clients.
+    peer that sent the row, or `None`. A timestamp may be `ahead` ns ahead of the clock; with `by_admin` the
+    admin signs the rows. A starting node asks for `is_early` rows before it answers clients.
     """
 
     name: str
@@ -155,7 +155,7 @@ class Shared(Component):
     def learn_early(self, peer: Peer, then: Callable[[], None]) -> None:
         """Ask a node for newer rows of all early kinds, and then call `then`.
 
-        `then` is not called if the node does not answer.
+        `then` is not called if the node does not answer, or sends an invalid row.
         """
         for kind in reversed([kind.name for kind in self._kinds.values() if kind.is_early]):
             then = partial(self._learn, kind, peer, then)
@@ -252,7 +252,10 @@ class Shared(Component):
         self._disk.commit_if_any(lambda error: asked.reply(ReplyValue()) if error is None else None)
 
     def _one(self, row: SharedRow, kind: str, place: tuple[int, str], peer: Peer) -> tuple[int, str]:
-        """Accept one row, and return its position."""
+        """Accept a row of a peer unless it is obsolete, and return the place of the row.
+
+        Raises: LocalError for an invalid row, or a row that is not of `kind` or not behind `place`.
+        """
         if row.kind != kind or row.place <= place:
             raise LocalError("The row was not requested.", code="BAD_ROW")
         self._check_time(row, peer)

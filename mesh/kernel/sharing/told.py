@@ -1,7 +1,8 @@
 """Decides which nodes to ask for rows, so that no node sends the same rows twice."""
 
-# Law: no node is asked twice for rows that it has sent. A node that announces rows and sends none, or invalid
-# ones, is asked once for each announcement, and once per AGAIN if an author was unknown.
+# Law: no node is asked twice for rows that it has sent, except in a request for all its rows, which is rare
+# (WHOLE). A node that announces rows and sends none, or invalid ones, is asked once for each announcement,
+# and once per AGAIN if an author was unknown.
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ class Told:
     def may_ask(self, uuid: bytes, theirs: Summary, ours: Summary, now: float) -> bool:
         """Return whether to ask the node, and record its announcement if so; the caller must then ask.
 
-        The result is False while a question is open, or if the same announcement was already followed up.
+        The result is False while a question to the node is open. It is also False if neither the announcement
+        nor our rows have changed since the last request, unless the retry of a skipped row is due.
         """
         place, boast = (uuid, theirs.kind), (theirs, ours)
         is_again = self.is_passed_over(*place, now)
@@ -43,7 +45,7 @@ class Told:
         return True
 
     def may_ask_for_all(self, uuid: bytes, kind: str, now: float) -> bool:
-        """Return whether the node may be asked again for all its rows, although it announces none newer."""
+        """Return whether the last request to the node for all its rows was long enough ago for another."""
         return now >= self._whole.get((uuid, kind), -inf)
 
     def asks_for_all(self, uuid: bytes, kind: str, rows: int, now: float) -> None:
@@ -59,9 +61,9 @@ class Told:
         self._asking.add(uuid)
 
     def record_reply(self, uuid: bytes, kind: str, is_answer: bool) -> None:
-        """Record a reply, or its absence.
+        """Record a reply, or its absence if `is_answer` is False.
 
-        Without a reply the next announcement is followed up again.
+        Without a reply, even the same announcement is followed up again.
         """
         self._asking.discard(uuid)
         if not is_answer:

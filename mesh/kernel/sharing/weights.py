@@ -50,7 +50,7 @@ class Weights(Component):
     """Component for the set of weights, which is a shared row.
 
     A node of an earlier release has no shared rows. Such a node is asked for its set when its state has a
-    higher timestamp, and the receiver signs the row.
+    higher timestamp, and this node signs the row.
     """
 
     def __init__(

@@ -77,7 +77,8 @@ class Clocks(Component):
     def _is_right(self, uuid: bytes) -> bool:
         """Return whether a reported node whose clock is not wrong now counts as right again.
 
-        A disconnected node does not count, as its clock is not measured; a forgotten one does.
+        A disconnected peer does not count, as its clock is not measured. A forgotten peer does, and so does a
+        gateway of another site.
         """
         peer = self._neighbours.peers.get(uuid)
         return peer is None or peer.control is not None

@@ -30,4 +30,4 @@ class OurWaysChanged(Fact):
 
 @dataclass(frozen=True, slots=True)
 class RoutesVouched(Fact):
-    """The routes that this node believes may have changed."""
+    """The set of routes that this node believes may have changed."""

@@ -121,7 +121,7 @@ class Gossiping(Component):
         peer.hears_us = not command.wanted
 
     def load_of(self, name: str) -> tuple[float, float, int] | None:
-        """Return a node's last reported load (0..1), its age (s) and free RAM (bytes), or None."""
+        """Return a node's last reported load (0..1), the report's age (s) and free RAM (bytes), or `None`."""
         if name == self._context.me.name:
             return (self.mine.load, 0.0, self.mine.ram_free) if self.mine is not None else None
         peer = self._neighbours.named(name)
@@ -170,7 +170,7 @@ class Gossiping(Component):
         return {peer.node.uuid for peer in found if peer is not None}
 
     def _listen(self) -> set[bytes]:
-        """Listen to the chosen PUBs, and return the uuids of their nodes."""
+        """Listen to the usable PUBs of the chosen nodes, and return the uuids of all chosen nodes."""
         wanted = self.gossip.listen_to(self._alive(), self._favourites(), self._context.clock.now)
         places = {uuid: place for uuid in sorted(wanted) if (place := self._place(uuid))}
         for uuid, place in list(self._listening.items()):
@@ -184,7 +184,7 @@ class Gossiping(Component):
         return wanted
 
     def _place(self, uuid: bytes) -> str:
-        """Return the address of a node's PUB, or "" if it is unknown."""
+        """Return the address of a node's PUB, or "" if it is unknown or cannot be used from here."""
         peer = self._neighbours.peers.get(uuid)
         if peer is None:
             return ""
@@ -216,7 +216,7 @@ class Gossiping(Component):
         self._context.clock.wake(self._due)
 
     def before_goodbye(self) -> None:
-        """Send the last state to all peers, before the goodbye on each of their connections.
+        """Send the last state to all reachable peers, before the goodbye on each of their connections.
 
         Peers use that state while this node is stopped. The PUB socket may close before they have received
         it. A node that never served, or whose identity another process uses, sends none.
@@ -244,7 +244,7 @@ class Gossiping(Component):
         return mine, encode(self.gossip.outgoing(self._neighbours.membership.count, self._context.clock.now))
 
     def is_mine(self, line: StateLine) -> bool:
-        """Return whether this node has signed the state, in any boot; without keys, whether its user has."""
+        """Return whether this node, in any boot, or a copy of this node has signed the state."""
         me, text = self._context.me, signed_text(line)
         if line.uuid != me.uuid or not line.signature:
             return False

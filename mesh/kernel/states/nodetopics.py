@@ -23,8 +23,8 @@ INFO = "__sys__cluster.node.info"
 class NodeTopics(Component):
     """Component for the topics `__sys__cluster.node.master[heron]` and `__sys__cluster.node.info[heron]`.
 
-    The topics contain XML, and only clients of this node can read them. The first topic exists for nodes with
-    rules.
+    The topics contain XML, and only clients of this node can read them. The first topic exists for the nodes
+    that the rules name.
     """
 
     def __init__(

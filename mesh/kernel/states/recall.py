@@ -106,7 +106,7 @@ class Recall(Component):
         asked.reply(StateTold(line=fields))
 
     def _on_peer_joined(self, peer: Peer) -> None:
-        """Ask a peer on its new control connection, as an earlier question may be lost."""
+        """Ask a peer for our last state on its new control connection, as an earlier question may be lost."""
         if self.is_over or peer.node.uuid in self._told:
             return
         self._open.add(peer.node.uuid)
@@ -140,7 +140,10 @@ class Recall(Component):
         return None
 
     def _on_refused(self, fact: LoginRefused) -> None:
-        """Keep a refusal by another node; it stops this node unless some other node admits it."""
+        """Keep a refusal by another node, which stops this node if no peer is alive.
+
+        During the check, that is decided at its end.
+        """
         self._unwelcome = fact.stop
         if self.is_over:
             self._leave_if_unwelcome()

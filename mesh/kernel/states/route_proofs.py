@@ -121,7 +121,7 @@ class RouteProofs(Component):
             self._learn(b"", Vouched(peer.node, line, known.state.ways))
 
     def on_proofs(self, peer: Peer, command: c.Ways) -> None:
-        """Process a question or an answer of a peer. Raises: RemoteError for malformed states."""
+        """Process a question or an answer of a peer. Raises: RemoteError for a malformed answer."""
         if command.names:
             self._send_declarations(peer, command.names[:HOPS])
             return
@@ -185,7 +185,7 @@ class RouteProofs(Component):
             self._send_proofs(peer, [Vouched(self._context.me, line, ())])
 
     def _spoke(self, fact: OwnStateSent) -> None:
-        """Introduce this node to its new hops after publishing its state."""
+        """Introduce this node to all its hops after it has published a state with changed hops."""
         if self._declared != fact.state.ways:
             self._declared = fact.state.ways
             for name in fact.state.ways:

@@ -18,9 +18,9 @@ class StateTopicStream:
         self._number = 0
 
     def publish_value(self, key: str, node: str, content: Callable[[], bytes]) -> None:
-        """Send the value to the subscribers of the key.
+        """Send the value to the subscribers of the key, and store it, if there are any subscribers.
 
-        `content` is called only if there are any.
+        `content` is called only in that case.
         """
         if self._router.clients.match(key, ""):
             self._router.deliver_local(self._envelope(key, node, content()))
