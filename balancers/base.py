@@ -98,7 +98,7 @@ class Message(Protocol):
 
     @property
     def key(self) -> str:
-        """The topic of the message; "" for a message to an address without a key."""
+        """The key of the message; "" if a message to an address has none."""
         ...
 
     @property

@@ -21,7 +21,8 @@ Picked = TypeVar("Picked")
 class Guarded:
     """A third-party balancer whose errors and invalid results are replaced by results of RoundRobin.
 
-    `faults` counts the replacements. `fault` describes the last failure, or is "" if there was none.
+    `faults` counts the errors and invalid results. `fault` describes the last one, or is "" if there was
+    none. RoundRobin also replaces a missing `several`, which is no fault.
     """
 
     def __init__(self, name: str, inner: Balancer, jitter: Jitter) -> None:

@@ -75,7 +75,7 @@ class Near:
 class Adverts:
     """Writes and reads the adverts of one cluster as TXT records.
 
-    `sign` is None in a mesh without keys.
+    `sign` signs a text, and is None in a mesh without keys. `verify` checks a signature with a public key.
 
     The record has `v` (1), `c` (the mesh), `n` (name), `b` (boot), `k` (public key), `m` and `s` (signature).
     All of them are text, bytes in hexadecimal; `k` and `s` only in a mesh with keys. `c` is the first 8 bytes

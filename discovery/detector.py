@@ -38,7 +38,7 @@ class OpenProbe:
 
     @property
     def is_void(self) -> bool:
-        """Whether the node has died, left or restarted since the probe was sent."""
+        """Whether the node has restarted, or no longer counts as alive, since the probe was sent."""
         return not self.record.is_living or self.record.boot != self.boot
 
 
@@ -55,7 +55,8 @@ class IndirectProbeJob:
 class Detector:
     """Probes other nodes, and starts to suspect a node that does not answer.
 
-    `jitter` returns random numbers in [0, 1).
+    A node whose machine refuses connections is declared dead unless it proves alive. `jitter` returns random
+    numbers in [0, 1).
     """
 
     def __init__(
@@ -219,7 +220,7 @@ class Detector:
     # --- immediate probes ---------------------------------------------------------------------------------
 
     def disconnected(self, record: MemberRecord, now: float) -> Results:
-        """Probe a node immediately after its connection broke, because its process may have ended.
+        """Probe a node, unless a probe is open, after its connection broke: its process may have ended.
 
         If the node has an address, also test whether its machine refuses a connection.
         """

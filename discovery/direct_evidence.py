@@ -12,7 +12,7 @@ from mesh.discovery.table import GRAVITY, MemberRecord, MemberTable, better_via
 
 # Rule 1: the highest boot that a node has sent wins. Messages of lower boots are counted and dropped.
 # Rule 2: among the nodes that count as alive, a name belongs to one node; its holder keeps it.
-# Rule 3: a goodbye ends its boot.
+# Rule 3: a goodbye ends the boot that sent it.
 # Rule 4: a dead or suspect node that sends something itself is alive, and is asked to deny the rumor to the
 # others.
 
@@ -20,8 +20,8 @@ from mesh.discovery.table import GRAVITY, MemberRecord, MemberTable, better_via
 class DirectEvidence:
     """Processes the introductions, messages and goodbyes of nodes.
 
-    `old_news` counts introductions and goodbyes of boots that ended. `no_room` counts introductions that were
-    dropped because the table was full.
+    `old_news` counts introductions and goodbyes of earlier boots, and introductions after a goodbye.
+    `no_room` counts introductions that were dropped because the table was full.
     """
 
     def __init__(self, table: MemberTable, fates: MemberTransitions, detector: Detector) -> None:

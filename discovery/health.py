@@ -22,5 +22,5 @@ class Health:
         self.score = max(0, self.score - 1)
 
     def worse(self, points: int) -> None:
-        """Add points for missing answers, or for a rumor of this node's own end."""
+        """Add points for missing answers, or for a rumor that this node itself is suspect, dead or left."""
         self.score = min(WORST, self.score + points)

@@ -21,8 +21,8 @@ class StateLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     Attributes:
         uuid: Id of the node.
-        boot: Its boot.
-        counter: Its counter. The highest (boot, counter) is the newest.
+        boot: Boot of the node.
+        counter: Number that grows with each state of one boot. The highest (boot, counter) is the newest.
         state: An encoded NodeState.
         signature: Signature by the Ed25519 key of the node; without keys a MAC that only the node itself can
             check.
@@ -46,7 +46,7 @@ class StateMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     Attributes:
         sender: Id of the publishing node.
-        boot: Its boot.
+        boot: Boot of that node.
         number: Number that grows with each message of one boot.
         lines: The sender's own state, and states of other nodes.
         digest: Id, boot and counter of states that the sender knows.

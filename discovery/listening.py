@@ -3,8 +3,8 @@
 # Law 1: up to FULL nodes, each node receives the gossip of every other.
 # Law 2: above FULL, nodes are placed on RINGS rings, each in an order that all nodes compute alike, and
 # listen to both neighbors on each. One ring connects all nodes; several rings shorten the routes.
-# Law 3: listening is mutual, and all nodes have the same number of listeners, so the traffic per node stays
-# constant.
+# Law 3: on the rings listening is mutual, and all nodes have the same number of listeners, so the traffic per
+# node stays constant. Favorites are listened to in addition.
 # Law 4: a node that joins or leaves changes only the lists of its neighbors.
 
 from collections.abc import Collection

@@ -44,7 +44,7 @@ class Member:
     via: str  # best source of its discovery, see VIA
     state: NodeLife
     heard: float  # s of its last message; if seen, of its report
-    incarnation: int = 0  # grows when the node denies a rumor
+    incarnation: int = 0  # grows when the node denies a rumor or moves
     since: float = 0.0  # s, when `state` began
 
     @property

@@ -136,7 +136,7 @@ class Membership:
     ) -> Results:
         """Process rumors that `by` sent without a probe.
 
-        `is_answer` means that they answer a request for all members, and that these are more than HEARSAY.
+        `is_answer` means that they answer a request for all members, of which there are more than HEARSAY.
         """
         return self._said(by, rumours, now, is_answer)
 
@@ -237,7 +237,7 @@ class Membership:
 
     @property
     def old_news(self) -> int:
-        """The number of introductions and goodbyes from boots that ended."""
+        """The number of introductions and goodbyes of earlier boots, and of introductions after a goodbye."""
         return self._firsthand.old_news
 
     @property

@@ -68,7 +68,7 @@ class ZeroconfInstance:
     async def look(self, heard: Callable[..., None]) -> None:
         """Adopt the wanted interfaces, and query for services again. Raises: CannotSpeak.
 
-        Each service that answers is reported to the callback, even if it is known.
+        `heard` is called for each service that answers, even for a known one.
         """
         # This includes interfaces that failed before, such as one without an address yet.
         await self._zeroconf.async_update_interfaces(_for_zeroconf(self._spoken.interfaces))
@@ -116,7 +116,7 @@ def _bindable(address: str) -> str:
 
 
 class MdnsListener:
-    """Reads the announcements that `sieve` admits, and passes adverts and rejections to `put`.
+    """Reads the announcements that `sieve` admits, and passes adverts, rejections and foreign nodes to `put`.
 
     `own` is the instance name of this node, whose announcements are ignored.
     """

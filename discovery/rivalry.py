@@ -32,7 +32,7 @@ class Rivalry:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the older process certainly ran after `began`: its message arrived IN_FLIGHT s later."""
+        """Whether the older process certainly ran after `began`: a message came IN_FLIGHT s later or more."""
         return self.heard_older >= self.began + IN_FLIGHT
 
     def note(self, boot: int, now: float) -> None:

@@ -91,7 +91,7 @@ class RumorEvidence:
     def believe(self, rumours: tuple[Rumour, ...], by: bytes, now: float, is_answer: bool = False) -> Results:
         """Process the rumors that `by` sent.
 
-        `is_answer` means that they answer a request for all members, and that these are more than HEARSAY.
+        `is_answer` means that they answer a request for all members, of which there are more than HEARSAY.
         """
         results: Results = []
         self._by, self._is_census = by, is_answer
@@ -248,7 +248,7 @@ def pinned(node: Node, known: MemberRecord) -> Node:
 
 
 def describes_better(rumour: Rumour, known: MemberRecord) -> bool:
-    """Return whether the rumor has a higher boot or incarnation than the known ones.
+    """Return whether the rumor has a higher boot, or the same boot and a higher incarnation.
 
     Only then are its addresses newer. An accuser may know older addresses than this node.
     """

@@ -80,8 +80,8 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
         ways: Names of the nodes through which it publishes and subscribes.
         shared: For each kind of shared rows that it has: kind, newest stamp, digest.
         requested: Requests a second of its clients.
-        request_p50: Median duration of these requests, in s, in the last 5 to 10 s.
-        request_p99: 99th percentile of their duration, in s, in that time.
+        request_p50: Median duration of its clients' requests, in s, in the last 5 to 10 s.
+        request_p99: 99th percentile of that duration, in s, in the same time.
         request_failed: Requests a second that failed.
         served: Messages a second settled by servers and group members at this node.
         queued: Messages in queues at this node, outstanding ones included.

@@ -7,10 +7,11 @@ MeshError
  │   ├─ MessageTooLarge
  │   ├─ NotAvailable, WouldBlock, Closed, WrongLoop
  │   ├─ NodeNotFound, NodeInUse, BindRefused, DataDirRefused, KeysRefused
- │   ├─ PublishRefused, StaleSequence
- │   ├─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, SiteFull, SiteUnreachable, Expired
- │   ├─ NoHandlers, HandlerLost
- │   └─ NoQueue, QueueFull, QueueExists, QueueInUse, LeaseOver
+ │   ├─ PublishRefused      a refused message or call
+ │   │   ├─ StaleSequence, CircularLoop, UnknownNode, NotConnected, MasterAway, Expired
+ │   │   ├─ TailBackFull, SiteFull, SiteUnreachable
+ │   │   └─ NoHandlers, HandlerLost, NoQueue, QueueFull
+ │   └─ QueueExists, QueueInUse, LeaseOver
  ├─ RemoteError         a peer broke the protocol: close the link, not the program
  │   └─ Refused         a peer refused, with a reason
  ├─ RequestFailed       a request that was answered with a failure

@@ -100,7 +100,7 @@ class Image:
     """The contents of a store: envelopes in the order of their positions, and all side tables.
 
     `envelopes` may be larger than memory, so each iteration may read from the disk, and may raise the same
-    errors as the store's `load`. Iterate before the next commit. `reach` is that of the store when opened.
+    errors as the store's `load`. Iterate before the next commit. `reach` is that of the store when loaded.
     """
 
     envelopes: Iterable[Stored]

@@ -38,7 +38,10 @@ def is_own_domain(domain: str) -> bool:
 
 
 def check_domain_free(domain: str) -> str:
-    """Return the domain if users may publish in it. Raises: BadKey, PublishRefused RESERVED."""
+    """Return the domain if it is valid and not of the mesh. Raises: BadKey, PublishRefused RESERVED.
+
+    The node refuses some more domains: those below a level in RESERVED, such as `lock/x`.
+    """
     check_free(check_domain(domain))
     if domain == SENDS:
         what = f"The domain {SENDS} is reserved: the mesh numbers messages to addresses in it."

@@ -53,7 +53,7 @@ NONE = WeightSet(0, 0, 0, "", {})
 
 
 def weight_set(values: object) -> WeightSet:
-    """Return a set from a map of its fields. Raises: LocalError BAD_WEIGHTS, BAD_NAME, TOO_LARGE."""
+    """Return a set from a list of its fields. Raises: LocalError BAD_WEIGHTS, BAD_NAME, TOO_LARGE."""
     return checked(_converted(values, WeightSet))
 
 

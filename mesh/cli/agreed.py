@@ -24,9 +24,10 @@ def told(m: Client) -> RulesTold:
 
 
 def changed(m: Client, change: AgreedChange, force: bool) -> RulesPut | None:
-    """Replace the shared rules of the mesh. Return `None` if the change makes no difference.
+    """Replace the shared rules of the mesh by `change(rules)`. Return `None` if there is no difference.
 
-    Raises: KeysRefused if this user is not the admin; LocalError STALE if the rules changed meanwhile.
+    `force` is the option of that name. Raises: KeysRefused if this user is not the admin; LocalError STALE if
+    the rules changed meanwhile.
     """
     found, cluster = told(m), m.cluster
     if found.keys and not cluster:  # a socket file: this user's own nodes

@@ -21,7 +21,7 @@ class _Unknown(click.ClickException):
 
 
 class Plugin(click.Command):
-    """A command that exits with UNKNOWN on a usage error, as monitoring systems expect of a plug-in."""
+    """A command that exits with UNKNOWN on a usage error or a bug, as monitoring systems expect."""
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         try:

@@ -78,7 +78,7 @@ def _nodes(context: click.Context, incomplete: str) -> Iterable[str]:
 
 
 def _asked(context: click.Context) -> Any:
-    """Return a client of the node that the command would ask, or `None` if no node runs here."""
+    """Return a client of the node that the command would ask; `None` if it names none and none runs here."""
     url = context.params.get("url") or os.environ.get("MESH_URL")
     if not url and not _here():
         return None

@@ -142,7 +142,7 @@ def write(contexts: Contexts, environ: Mapping[str, str]) -> Path:
 
 @contextmanager
 def held(environ: dict[str, str] | os._Environ[str]) -> Iterator[str]:
-    """For the block, set the unset environment variables of the context that applies. Yield its name."""
+    """For the block, set unset environment variables from the context that applies. Yield its name, or ""."""
     contexts = read(environ)
     name = contexts.chosen(environ)
     said = contexts.get(name).environ() if name else {}

@@ -142,7 +142,10 @@ def is_node_name(text: str) -> bool:
 
 
 def _so_far(m: sync.Client, after: int = 0, boot: int = 0) -> Iterator[EventFields]:
-    """Yield the events with numbers above `after` in the boot `boot` of the node; 0 means any boot."""
+    """Yield the events with numbers above `after`, or all events if the node is no longer in `boot`.
+
+    The `boot` 0 stands for any boot.
+    """
     while True:
         found = m.call("events", after=after)
         if boot not in (0, found["boot"]):  # numbers start at 1 again

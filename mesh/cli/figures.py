@@ -47,13 +47,13 @@ def state(node: dict[str, Any]) -> Text:
 
 
 def cpu(node: dict[str, Any]) -> float | None:
-    """Return the used CPU in percent, over all cores."""
+    """Return the used CPU in percent, over all cores, or `None` if it is unknown."""
     used = node.get("cpu")
     return None if used is None else float(used)
 
 
 def ram(node: dict[str, Any]) -> float | None:
-    """Return the used memory in percent."""
+    """Return the used memory in percent, or `None` if it is unknown."""
     free, total = node.get("ram_free"), node.get("ram_total")
     return None if free is None or not total else 100 * (1 - free / total)
 
@@ -63,7 +63,7 @@ def percent(value: float | None) -> str:
 
 
 def bar(value: float | None, width: int) -> Text:
-    """Return a bar of `width` blocks, and the number."""
+    """Return a bar of `width` blocks, and the number; "-" for `None`."""
     if value is None:
         return Text("-")
     filled = round(min(100.0, max(0.0, value)) / 100 * width)

@@ -14,10 +14,10 @@ NAME = "mesh.toml"
 
 
 def config_file(given: str | None, environ: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the given path, else ./mesh.toml, else $XDG_CONFIG_HOME/mesh/mesh.toml, if they exist.
+    """Return the given path; else ./mesh.toml or $XDG_CONFIG_HOME/mesh/mesh.toml, the first that exists.
 
-    `None` means that all settings have their defaults. Raises: BadConfig if another user could have written
-    ./mesh.toml, for example in /tmp.
+    `None` means that there is no file. Raises: BadConfig if ./mesh.toml belongs to another user than root, or
+    every user can write it, for example in /tmp.
     """
     if given is not None:
         return Path(given)

@@ -36,8 +36,8 @@ def tell(
 ) -> int:
     """Print messages as they arrive, and return their number.
 
-    Messages are acknowledged in batches. Printing ends when none arrives for `timeout` s, or at `end` on the
-    monotonic clock.
+    `line` formats a message. Messages are acknowledged in batches. Printing ends after `most` messages, at
+    `end` on the monotonic clock or, without `end`, when no message arrives for `timeout` s.
     """
     printed, done = list[sync.Delivery[Any]](), 0
     try:

@@ -61,7 +61,7 @@ class LazyGroup(click.Group):
         return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the verb. If a context selected the node that refused, the hint names the context."""
+        """Run the verb. If a context applies, hints of errors about node or keys name the context."""
         try:
             return super().invoke(ctx)
         except (NodeNotFound, KeysRefused, Refused) as error:

@@ -142,6 +142,9 @@ class PublishRun:
 
 
 def lines_of(source: BinaryIO) -> Iterator[bytes]:
-    """Yield lines without their newlines. A line that exceeds the limit of a message is cut."""
+    """Yield lines without their newlines. A line above the limit of a message is yielded in parts.
+
+    The first of the parts still exceeds the limit, so the message is refused.
+    """
     while line := source.readline(MAX_CONTENT_EVER + 1):
         yield line.removesuffix(b"\n")

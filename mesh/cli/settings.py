@@ -52,7 +52,7 @@ def described(setting: Setting) -> dict[str, Any]:
 
 
 def _shareable(setting: Setting) -> Any:
-    """Return the value without passwords and their hashes, so that it can be shared."""
+    """Return the value, or SECRET in place of the hash of the node's password."""
     return setting.value and SECRET if setting.name == "node.passwd" else setting.value
 
 
@@ -77,7 +77,7 @@ def shown(setting: Setting) -> str:
 
 
 def _of_site(site: RemoteSite) -> list[str]:
-    """Return the settings of another site as texts, without defaults."""
+    """Return the settings of another site as texts, without defaults except `max_bytes` and `when_full`."""
     accepts = site.accepts or Accepts()
     lists = {
         "addresses": site.addresses,
@@ -96,7 +96,7 @@ def _of_site(site: RemoteSite) -> list[str]:
 
 
 def clauses(rule: Rule) -> list[str]:
-    """Return the clauses of a rule as texts. The `accept_` settings are left out if they are the default."""
+    """Return the clauses of a rule as texts, without defaults except the stratum."""
     clauses = [
         f"{what} {', '.join(map(_quoted, texts))}"
         for what, texts in (

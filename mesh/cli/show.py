@@ -1,4 +1,4 @@
-"""Formats messages for a terminal or a script, so that no content can harm it."""
+"""Formats messages for a terminal or a script. Only `raw_line` leaves unsafe characters as they are."""
 
 import base64
 import json
@@ -9,7 +9,10 @@ from mesh.printable import harmless
 
 
 def line(message: Message) -> bytes:
-    """Return key and content as one line of text, with control characters escaped."""
+    """Return key and content as one line of text, with control characters escaped.
+
+    For an erased or retracted message, the state replaces the content.
+    """
     said = f"({message.state.lower()})" if message.state in GONE else printable(message.content)
     return f"{harmless(message.key)}  {said}\n".encode()
 
@@ -32,7 +35,7 @@ def raw_line(message: Message) -> bytes:
 
 
 def printable(content: bytes) -> str:
-    """Return the content as text without control characters."""
+    """Return the content as text, with control characters and invalid UTF-8 escaped."""
     return harmless(content.decode("utf-8", "backslashreplace"))
 
 

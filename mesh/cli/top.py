@@ -26,7 +26,7 @@ LATE = 3.0  # s without an answer until it is reported
 
 
 class TopReplies(NamedTuple):
-    """A node's report on all nodes and on its queues, `None` if its release does not support queues."""
+    """A node's report on all nodes and on its queues; `queues` is `None` for a release without queues."""
 
     listed: dict[str, Any]
     queues: list[QueueRow] | None

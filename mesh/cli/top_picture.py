@@ -17,7 +17,10 @@ NodeFields = dict[str, Any]
 
 
 class Column(NamedTuple):
-    """A column. `order` returns the sort key, largest first; `None` if the column cannot be sorted."""
+    """A column. `cell` returns a node's cell. `order` returns its sort key, and is `None` if there is none.
+
+    The largest key comes first.
+    """
 
     title: str
     cell: Callable[[NodeFields], Cell]

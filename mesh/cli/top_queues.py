@@ -22,7 +22,7 @@ ELSE = 3  # lines besides the rows
 
 
 def queues_of(m: sync.Client) -> list[QueueRow] | None:
-    """Return the queues that the node knows, by name, or `None` if its release does not support queues."""
+    """Return the first PAGES pages of the node's queues, by name; `None` for a release without queues."""
     rows, after = list[QueueRow](), ""
     for _ in range(PAGES):
         try:
@@ -59,7 +59,8 @@ def picture(queues: Sequence[QueueRow], console: Console, most: int | None = Non
 def shares(room: int, nodes: int, queues: int) -> tuple[int, int]:
     """Return the numbers of rows for nodes and for queues.
 
-    The queues get the rows that the nodes leave free, or half of all rows if that is more.
+    The queues get at most the rows that the nodes leave free, or half of all rows if that is more; none if
+    `room` is too small.
     """
     if not queues or room <= ELSE + 1:
         return max(1, room), 0

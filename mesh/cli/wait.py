@@ -174,7 +174,10 @@ def _running_here(name: str) -> str | None:
 def _wait(
     kind: str, name: str, look: Look, timeout: float | None, as_json: bool, url: Callable[[], str | None]
 ) -> int:
-    """Ask until the condition holds or the timeout has passed. Return the exit code."""
+    """Ask until the condition holds or the timeout has passed. Return the exit code.
+
+    `look` asks once over a connection, and `url` returns the address for each new connection.
+    """
     begun = monotonic()
     found = Found(False, "no node answers")
     while True:

@@ -28,7 +28,8 @@ class Difference(NamedTuple):
 def difference(old: Config, new: Config) -> Difference:
     """Return the changes from `old` to `new`.
 
-    Changes of rules, known nodes and sites, and LIVE settings apply immediately, others at the next start.
+    Changes of rules, of the set of nodes, of LIVE settings and, unless `site.name` has changed, of sites
+    apply immediately. Others, such as the address of a node, apply at the next start.
     """
     changed, live = tuple(_changed("", old, new)), _live(old, new)
     told = [

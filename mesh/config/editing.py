@@ -21,7 +21,10 @@ _HEADER = re.compile(r"\s*\[")
 
 
 def with_site(path: Path, text: str, site: str, values: Mapping[str, SettingValue]) -> str:
-    """Return the text with the section of a new site. Raises: BadConfig if the site has one."""
+    """Return the text with the section of a new site.
+
+    Raises: BadConfig if the site has a section, or the layout cannot be edited by a program.
+    """
     title = f"[sites.{spelt(site)}]"
     if site in _sites(path, text):
         what = f"{path}: the section {title} exists already."
@@ -33,7 +36,10 @@ def with_site(path: Path, text: str, site: str, values: Mapping[str, SettingValu
 
 
 def without_site(path: Path, text: str, site: str) -> str:
-    """Return the text without the section of a site and its subsections. Raises: BadConfig if it has none."""
+    """Return the text without the section of a site and its subsections.
+
+    Raises: BadConfig if the site has no section, or the layout cannot be edited by a program.
+    """
     if site not in _sites(path, text):
         raise BadConfig(
             f"{path}: the section [sites.{spelt(site)}] does not exist.", hint="See:  mesh relay ls"

@@ -32,8 +32,8 @@ def load(
     """Return the configuration from all sources.
 
     `overrides` has dotted names (`{"node.id": "heron"}`); a value of `None` means "not given". `by` names the
-    source of overrides. `properties` are the settings of xmlBlaster files, which override only mesh.toml.
-    Raises: BadConfig with the place, the key and a hint.
+    source of overrides. `properties` are the settings of xmlBlaster files: they override mesh.toml, but not
+    the environment. Raises: BadConfig with the place, the key and a hint.
     """
     tree: dict[str, Any] = {}
     nodes, strategies, queues = list[NodeRecord](), list[OwnStrategy](), list[QueueStore]()
@@ -147,7 +147,7 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[Setting]:
 
 
 def _split(text: str, type_: Any) -> object:
-    """Convert a text to the type. Commas separate the items of lists, and the NAME=TEXT pairs of tables."""
+    """Return the list or the table of NAME=TEXT pairs that commas separate, or else the text itself."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if type_ == Metadata | None and all("=" in part for part in parts):
         return {name.strip(): said.strip() for name, _, said in (part.partition("=") for part in parts)}

@@ -1,4 +1,4 @@
-"""Settings with their types and defaults. Each struct is one section of a file."""
+"""Settings with their types and defaults. Each struct but `Config` is one section of a file."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal

@@ -82,7 +82,7 @@ class RemoteSite:
     max_bytes: int = 1024 * MIB
     when_full: Literal["mark", "reject"] = "mark"
     via: str = ""
-    accepts: Accepts | None = None  # None: accepts the topics that are sent
+    accepts: Accepts | None = None  # None: as sent; with `one_way` nothing
     serves: tuple[str, ...] = ()
     letters: tuple[str, ...] = ()
 

@@ -138,7 +138,7 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
 
 
 def _lines(text: str) -> dict[tuple[str, ...], int]:
-    """Return the first line of each key and section; those of [[a.b]] are ("a", "b", "0") and so on."""
+    """Return the number of the first line of each key and section; the first [[a.b]] is ("a", "b", "0")."""
     # tomllib has no positions. This scans lines, so a multi-line string that looks like a key may mislead it.
     found: dict[tuple[str, ...], int] = {}
     section: tuple[str, ...] = ()

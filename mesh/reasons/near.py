@@ -79,7 +79,7 @@ def _may_slip(text: str, name: str) -> bool:
 
 
 def _slip(text: str, name: str) -> int:
-    """Return the number of characters between the common prefix and the common suffix."""
+    """Return how many characters of the longer text are between the common prefix and the common suffix."""
     front = _common(text, name)
     back = _common(text[front:][::-1], name[front:][::-1])
     return max(len(text), len(name)) - front - back

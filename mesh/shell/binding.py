@@ -33,7 +33,7 @@ def bind(sockets: Sockets, given: Sequence[str], has_keys: bool, data: DataDir) 
 
 
 def bind_all(sockets: Sockets, given: Sequence[str], has_keys: bool, last_port: int | None) -> list[str]:
-    """Bind the given addresses or the default, and return them with their real ports. Raises: BindRefused.
+    """Bind the given addresses, or else a free default, and return them with real ports. Raises: BindRefused.
 
     Port 0 selects the port of the last run, if it is free, so that others find the node again.
     """

@@ -41,7 +41,7 @@ class CrashPoint:
         return _CrashingStore(store, self) if self.what == "commit" else store
 
     def sender(self, send: SendFrames) -> SendFrames:
-        """Return `send`, or a wrapper that ends the process when it sends the command."""
+        """Return `send`; if `what` is a command, wrapped to end the process when it sends the `nth` one."""
         return self._dying(send) if self.what in SENT else send
 
     def _dying(self, send: SendFrames) -> SendFrames:

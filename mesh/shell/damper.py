@@ -10,8 +10,8 @@ MOST = 16  # different lines of one kind per minute
 class Damper:
     """Rate limiter for log lines, separately for each kind.
 
-    The same line passes once a minute, and at most MOST different lines of a kind do. Repetitions are
-    dropped; further lines are counted, and their number is reported.
+    The same line passes once a minute, and at most MOST different lines of a kind do. Repetitions of lines
+    that passed are dropped. All other lines are counted, and `take_suppressed` reports their number.
     """
 
     def __init__(self) -> None:
@@ -22,6 +22,9 @@ class Damper:
         return self._told.setdefault(kind, Repeats(MOST)).is_news(text, "", now)
 
     def take_suppressed(self, now: float) -> list[tuple[str, str]]:
-        """Return (kind, line) for each kind with more than MOST different lines in a minute."""
+        """Return (kind, line with the count) for each kind with counted lines, and reset the counts.
+
+        A count is returned a minute after its first line, not earlier.
+        """
         over = {kind: told.take_counts(now)[OTHERS] for kind, told in self._told.items()}
         return [(kind, f"… and more: {count:,} in a minute") for kind, count in over.items() if count]

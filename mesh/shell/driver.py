@@ -77,7 +77,8 @@ class Driver:
     ) -> None:
         """Start the core with `images`, the contents by store; "" is the node's own store.
 
-        See NodeCore.start for the callables. Raises: CoreFailed if the start fails.
+        See NodeCore.start for the callables. Raises: CoreFailed if the start fails, or another MeshError if a
+        store cannot be loaded.
         """
         others = {store: image for store, image in images.items() if store}
         try:
@@ -248,7 +249,7 @@ class Driver:
         self.give_up(MeshError(f"{error.what} {error.hint}".strip(), code=error.code))
 
     def request_state(self, answer: Future[SeenNode]) -> None:
-        """Fill `answer` with the monitored state of the node, on the loop; None if the core has failed.
+        """Fill `answer` with the monitored state of the node, on the loop; `None` after the core has ended.
 
         Any thread may call this method.
         """

@@ -45,7 +45,7 @@ class LogWriter(logging.Handler):
                 self._thread.start()
 
     def close(self) -> None:
-        """Wait at most END seconds for the remaining lines, then end the thread."""
+        """Wait at most END seconds for the remaining lines. The thread ends after the last one."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_idle, END)
             self._is_closed = True

@@ -23,7 +23,7 @@ from mesh.wire.pieces import Frames
 
 log = logging.getLogger("mesh.node")
 FILE = "poison.json"
-KEPT = 64  # newest messages of each kind
+KEPT = 64  # newest marks of each kind
 MOST = 64 * 1024  # bytes of the file
 DIGEST = 16  # bytes
 
@@ -94,7 +94,7 @@ class Poison:
     def blame(self, messages: Sequence[Frames], is_sure: bool, why: str) -> None:
         """Record `messages` as guilty if `is_sure`, else as suspects, and `why` as the last failure.
 
-        Only the newest 64 messages of each kind are kept.
+        The file keeps the newest 64 marks of each kind. A client's message has two: it may be resent.
         """
         known = self._guilty if is_sure else self._suspects
         for message in messages[-KEPT:]:

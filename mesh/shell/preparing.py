@@ -37,7 +37,7 @@ from mesh.transport import Sockets
 
 
 class Sampler(Protocol):
-    """Probe that measures the machine."""
+    """Source of a machine's figures: measurements, or a file in tests. `lag` is the loop's delay in s."""
 
     def sample(self, lag: float = 0.0) -> Sample: ...
 
@@ -59,8 +59,8 @@ class Preparation:
 def prepared(config: Config, state: Path) -> Preparation:
     """Check a configuration as far as possible before a start acquires anything.
 
-    A token for HTTP is created if there is none. Raises: BadConfig, BadName, BindRefused, KeysRefused and
-    other errors of a start.
+    If `http.listen` is set, a missing token for HTTP is created. Raises: BadConfig, BadName, BindRefused,
+    KeysRefused and other errors of a start.
     """
     node = config.node
     if node.id is not None:

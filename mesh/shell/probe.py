@@ -77,7 +77,10 @@ def machine(boot_id: Path) -> str:
 
 
 def _used(folder: Path, used: str, files: str) -> int:
-    """Return used bytes without the cached files; `used` is a file name, `files` a line of memory.stat."""
+    """Return used bytes without the inactive page cache, which is the line `files` in memory.stat.
+
+    `used` is the name of the file with the used bytes.
+    """
     lines = (folder / "memory.stat").read_text().splitlines()
     kept = sum(int(line.removeprefix(files)) for line in lines if line.startswith(files))
     return int((folder / used).read_text()) - kept

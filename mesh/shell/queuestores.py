@@ -59,9 +59,10 @@ def check_places(config: Config, data: Path) -> None:
 
 
 def look(config: Config, data: Path, uuid: bytes | None) -> None:
-    """Check, without changing them, that the stores can be opened.
+    """Check that the present queue stores and those of the last start can be opened, without changing them.
 
-    `uuid` is `None` before the first start. Raises: DataDirRefused, StoreError, NotAvailable.
+    `uuid` is that of the node, or `None` before its first start. Raises: DataDirRefused, StoreError,
+    NotAvailable.
     """
     before, now = _last(data)[0], _names(stores_of(config))
     used = {_same(store) for _, store in before}
@@ -76,7 +77,7 @@ def look(config: Config, data: Path, uuid: bytes | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Queue stores by name, and the content of each store; "" is the node's own."""
+    """Queue stores by name, and the content of each store; in `images`, "" is the node's own store."""
 
     stores: Mapping[str, NodeStore]
     images: Mapping[str, Image]
@@ -163,7 +164,7 @@ def _names(stores: Stores) -> list[str]:
 
 
 def _same(store: str) -> str:
-    """Return the file behind a store's name, resolved, so that two names of one store are equal."""
+    """Return the resolved path of a store's file, so that two spellings are equal; else `store` itself."""
     path = file_of(store)
     return str(Path(path).resolve()) if path else store
 

@@ -35,8 +35,8 @@ def settings_of(
 ) -> Settings:
     """Return the settings of the core.
 
-    `secret` is the user's cookie, or with keys the secret of the role "node". `tell` receives warnings about
-    slow plug-ins. For `seal` see Settings.
+    `secret` is the user's cookie, or with keys the secret of the role "node". `jitter` returns random numbers
+    in [0, 1), and `tell` receives warnings about slow plug-ins. For `seal` see Settings.
     """
     node, limits, timing = config.node, config.limits, config.timing
     balancers = balancers_of(config, jitter, tell)
@@ -112,7 +112,10 @@ class Balancers(NamedTuple):
 
 
 def balancers_of(config: Config, jitter: Callable[[], float], tell: Callable[[str], None]) -> Balancers:
-    """Return the configured balancers. Raises: BadConfig if one is missing, fails, or rejects an option."""
+    """Return the configured balancers. Raises: BadConfig if one is missing, fails, or rejects an option.
+
+    `jitter` returns random numbers in [0, 1), and `tell` receives warnings about slow plug-ins.
+    """
 
     def made(name: str, options: Mapping[str, object], where: str) -> Balancer:
         try:

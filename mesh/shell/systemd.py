@@ -46,7 +46,10 @@ def place(address: str) -> str:
 
 
 def beat(environ: Mapping[str, str], pid: int) -> float | None:
-    """Return the seconds between two watchdog notifications, half of the limit; `None` without a limit."""
+    """Return the seconds between two watchdog notifications: half of the limit that systemd has set.
+
+    Return `None` without a limit for the process `pid`.
+    """
     try:
         limit = int(environ.get("WATCHDOG_USEC", "0")) / 1e6
         is_meant = int(environ.get("WATCHDOG_PID", str(pid))) == pid

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class WatchedStrategy:
-    """Strategy that delegates to a plug-in, and reports slow calls, at most once a minute."""
+    """Strategy that delegates to a plug-in, and reports slow calls to `tell`, at most once a minute."""
 
     def __init__(
         self,

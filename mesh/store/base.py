@@ -25,7 +25,7 @@ class Store(Protocol):
         """Return all committed data. Raises: StoreError DATA_LOSS with a list of the losses."""
 
     def read(self, positions: Collection[int]) -> list[Stored]:
-        """Return the envelopes at these positions, in order, without dropped ones.
+        """Return the envelopes at `positions`, in the order of positions, without dropped ones.
 
         Raises: StoreError DATA_LOSS with a list of the losses. The store must not be used afterwards.
         """
@@ -33,9 +33,9 @@ class Store(Protocol):
     def commit(self, ops: Sequence[Op]) -> None:
         """Apply all operations, in order.
 
-        Raises: StoreFull if nothing was written, and the store is still usable. StoreError BAD_OPS if the
-        operations violate law 2 or name an unknown table; nothing was written. After any other StoreError the
-        store must not be used, and only a new `load` shows whether this commit was written.
+        Raises: StoreFull if the store has too little space, or StoreError BAD_OPS if the operations violate
+        law 2 or name an unknown table; nothing was written, and the store stays usable. After any other
+        StoreError the store must not be used, and only a new `load` shows whether this commit was written.
         """
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ class NodeStore(Store, Protocol):
     def tend(self) -> float | None:
         """Do maintenance on the thread of the commits. Return the seconds until the next call is due.
 
-        `None` means only after further work.
+        `None` means that no call is due before further commits.
         """
 
     @property
@@ -62,9 +62,10 @@ class NodeStore(Store, Protocol):
     def status(self) -> dict[str, int]: ...
 
     def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Copy the store into a new file, on the thread of the commits; `meanwhile` may commit.
+        """Copy the store into a new file, on the thread of the commits.
 
-        Raises: StoreError, with code NOT_AVAILABLE if the store is not a file. The store stays usable.
+        `meanwhile` is called repeatedly during the copy, and may commit. Raises: StoreError, with code
+        NOT_AVAILABLE if the store is not a file. The store stays usable.
         """
 
 
@@ -96,7 +97,7 @@ class Untended:
 
 
 def begin(store: Store, boot: int, accept_rollback: bool = False) -> Image:
-    """Return the store's image, with its next position at the start of this boot.
+    """Load the store, and return its image with a next position in the range of `boot`, or above.
 
     Thus no position is assigned twice, even if the store lost its latest data. `accept_rollback` commits one
     dropped position, so that the store exceeds all earlier records of its progress.

@@ -88,7 +88,7 @@ class Change:
 
 
 def fold(ops: Iterable[Op], next_position: int) -> Change:
-    """Combine the operations in order. Raises: StoreError BAD_OPS if they violate law 2."""
+    """Combine the operations in order. Raises: StoreError BAD_OPS, as `Store.commit`."""
     change = Change(next_position, next_position)
     for op in ops:
         match op:

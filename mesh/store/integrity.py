@@ -87,7 +87,7 @@ class Audit:
             self._account.add(first, last)
 
     def finish(self, next_position: int) -> None:
-        """After all rows were read, record missing positions, and positions that are too high."""
+        """After all rows were read, record missing positions, and the highest one if it is too high."""
         for first, last in self._account.missing(FIRST_POSITION, next_position - 1):
             self.note(f"missing: {_positions(first, last)}")
         if self._account.top() >= next_position:
@@ -107,7 +107,7 @@ class Audit:
 
     @property
     def losses(self) -> str:
-        """The losses as a text for errors; "" if there are none."""
+        """The losses as a text for errors, of which the first 12 are listed; "" if there are none."""
         more = len(self._losses) - _SHOWN
         return "; ".join(self._losses[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 

@@ -27,7 +27,7 @@ class LeaseTiming:
 
     @property
     def retry(self) -> float:
-        """The seconds until a failed renewal or a check of a foreign lease is repeated, 0.25 by default."""
+        """The seconds between attempts, or between checks of a foreign lease, 0.25 by default."""
         return 0.025 * self.ttl
 
     @property
@@ -81,7 +81,10 @@ def may_serve(sent: float, now: float, terms: LeaseTiming) -> bool:
 
 
 def pause(sent: float, failed: bool, now: float, terms: LeaseTiming) -> float:
-    """Return the seconds until the next renewal. With `failed`, an attempt has failed since `sent`."""
+    """Return the seconds until the next renewal.
+
+    The last successful renewal was sent at `sent`. With `failed`, a later attempt has failed.
+    """
     return terms.retry if failed else max(0.0, sent + terms.interval - now)
 
 

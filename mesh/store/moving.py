@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(slots=True)
 class _Misplaced:
-    """Data of one store that belongs in another: envelopes as (position, bytes of the body), and rows."""
+    """Data of one store that belongs in another: envelopes as (position, size of the body), and rows."""
 
     envelopes: list[tuple[int, int]] = field(default_factory=list)
     rows: list[tuple[str, bytes, bytes]] = field(default_factory=list)
@@ -61,8 +61,8 @@ class _Misplaced:
 def move(places: Mapping[str, Place], store_of: Callable[[str], str]) -> int:
     """Move each queue to the store `store_of(name)`. Return the number of moved envelopes.
 
-    Raises: StoreError STORE_MISPLACED, before any change, if durable data would move to a store in memory;
-    StoreError of a store.
+    Raises: StoreError STORE_MISPLACED, before any change, if messages on disk would move to a store in
+    memory; StoreError of a store.
     """
     found = {source: _misplaced(place, source, store_of) for source, place in places.items()}
     for source, by_target in found.items():
@@ -126,7 +126,7 @@ def _move(source: str, old: Place, new: Place, misplaced: _Misplaced) -> None:
 
 
 def _leave(old: Store, new: Store, source: str, places: bytes, keys: Mapping[bytes, bytes]) -> None:
-    """Remove moved envelopes from the old store, and then the record of the batch."""
+    """Remove moved envelopes from the old store, and then the record of their batch from the new one."""
     each = [places[i : i + 8] for i in range(0, len(places), 8)]
     ops: list[Op] = [Delete(PART, keys[place]) for place in each if place in keys]
     old.commit([Drop(tuple(map(int.from_bytes, each))), *ops])

@@ -36,6 +36,7 @@ def open_store(
     """Open the node's store. Raises: NotAvailable, StoreError.
 
     `chosen` is the setting `node.store`; `reserve` is the number of bytes to keep free on the disk.
+    `tell(level, text)` reports events of the disk. `accept_rollback` accepts a file that lost data.
     """
     if chosen == SQLITE:
         return open_guarded(directory, uuid, boot, reserve, tell, accept_rollback)
@@ -175,9 +176,10 @@ def _check_file(path: Path, uuid: bytes, was_used: bool) -> None:
 
 
 def _claim(path: Path, witness: Witness, accept_rollback: bool) -> None:
-    """Create the file if it is missing, accessible only to its owner.
+    """Create the file if it is missing, accessible only to this user.
 
-    The witness records the node that owns the store, before any content is written.
+    A witness without a statement about this node then claims the file for the node, before any content is
+    written. With `accept_rollback`, the node claims the file when the store is loaded.
     """
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     if witness.known is None and not accept_rollback:

@@ -11,9 +11,9 @@ from mesh.streams.ranges import Ranges
 class Refusals:
     """Refused sequence numbers of publishers' streams, by the key of the stream's row.
 
-    Law: a stream's row includes the numbers of all earlier commits. If one of these was refused, the row must
-    be corrected before it is written. Otherwise the refused messages would count as known after a crash, and
-    be confirmed without being stored.
+    Law: a stream's row includes the numbers of all earlier commits. If an earlier commit was refused, the row
+    must be corrected before it is written. Otherwise the refused messages would count as known after a crash,
+    and be confirmed without being stored.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Keeps space free on the disk: a reserve is released before necessary writes fail."""
+"""Keeps space free on the disk: a reserve is released when the disk is full, for necessary writes."""
 
 import errno
 import os
@@ -105,9 +105,10 @@ def make_room(directory: Path, reserve: str = RESERVED) -> None:
 class DiskSpace:
     """Free space on a disk, of which `wanted` bytes must stay free; 0 means no limit and no reserve.
 
-    `is_short` means that less than `wanted` is free, or that a write has failed. `is_tight` means that less
-    than twice as much is free, so queues must not grow. `spare()` returns the bytes that the store can reuse
-    inside its file; they count as free, so publishers may continue on a full disk after consumers read.
+    `is_short` means that less than `wanted` is free, that the reserve does not fit, or that a write has
+    failed. `is_tight` means that `is_short` is set, or that less than twice `wanted` is free; then queues
+    must not grow. `spare()` returns the bytes that the store can reuse inside its file, which count as free.
+    `tell(level, text)` reports changes of `is_short`.
     """
 
     # A quarter must be free on the disk itself, as the log cannot use spare bytes of the store's file.
@@ -159,7 +160,7 @@ class DiskSpace:
             self._run_short("no space for the reserve")
 
     def release(self) -> None:
-        """Release the reserve after a write failed for lack of space, and report the shortage."""
+        """Release the reserve after a write failed for lack of space, and report a new shortage."""
         if self._wanted:
             self._full_at, self._left_then = self._clock(), self._left
             self._reserve.release()
@@ -170,7 +171,7 @@ class DiskSpace:
         return self.free - (0 if self._reserve.is_held else self._reserve.size)
 
     def _is_over(self, left: int) -> bool:
-        """Return whether a write may succeed: more is free than at the last failure, or that is long ago.
+        """Return whether a write may succeed: space was freed since the last failure, or TRY_AGAIN s passed.
 
         With a quota, for example, writes fail although the disk has free space.
         """

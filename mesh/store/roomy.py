@@ -13,7 +13,7 @@ PERIOD = 1.0  # s between two checks of the disk
 
 
 class Roomy:
-    """A store with a reserve. `refused` counts commits that were refused for lack of space.
+    """A store with a reserve. `refused` counts commits that were not even tried, for lack of space.
 
     Law 6: commits that add no messages succeed as long as the reserve suffices. Commits that add envelopes or
     retained values are refused with StoreFull earlier, before the reserve is needed.
@@ -29,7 +29,7 @@ class Roomy:
     ) -> None:
         """Wrap `store`, whose file is `path`.
 
-        `often` is the number of written bytes between two checks of the disk.
+        The disk is checked after PERIOD seconds, or earlier when more than `often` bytes of messages came.
         """
         self.refused = 0
         self._store, self._room, self._path, self._clock = store, room, path, clock

@@ -52,7 +52,8 @@ _FAILURES = (sqlite3.Error, UnicodeDecodeError)
 class SQLiteStore:
     """A store in one file. Any thread may use it, but only one at a time.
 
-    Opening raises StoreError: STORE_IN_USE, STORE_VERSION, DATA_LOSS, or STORE with SQLite's text.
+    Opening raises StoreError: STORE_IN_USE, STORE_VERSION, STORE_FULL, DATA_LOSS, or STORE with the
+    text of SQLite.
     """
 
     # Rule: after any failure except a full disk, this handle is never used again. The next fsync would
@@ -265,7 +266,7 @@ class SQLiteStore:
 
 
 def copy_file(source: Path, path: Path) -> None:
-    """Copy a store file of any release that no node has open. Raises: StoreError."""
+    """Copy a store file, written by any release, while no node has it open. Raises: StoreError."""
     try:
         with contextlib.closing(sqlite3.connect(source, timeout=0, isolation_level=None)) as db:
             _copy(db, path, lambda: None)

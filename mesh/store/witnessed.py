@@ -140,7 +140,7 @@ class Witnessed:
     def _go_on_after(self, known: Statement) -> None:
         """Continue with a commit count above all lost commits.
 
-        Positions need no such step, because those of the next boot exceed all earlier ones.
+        Positions need no such step, because each boot begins above all positions of earlier boots.
         """
         lost_from, lost_to = self.reach.log + 1, known.next_position
         self._store.count_from(max(self.reach.commits, known.commits) + 1)

@@ -90,10 +90,11 @@ class StoreWorker:
     the jobs are durable. With StoreFull none of them was written, and the store is usable. After any other
     StoreError the store must not be used, and the next load shows whether they were written.
 
-    `fetched(token, found)` is called on the thread with the envelopes or the error. `tend()` is called on the
-    thread before each batch of requests, and again after the returned seconds; its first error is reported
-    without jobs, and ends these calls. The thread starts with `start` or the first request. Until then the
-    caller may read the store.
+    `fetched(token, found)` is called on the thread with the envelopes or the error. `copy(path, meanwhile)`
+    copies the store into a new file, and calls `meanwhile` repeatedly; without it, copies are refused.
+    `tend()` is called on the thread before each batch of requests, and again after the returned seconds; its
+    first error is reported without jobs, and ends these calls. The thread starts with `start` or the first
+    request. Until then the caller may read the store.
     """
 
     def __init__(
@@ -135,7 +136,8 @@ class StoreWorker:
     def copy(self, path: Path, done: Callable[[StoreError | None], None]) -> None:
         """Request a copy of the store without blocking. Jobs do not wait for the copy.
 
-        `done` is called on the thread, with BUSY if another copy is being made. Raises: Closed after `close`.
+        `done` is called on the thread, with `None` or the error: BUSY if another copy is being made, ENDED if
+        the worker was closed first. Raises: Closed after `close`.
         """
         self._enqueue(_Copy(path, done), "nothing is copied")
 

@@ -96,7 +96,7 @@ def read(head: bytes) -> HttpRequest | HttpResponse:
 def wanted(request: HttpRequest, port: int, token: str) -> HttpPath | HttpResponse:
     """Return the allowed path, or a refusal.
 
-    `port` is the local port.
+    `port` is the local port. `token` is required for each path that is not in OPEN.
     """
     if not is_here(request.headers.get("host", ""), port):
         return no(
