@@ -41,13 +41,13 @@ def meant(text: str) -> str:
     Return "" if the text has none of them as a whole level.
     """
     levels = text.split("." if "/" not in text else "/")
+    has_star = "*" in levels
     for place, level in enumerate(levels):
         if level in ("**", ">"):
             return "/".join([*levels[:place], "#"])
         if level == "*":
             levels[place] = "+"
-    found = "/".join(levels)
-    return found if "+" in levels and "*" in text else ""
+    return "/".join(levels) if has_star else ""
 
 
 def check_meant(text: str) -> None:

@@ -1,7 +1,7 @@
 """Reserved names: all that begin with `__sys__`, and the domains of addresses and queues."""
 
 from mesh.errors import PublishRefused
-from mesh.names import PUTS, SENDS
+from mesh.names import PUTS, RESERVED, SENDS
 from mesh.patterns import SYSTEM
 from mesh.values import check_domain
 
@@ -38,17 +38,27 @@ def is_own_domain(domain: str) -> bool:
 
 
 def check_domain_free(domain: str) -> str:
-    """Return the domain if it is valid and not of the mesh. Raises: BadKey, PublishRefused RESERVED.
-
-    The node refuses some more domains: those below a level in RESERVED, such as `lock/x`.
-    """
+    """Return the domain if it is valid and not of the mesh. Raises: BadKey, PublishRefused RESERVED."""
     check_free(check_domain(domain))
     if domain == SENDS:
         what = f"The domain {SENDS} is reserved: the mesh numbers messages to addresses in it."
         raise PublishRefused(what, hint="Choose another name.", code="RESERVED")
     if domain.startswith(PUTS):
         raise of_queue(domain)
+    if is_below_reserved(domain):
+        raise of_level(domain)
     return domain
+
+
+def is_below_reserved(domain: str) -> bool:
+    """Return whether the domain is below a level in RESERVED, such as `lock/x`."""
+    first, below, _ = domain.partition("/")
+    return bool(below) and first in RESERVED
+
+
+def of_level(domain: str) -> PublishRefused:
+    text = f"The domain {domain[:80]!r} is reserved, as is every domain below {domain.partition('/')[0]}/."
+    return PublishRefused(text, hint="Choose another name.", code="RESERVED")
 
 
 def of_queue(domain: str) -> PublishRefused:

@@ -23,7 +23,8 @@ from mesh.wire.pieces import Frames
 
 log = logging.getLogger("mesh.node")
 FILE = "poison.json"
-KEPT = 64  # newest marks of each kind
+KEPT = 64  # newest messages of each kind
+MARKS = 2 * KEPT  # a client's message has two: it may be resent
 MOST = 64 * 1024  # bytes of the file
 DIGEST = 16  # bytes
 
@@ -60,8 +61,8 @@ class Poison:
         self._path = directory / FILE
         kept = _read(self._path)
         self.why = kept.why
-        self._guilty: dict[PoisonMark, None] = dict.fromkeys(kept.guilty[-KEPT:])
-        self._suspects: dict[PoisonMark, None] = dict.fromkeys(kept.suspects[-KEPT:])
+        self._guilty: dict[PoisonMark, None] = dict.fromkeys(kept.guilty[-MARKS:])
+        self._suspects: dict[PoisonMark, None] = dict.fromkeys(kept.suspects[-MARKS:])
         self._lengths = {length for length, _ in (*self._guilty, *self._suspects)}
 
     @property
@@ -94,7 +95,7 @@ class Poison:
     def blame(self, messages: Sequence[Frames], is_sure: bool, why: str) -> None:
         """Record `messages` as guilty if `is_sure`, else as suspects, and `why` as the last failure.
 
-        The file keeps the newest 64 marks of each kind. A client's message has two: it may be resent.
+        The file keeps the newest 64 messages of each kind.
         """
         known = self._guilty if is_sure else self._suspects
         for message in messages[-KEPT:]:
@@ -107,7 +108,7 @@ class Poison:
         self._write("")
 
     def _write(self, why: str) -> None:
-        kept = _Kept(SOFTWARE, [*self._guilty][-KEPT:], [*self._suspects][-KEPT:], why)
+        kept = _Kept(SOFTWARE, [*self._guilty][-MARKS:], [*self._suspects][-MARKS:], why)
         try:
             write_private(self._path, msgspec.json.encode(kept), durable=True)
         except OSError as error:

@@ -58,6 +58,7 @@ class Roomy:
         except StoreFull:
             self.release()
             if grows:
+                self.refused += 1
                 raise
             self._store.checkpoint()  # restarts the log, which need not grow then
             self._store.commit(ops)

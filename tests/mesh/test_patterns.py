@@ -159,7 +159,7 @@ def test_wildcards_of_other_systems_are_answered_with_the_pattern_that_is_meant(
         "a/*/b": "a/+/b", "a/**/b": "a/#", "a.b.*": "a/b/+",
     }  # fmt: skip
     assert {text: meant(text) for text in wanted} == wanted
-    for text in ("a/+", "a/#", "a", "a.b", "a*/b", "x > y", "2*3", "a/b.*c", ""):
+    for text in ("a/+", "a/#", "a", "a.b", "a*/b", "x > y", "2*3", "a/b.*c", "a/+/b*c", ""):
         assert meant(text) == "", text
         check_meant(text)
     with pytest.raises(BadPattern, match=r"Write it as 'a/\+'"):

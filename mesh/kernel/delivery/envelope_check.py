@@ -32,14 +32,15 @@ class EnvelopeCheck:
             check_xml(envelope.xml)
         if self._checked.issuperset(envelope.keys):
             return
+        has_system_key = False
         for key in envelope.keys:
             if key or not envelope.to:
                 check_key(key)
             # Local clients were refused before.
             if key.startswith(SYSTEM) and not envelope.to:
                 self._check_own(key, envelope)
-                return
-        if envelope.to:  # only a direct message may have no key
+                has_system_key = True
+        if envelope.to or has_system_key:  # only a direct message may have no key
             return
         if len(self._checked) >= CHECKED:
             self._checked.clear()

@@ -65,6 +65,8 @@ class Routes(Component):
             self._pass_on([ask.start], ask, [], [], then)
             return
         site = self._site(ask.to)
+        if ask.to and not site:
+            SessionName.parse(ask.to)
         self._questions.when_settled(
             lambda: self._context.face.next_hops[WAY].when_known(site, lambda: self._decided(ask, then))
         )

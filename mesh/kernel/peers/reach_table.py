@@ -54,7 +54,7 @@ class ReachAction(Enum):
     BYE = "notify the link that the peer left and is not needed"
     LOSE = "report the peer as lost, in the boot that it had"
     JOIN = "report the peer as joined, and announce it to others"
-    TELL_PLACE = "send the peer its earlier address, so that two processes with one identity notice it"
+    TELL_PLACE = "send the peer its new address, so that two processes with one identity notice it"
 
 
 ReachCell = tuple[ReachState, tuple[ReachAction, ...]]

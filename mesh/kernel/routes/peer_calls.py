@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -82,7 +83,7 @@ class PeerCalls(Component):
         self.slow = UnresponsivePeers(context, neighbours.directory.introduction, self._try)
         self._confirming = KnownByAll[bytes](CONFIRM)  # by uuid: versions of this node's queries
         self._questions: dict[int, Question[Any]] = {}
-        self._early: list[Callable[[], None]] = []  # asked before the peers are known
+        self._early: deque[Callable[[], None]] = deque()  # asked before the peers are known
         self._request = 0
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -227,10 +228,8 @@ class PeerCalls(Component):
         self.slow.review()
 
     def _begin(self) -> None:
-        if self._early and self._neighbours.settled():
-            early, self._early = self._early, []
-            for work in early:
-                work()
+        while self._early and self._neighbours.settled():
+            self._early.popleft()()
 
     def _finish(self, request: int) -> None:
         question = self._questions.get(request)

@@ -7,7 +7,7 @@ from functools import partial
 from math import inf
 
 from mesh.discovery.state import Summary
-from mesh.errors import MeshError
+from mesh.errors import LocalError, MeshError
 from mesh.kernel.context.incoming_call import IncomingCall
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.pages import fitting
@@ -25,7 +25,7 @@ from mesh.wire.limits import SHARED
 from mesh.wire.replies import R, RowsTold
 
 # Law 1: each node is asked one thing at a time, and no node waits for the answer of another one.
-# Law 2: rejected rows of a node are reported once. Rows of unknown authors do not block its other rows.
+# Law 2: rejected rows of a node are reported once, and do not block its other rows.
 
 AT_ONCE = 64  # rows in one reply; each needs a signature check
 WITHIN = 5.0  # s that a node has for a reply
@@ -127,9 +127,12 @@ class RowExchange:
             row = row_of(said)
             try:
                 place = self._accept(row, kind, place, peer)
-            except UnknownAuthor as error:
+            except LocalError as error:
+                if row.kind != kind or row.place <= place:
+                    raise
                 place = row.place
-                self._told.passed_over(peer.node.uuid, kind, self._context.clock.now)
+                if isinstance(error, UnknownAuthor):
+                    self._told.passed_over(peer.node.uuid, kind, self._context.clock.now)
                 self._doubt(peer, kind, error)
         if told.rows:
             self.ask_behind(peer, kind, place, then)

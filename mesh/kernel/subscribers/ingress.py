@@ -5,9 +5,9 @@ from __future__ import annotations
 from mesh.errors import BadName, LocalError, PublishRefused, RemoteError
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.subscribers.session import Session
-from mesh.names import PUTS, RESERVED, SENDS, queue_of
+from mesh.names import PUTS, SENDS, queue_of
 from mesh.patterns import SYSTEM
-from mesh.reserved import reserved
+from mesh.reserved import is_below_reserved, of_level, reserved
 from mesh.wire.envelope import Envelope
 
 DOMAINS = 10_000  # streams of one key, or of a session without one
@@ -46,8 +46,8 @@ class Ingress:
                 queue_of(e.domain)
             except BadName as error:
                 return error
-        elif e.domain != SENDS and e.domain.partition("/")[0] in RESERVED and "/" in e.domain:
-            return reserved(e.domain)
+        elif e.domain != SENDS and is_below_reserved(e.domain):
+            return of_level(e.domain)
         if len(self.free) >= CHECKED:
             self.free.clear()
         self.free.update(e.keys)

@@ -61,6 +61,12 @@ class Sessions(Component):
         ours = self._of_client.get(name.client, {}) if name.node in (None, self._context.me.name) else {}
         return (s for s in ours.values() if name.session in (None, s.name.session))
 
+    def of_same_client(self, session: Session) -> Iterator[Session]:
+        """Yield the sessions with the client name or the key of `session`, which is one of them."""
+        for each in self.by_stream.values():
+            if each.name.client == session.name.client or (session.user and each.user == session.user):
+                yield each
+
     def clients(self) -> Iterable[str]:
         return self._of_client
 

@@ -53,7 +53,7 @@ class SubscriberFeeds(Component):
         sessions: Sessions,
     ) -> None:
         self._feeds, self.take_stopped = feeds, feeds.take_stopped
-        self._limits = SubscriptionLimits(context, router.clients)
+        self._limits = SubscriptionLimits(context, router.clients, sessions)
         self._sessions = sessions
         self._disk = disk
         self._received = received

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mesh.errors import LocalError
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.subscribers.session import Session
+from mesh.kernel.subscribers.sessions import Sessions
 from mesh.mapping.cost import MOST_TOGETHER, THAT_LOOK_AT_LESS, too_many_visits
 from mesh.routing.feed import Feed
 from mesh.routing.querytrie import visits_together
@@ -23,9 +24,10 @@ class SubscriptionLimits:
     `clients` are the subscriptions of the node's clients. The caller keeps their number, `count`, up to date.
     """
 
-    def __init__(self, context: NodeContext, clients: SubscriptionIndex[Feed]) -> None:
+    def __init__(self, context: NodeContext, clients: SubscriptionIndex[Feed], sessions: Sessions) -> None:
         self._context = context
         self._clients = clients
+        self._sessions = sessions
         self.count = 0
 
     def check(self, session: Session, query: Query) -> None:
@@ -51,7 +53,8 @@ class SubscriptionLimits:
 
         Raises: LocalError (TOO_MANY).
         """
-        texts = {q.text for feed in session.feeds.values() for q in feed.queries if q.kind == XPATH}
+        feeds = (feed for each in self._sessions.of_same_client(session) for feed in each.feeds.values())
+        texts = {q.text for feed in feeds for q in feed.queries if q.kind == XPATH}
         visits = visits_together(texts | {query.text})
         whose, most = f"The XPath subscriptions of {session.name}", MOST_OF_ONE
         if visits <= most:

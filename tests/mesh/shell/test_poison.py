@@ -78,14 +78,15 @@ def test_only_what_is_as_long_as_a_known_one_is_hashed(
 
 def test_the_file_is_bounded_and_keeps_the_newest(tmp_path: Path) -> None:
     known = Poison(tmp_path)
-    for number in range(2 * KEPT):
+    for number in range(4 * KEPT):  # each has one mark, and those of clients have two
         known.blame([[b"g%03d" % number]], True, "x" * 1000)
-    known.blame([[b"s%03d" % number] for number in range(2 * KEPT)], False, "x" * 1000)
+    for start in range(0, 4 * KEPT, KEPT):
+        known.blame([[b"s%03d" % (start + number)] for number in range(KEPT)], False, "x" * 1000)
     assert (tmp_path / FILE).stat().st_size < MOST / 4
     later = Poison(tmp_path)
     for kind, verdict in ((b"g%03d", Guilt.GUILTY), (b"s%03d", Guilt.SUSPECT)):
-        found = [later.verdict([kind % number]) for number in range(2 * KEPT)]
-        assert found == [Guilt.CLEAN] * KEPT + [verdict] * KEPT
+        found = [later.verdict([kind % number]) for number in range(4 * KEPT)]
+        assert found == [Guilt.CLEAN] * 2 * KEPT + [verdict] * 2 * KEPT
 
 
 def test_another_release_may_have_mended_it(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_what_is_small_has_the_reserve_and_is_tried_once_more_and_what_adds_is_r
     beneath.full = 1
     with pytest.raises(StoreFull):
         store.commit(GROWS)
-    assert beneath.did[5:] == ["full", "release"]
+    assert beneath.did[5:] == ["full", "release"] and store.refused == 1
 
 
 def test_a_log_that_has_no_room_to_be_moved_gets_the_reserve() -> None:

@@ -58,11 +58,12 @@ def command(
 def _sources(given: tuple[str, ...], history: str) -> list[str]:
     """Return the places to gather snapshots from.
 
-    The list is empty if there are no snapshots and the history is an existing directory. Raises: LocalError.
+    The list is empty if there are no snapshots, and the history is an existing directory or an address.
+    Raises: LocalError.
     """
     try:
         return gathering.places(given)
     except LocalError as error:
-        if error.code != gathering.NONE or not Path(history).is_dir():
+        if error.code != gathering.NONE or not ("://" in history or Path(history).is_dir()):
             raise
         return []

@@ -35,6 +35,7 @@ def refused(e: Envelope) -> str:
         (replace(envelope("__sys__up"), sender="/node/frodo/client/__sys__"), "RESERVED"),
         (replace(envelope("__sys__up k"), sender=OWN), "RESERVED"),
         (envelope("__sys__up", flags=ERASED), ""),
+        (replace(envelope("__sys__up", flags=ERASED), keys=("__sys__up", "a\0")), "BAD_KEY"),
         (replace(envelope("__sys__up"), to="client/joe"), ""),
         (replace(envelope("k"), xml="<key>"), "BAD_XML"),
     ],

@@ -139,13 +139,15 @@ def test_a_row_of_an_unknown_author_does_not_keep_the_others_away() -> None:
     assert stage.accepted == [12] and stage.asked() == 12
 
 
-def test_an_invalid_row_ends_the_exchange_and_is_reported_once_for_each_node() -> None:
+def test_an_invalid_row_is_left_out_and_reported_once_for_each_node() -> None:
+    """A later release may have rows that this one does not understand."""
     stage = Stage()
     stage.errors[11] = LocalError("bad")
     for stamp, expected in ((15, 1), (16, 1), (17, 2)):
         stage.announces(stamp)
         stage.replies(11, 12)
-        assert (stage.accepted, stage.context.event.call_count) == ([], expected)
+        assert (stage.accepted.pop(), stage.accepted, stage.context.event.call_count) == (12, [], expected)
+        stage.replies()
         if stamp == 16:
             stage.exchange.on_peer_forgotten(PeerForgotten(stage.peer))
 

@@ -24,13 +24,17 @@ class Stage:
         self.clients.visits_with.return_value = 0
         context: Any = Mock()
         context.settings.max_subscriptions, context.settings.max_all_subscriptions = 3, 5
-        self.limits = SubscriptionLimits(context, self.clients)
+        self.sessions: Any = Mock()
+        self.limits = SubscriptionLimits(context, self.clients, self.sessions)
 
-    def refused(self, queries: tuple[str, ...], query: Query) -> str:
-        """Return the limit that is exceeded, if any."""
-        feeds = {n: Mock(queries={Query(XPATH, text): 0}) for n, text in enumerate(queries)}
-        session: Any = Mock(feeds=feeds)
+    def refused(self, queries: tuple[str, ...], query: Query, further: tuple[str, ...] = ()) -> str:
+        """Return the limit that is exceeded, if any; `further` are XPaths of the client's other session."""
+        session, other = (
+            Mock(feeds={n: Mock(queries={Query(XPATH, text): 0}) for n, text in enumerate(texts)})
+            for texts in (queries, further)
+        )
         session.name = "joe"
+        self.sessions.of_same_client.return_value = [session, other]
         try:
             self.limits.check(session, query)
         except LocalError as error:
@@ -73,6 +77,11 @@ def test_xpaths_have_a_budget_of_visits(
     stage.clients.visits_with.return_value = together
     refused = stage.refused(own, Query(XPATH, new))
     assert refused.startswith(text) and bool(refused) is bool(text)
+
+
+def test_all_sessions_of_a_client_share_its_budget(stage: Stage) -> None:
+    assert stage.refused(("2",), Query(XPATH, "2"), further=("1",)) == ""
+    assert stage.refused(("2",), Query(XPATH, "2"), further=("3",)).startswith("The XPath subscriptions of joe")
 
 
 def test_other_queries_cost_no_visits(stage: Stage) -> None:

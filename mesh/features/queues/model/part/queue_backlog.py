@@ -173,6 +173,7 @@ class QueueBacklog:
         """Keep an envelope in memory ahead of its order, and return whether it was still on disk."""
         if not self.order.on_disk.take_out(lot.priority, lot.parcel.position):
             return False
+        self.order.on_disk.rows.pop(lot.parcel.position, None)
         self.picked[lot] = None
         self.make_ready(lot, self._keep(lot, now, wall))
         return True

@@ -52,13 +52,13 @@ class QueueConsumers:
         The k-th message in `held` gets tag k, even if the consumer no longer has it. Messages of its former
         registration that it does not keep count as failed once more, and are requeued or dead-lettered.
         """
-        old = self.takers.pop(taker.key, None)
+        old = self.takers.get(taker.key)
         mine: dict[tuple[bytes, int], list[QueuedEnvelope]] = {}
         for run in old.holding.take_all() if old is not None else ():
             self._deliveries.end_delivery(run)
             for number in numbers_of(run.runs):
                 mine.setdefault((run.lot.envelope.stream, number), []).append(run.lot)
-        self.takers[taker.key] = taker
+        self.takers[taker.key] = taker  # at the same place, which decides in an exclusive queue
         if old is not None:
             taker.acked = old.acked  # the consumer may claim these again
             if old.selector == taker.selector:

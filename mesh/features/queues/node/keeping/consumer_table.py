@@ -34,7 +34,6 @@ from mesh.wire.limits import QUEUE_CREDIT
 from mesh.wire.replies import Late, Opened
 
 GRACE = 5.0  # s that a disconnected consumer keeps its messages
-LOOK = 0.25  # s between two checks for ended leases
 ALL = 2**32 - 1  # all delivery tags
 OVER = "LEASE_OVER"
 

@@ -195,6 +195,17 @@ def test_the_memory_budget_holds_the_cost_of_envelopes_in_memory_and_of_no_other
     assert [*it.backlog.take_changed()] == [a] and not it.backlog.changed
 
 
+def test_the_stored_state_of_a_picked_envelope_leaves_the_memory() -> None:
+    it = LocalQueue("jobs", QueueTerms(), Memory(inf))
+    changed = lot(1, 2)
+    changed.take_out([(1, 1)])
+    it.backlog.page(changed)
+    assert [*it.order.on_disk.rows] == [1]
+    found = lot(1, 2)
+    it.backlog.remember(found)
+    assert it.backlog.pick(found, 0.0, WALL) and not it.order.on_disk.rows
+
+
 def test_a_picked_envelope_whose_turn_has_come_does_not_return_to_disk() -> None:
     it = LocalQueue("jobs", QueueTerms(), Memory(inf))
     it.backlog.page(lot(1))

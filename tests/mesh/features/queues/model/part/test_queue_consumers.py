@@ -119,5 +119,8 @@ def test_one_takes_all_of_an_exclusive_queue_until_he_goes() -> None:
     it.consumers.open(joe)
     it.consumers.open(ann)
     assert given(it) == [("joe", [(1, 2)])]
+    joe = taker("joe", credit=2)
+    it.consumers.open(joe)
+    assert it.consumers.eligible() == [joe], "who connects again keeps his place"
     it.consumers.close(joe)
     assert given(it) == [("ann", [(1, 4)])]
