@@ -93,7 +93,7 @@ def forward(why: str, node: str, copies: tuple[str, ...] = (), to_master: bool =
 def wait(
     why: str, node: str = "", copies: tuple[str, ...] = (), to_master: bool = False, code: str = ""
 ) -> Decision:
-    """Return the decision to keep the message until `node` is reachable; "" stands for any node."""
+    """Return the decision to keep the message until `node` is reachable; "" if no such node is known."""
     return Decision(Kind.WAIT, why, node, code, copies, to_master)
 
 
