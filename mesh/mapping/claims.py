@@ -82,7 +82,7 @@ class Claims:
     def on(
         self, key: str, domain: str, is_own: bool = True, xml: str = "", held: FilterResults = ()
     ) -> tuple[Claim, ...]:
-        """Return the claims on one message.
+        """Return the claims of the most specific rules that match a message.
 
         With `is_own` a client of this node published the message, and the node's rules for own messages
         without a domain apply. `held` are the results of the filters, if the rules have any.

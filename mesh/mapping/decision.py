@@ -29,8 +29,8 @@ class NodesView(Protocol):
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
         """Return one of several equally good nodes for the domain.
 
-        The same `of` (a publisher's stream, a query) gets the same node while it is available. With None the
-        nodes take turns.
+        The same `of` (a publisher's stream, a query) gets the same node while that is among `nodes`. With
+        None each call chooses anew.
         """
 
 

@@ -140,7 +140,7 @@ class Mapping:
         return Sources.of(asked, everyone=self.scope == "mesh" and not parts[-1])
 
     def claims(self, key: str, domain: str, xml: str = "", held: FilterResults = ()) -> tuple[Claim, ...]:
-        """Return all claims on a message of a client of this node."""
+        """Return the claims of the most specific rules on a message of a client of this node."""
         return self._claims.on(key, domain, True, xml, held)
 
     def of_domain(self, domain: str, view: NodesView) -> Sequence[Claim]:
