@@ -30,7 +30,7 @@ class Followed(Generic[K]):
         self._of: dict[bytes, dict[K, None]] = {}
 
     def receive(self, uuid: bytes, number: int, sender: str) -> None:
-        """Record the number of a node's next message. Raises: RemoteError if a number is missing."""
+        """Record the number of a node's message. Raises: RemoteError, unless it is the next number."""
         last = self._received.get(uuid, 0)
         if number != last + 1:
             what = f"{sender} sent {self._what} update {number}, but {last + 1} was expected"

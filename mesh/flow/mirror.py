@@ -87,8 +87,9 @@ class Mirror(Generic[K, R, W]):
     ) -> tuple[list[K], list[K]]:
         """Change the keys that `who` follows, and return (new keys, removed keys).
 
-        With `is_full`, its other keys are removed at the end of the change, which is the first call without
-        `has_more`. The rows of all keys in `add` become due.
+        A change is one or more calls, all but the last with `has_more`. With `is_full`, the last call removes
+        all keys of `who` that the change did not add. The rows of all keys in `add` become due. `version` is
+        confirmed with the last due rows.
         """
         follower = self._followers.setdefault(who, Follower())
         new, gone = follower.change(add, remove, is_full, has_more)
@@ -101,7 +102,10 @@ class Mirror(Generic[K, R, W]):
         return new, gone
 
     def follow_all(self, who: W, keys: Collection[K]) -> None:
-        """Let `who` follow all keys and acknowledge its messages. `keys` are the keys that have rows."""
+        """Let `who` follow all present and later keys. `keys` are the keys that have rows now.
+
+        Only such a follower acknowledges messages.
+        """
         self._followers[who] = Follower(due=dict.fromkeys(keys), known=-1 if keys else self.version)
         self._of_all[who] = self._due[who] = None
 

@@ -33,5 +33,8 @@ def delay(attempt: int, unit: float, *, low: float = 0.1, high: float = 30.0) ->
 
 
 def rare_delay(attempt: int, *, rare: float = 60.0, rarest: float = 3600.0) -> float:
-    """Return the seconds to wait after refusal number `attempt` (from 1): `rare`, doubled up to `rarest`."""
+    """Return the seconds to wait after refusal number `attempt` (from 1).
+
+    The first wait is `rare`. Each further one is twice as long, up to `rarest`.
+    """
     return min(rarest, rare * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS))

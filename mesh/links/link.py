@@ -109,7 +109,7 @@ class Link:
         return word
 
     def wanted(self, now: float) -> tuple[LinkAction, ...]:
-        """Record that this node needs the login. Repeated calls change nothing."""
+        """Record that this node needs the login. A repeated call can only start a dial that is due."""
         self._is_wanted = True
         return self._step(LinkEvent.WANTED, now)
 

@@ -4,7 +4,8 @@
 # Rule 2: nothing here knows a socket, a clock or the peer. Only link.py reads the table.
 # Rule 3: DIAL in a cell means "dial if allowed now": link.py drops it if the login is not needed, a dial is
 # in progress, the waiting time is not over, or this node denies the peer.
-# Rule 4: all other actions of a cell are always carried out.
+# Rule 4: all other actions of a cell are carried out, except that BACK_OFF and RETRY_RARELY do not extend a
+# wait that is not over.
 
 from collections.abc import Mapping
 from enum import Enum
@@ -129,7 +130,8 @@ def step(
 ) -> tuple[AnyState, tuple[AnyAction, ...]]:
     """Return the next state and the actions.
 
-    Raises LocalError with `code` if the table has no such cell.
+    Raises LocalError with `code` if `table` has no cell for the event in this state. The hint of the error
+    names the documentation page `page`.
     """
     try:
         return table[state][event]

@@ -62,7 +62,7 @@ class Agreed(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.with_all({name: entry})
 
     def with_all(self, entries: Mapping[str, AgreedNode]) -> Agreed:
-        """Return the list with `entries` in place of the present entries of these nodes.
+        """Return the list with `entries` in place of the present entries of the same nodes.
 
         An empty entry removes its node.
         """

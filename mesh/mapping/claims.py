@@ -82,7 +82,7 @@ class Claims:
     def on(
         self, key: str, domain: str, is_own: bool = True, xml: str = "", held: FilterResults = ()
     ) -> tuple[Claim, ...]:
-        """Return the claims on one message.
+        """Return the claims of the most specific rules that match a message.
 
         With `is_own` a client of this node published the message, and the node's rules for own messages
         without a domain apply. `held` are the results of the filters, if the rules have any.
@@ -98,7 +98,7 @@ class Claims:
         return found
 
     def fit(self, key: str, domain: str = "", xml: str = "") -> Fit:
-        """Return a value such that messages with the same value, domain and content have the same claims."""
+        """Return a value that decides, with domain, content and `is_own`, which claims `on` returns."""
         if not self._looked:
             return (key, ()) if key in self._by_key else NO_FIT
         if not (xml or self._reads_key):
@@ -185,7 +185,7 @@ class Claims:
     def of_query(self, kind: str, text: str, domain: str) -> list[tuple[Claim, ...]]:
         """Return the claims on each part of the messages that match a query; a part may have no claims.
 
-        The last part consists of the messages to which no key or condition of a rule applies.
+        The last part consists of the matches that are in no other part.
         """
         if not self._rules or is_own_domain(domain):
             return [NO_CLAIMS]

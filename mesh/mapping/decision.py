@@ -29,8 +29,8 @@ class NodesView(Protocol):
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
         """Return one of several equally good nodes for the domain.
 
-        The same `of` (a publisher's stream, a query) gets the same node while it is available. With None the
-        nodes take turns.
+        The same `of` (a publisher's stream, a query) gets the same node while that is among `nodes`. With
+        None each call chooses anew.
         """
 
 
@@ -93,7 +93,7 @@ def forward(why: str, node: str, copies: tuple[str, ...] = (), to_master: bool =
 def wait(
     why: str, node: str = "", copies: tuple[str, ...] = (), to_master: bool = False, code: str = ""
 ) -> Decision:
-    """Return the decision to keep the message until `node` is reachable; "" stands for any node."""
+    """Return the decision to keep the message until `node` is reachable; "" if no such node is known."""
     return Decision(Kind.WAIT, why, node, code, copies, to_master)
 
 

@@ -111,8 +111,8 @@ class Mapping:
     ) -> Decision:
         """Return the decision on a direct message: by its node if that is known, otherwise by its domain.
 
-        A message without a node stays here if no rule matches. With `force`, a message to an unknown node
-        waits instead of being refused.
+        A message without a node stays here unless a rule leads to another node. With `force`, a message to an
+        unknown node waits instead of being refused.
         """
         node = to.node
         if node == self.me:
@@ -140,7 +140,7 @@ class Mapping:
         return Sources.of(asked, everyone=self.scope == "mesh" and not parts[-1])
 
     def claims(self, key: str, domain: str, xml: str = "", held: FilterResults = ()) -> tuple[Claim, ...]:
-        """Return all claims on a message of a client of this node."""
+        """Return the claims of the most specific rules on a message of a client of this node."""
         return self._claims.on(key, domain, True, xml, held)
 
     def of_domain(self, domain: str, view: NodesView) -> Sequence[Claim]:
@@ -219,7 +219,10 @@ class Mapping:
         return frozenset(claim.node for claims in parts for claim in claims)
 
     def row(self, key: str, domain: str = "", xml: str = "") -> Hashable:
-        """Return a value such that messages with the same value, domain and content are decided alike."""
+        """Return a value by which messages share decisions.
+
+        Messages with the same value, domain, content and route are decided alike.
+        """
         return self._claims.fit(key, domain, xml)
 
     def looks_inside(self, key: str, domain: str, xml: str = "", is_own: bool = True) -> bool:
@@ -259,7 +262,7 @@ def _whole(rule: Rule) -> Iterator[KeyRule]:
 
 
 def _way_to(node: str, view: NodesView) -> Decision | None:
-    """Return the decision for a node by name, or None if it is unknown."""
+    """Return the decision for a node by name, or None if no route to the node is known."""
     if view.is_known(node):
         return (forward if view.is_alive(node) else wait)("addressed to it", node)
     way = view.way_to(node)

@@ -19,8 +19,8 @@ OWN_MAPPER = "DomainToMaster"  # uses a rule's keys and filters
 class KeyRule:
     """An alternative of a rule: a key of some kind, and filters that must all match.
 
-    `text` is a key (EXACT), an XPath, a pattern, or the name of a domain, "" for none. It is empty if there
-    are only filters.
+    `text` is a key (EXACT), an XPath, a pattern, or the name of a domain, "" for none. For the kinds FILTER
+    and ANY it is empty.
     """
 
     kind: str
@@ -38,12 +38,12 @@ class KeyRule:
 class Rule:
     """A rule that makes `node` a master (stratum 0), or a hop towards one, for matching messages.
 
-    A message matches if any key or filter does. A domain is a name, `*` for any, or "" for messages without
-    one. `refid` names the node one stratum closer to the master. `filters` are alternatives of their own;
-    filters of a key are in `given`. The two `accept_` settings count with default scope "local" only. A
-    `mapper` of another type replaces keys and filters, with `told` as its argument. A `backup` is master only
-    while all others are unreachable. With `dirty_read` local clients receive messages before the node accepts
-    them.
+    A message matches if any of the alternatives does. A domain is a name, `*` for any named domain, or "" for
+    messages without one. `refid` names the node one stratum closer to the master. `filters` are alternatives
+    of their own; filters of a key are in `given`. The two `accept_` settings count with default scope "local"
+    only. A `mapper` other than OWN_MAPPER replaces keys and filters, with `told` as its argument. A `backup`
+    is master only while all others are unreachable. With `dirty_read` local clients receive messages before
+    the node accepts them.
     """
 
     node: str
@@ -114,5 +114,5 @@ def holders_of_each(rules: Iterable[Rule]) -> dict[tuple[str, str], set[str]]:
 
 
 def rivalry(key: KeyRule) -> tuple[str, str]:
-    """Return a value that is equal for alternatives that may match the same message."""
+    """Return a value that is equal for alternatives of one kind that may match the same message."""
     return (key.kind, key.text if key.kind in (EXACT, DOMAIN) else "")

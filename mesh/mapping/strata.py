@@ -103,7 +103,8 @@ def heard(node: str, way: Sequence[str], latency: float) -> Distance | None:
 def is_news(said: Distance | None, now: Distance, is_late: bool) -> bool:
     """Return whether the distance `now` must be reported, if `said` was the last report.
 
-    A change of the latency alone is reported only with `is_late`, when the last report is old.
+    A change of the latency alone is reported only if it is large enough, and only with `is_late`, when the
+    last report is old.
     """
     if said is None or said.way != now.way:
         return True

@@ -18,10 +18,10 @@ MOST = 1024  # most envelopes in one read
 
 
 class Backlog(EnvelopeSlices):
-    """The waiting slices of one subscriber, within the limits of its policy.
+    """The waiting slices of one subscriber.
 
-    The slices in `_row` are sent next. Those in `away` follow, and most of them are on disk only. Without
-    `paging` all slices are in memory.
+    The caller enforces the limits, with `has_place` and `has_room`. The slices in `_row` are sent next. Those
+    in `away` follow, and most of them are on disk only. Without `paging` all slices are in memory.
     """
 
     def __init__(self, credit: Credit, overflow: Overflow, paging: Paging | None = None) -> None:
@@ -59,8 +59,9 @@ class Backlog(EnvelopeSlices):
     def append(self, portion: EnvelopeSlice, is_awaited: bool = False) -> None:
         """Append a slice, which may then wait on disk only.
 
-        A slice of this node's log is paged out if memory is full, or if earlier slices are on disk. With
-        `is_awaited`, the publisher waits for the slice and sends little meanwhile, so it stays in memory.
+        A slice of this node's log is paged out if memory is full, if earlier slices are on disk, or if its
+        envelope is not in memory. With `is_awaited`, the publisher waits for the slice and sends little
+        meanwhile, so an envelope in memory stays there.
         """
         parcel = portion.parcel
         size, messages = portion.size, portion.messages
@@ -144,8 +145,8 @@ class Backlog(EnvelopeSlices):
     def fetch_void(self, wall: int, then: Callable[[], None], size: float = inf) -> None:
         """Read expired slices of about `size` bytes from disk.
 
-        `then` is called after the read, perhaps before this method returns. It is not called if none has
-        expired, if such a read is in progress, or if the store fails. `wall` is in ns since 1970.
+        `then` is called after the read, perhaps before this method returns. It is not called if no
+        slice has expired, if such a read is in progress, or if the store fails. `wall` is in ns since 1970.
         """
         away, paging = self.away, self._paging
         if away is None or paging is None or away.void:
@@ -201,7 +202,8 @@ class Backlog(EnvelopeSlices):
     def giving_way_to(self, portion: EnvelopeSlice) -> EnvelopeSlice | None:
         """Return the oldest slice that may be dropped to make room for a new one, or None.
 
-        Only a transient slice makes room, only if it is in memory, and never one with initial values.
+        A slice is dropped only under the policy DROP_OLDEST and for a transient `portion`. Only a transient
+        slice is dropped, only if it is in memory, and never one with initial values.
         """
         if not self._oldest_go or portion.is_persistent:
             return None

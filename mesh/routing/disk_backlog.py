@@ -98,7 +98,7 @@ class DiskBacklog:
     def next_void(self, wall: int, most: int, size: float) -> list[EnvelopeSlice]:
         """Take expired slices to be read from disk, and return them.
 
-        Both limits, `most` and `size` bytes, may be exceeded slightly. `wall` is in ns since 1970.
+        `most` may be exceeded by some rows, and `size` bytes by one. `wall` is in ns since 1970.
         """
         self.void = [self._portion(row) for row in self._paged.take_void(wall, most, size)]
         return self.void
@@ -109,7 +109,7 @@ class DiskBacklog:
         return void
 
     def take_all(self) -> list[EnvelopeSlice]:
-        """Remove and return all slices in order.
+        """Return all slices in order. This object must not be used afterwards.
 
         A slice that was not in memory may have a placeholder for its envelope.
         """

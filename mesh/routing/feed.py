@@ -1,8 +1,8 @@
 """Messages owed to one subscriber, in order, within its credit.
 
-A feed belongs to a client's subscription, to an inbox, or to a peer. Messages beyond the credit wait in a
-backlog: transient ones as the overflow policy says, persistent ones up to a limit. Messages without room are
-dropped and the gap is reported. Expired messages are not sent.
+A feed belongs to a client's subscription, to the replies of a session, to an inbox, to a peer, or to another
+site. Messages beyond the credit wait in a backlog: transient ones as the overflow policy says, persistent
+ones up to a limit. Messages without room are dropped and the gap is reported. Expired messages are not sent.
 
 Law: matched = delivered + dropped + expired + buried + pending, in messages, at every moment.
 """
@@ -332,7 +332,7 @@ class Feed:
         self.gap += gap
 
     def _sign_of_life(self, now: float) -> float:
-        """Return the time of the last progress, or of a later report within PATIENCE of that progress."""
+        """Return the time of the last progress, or of a later report until PATIENCE after that progress."""
         progress, said = self._progress, self._said
         return said if said > progress and now - progress < PATIENCE else progress
 

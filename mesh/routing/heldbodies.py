@@ -38,7 +38,7 @@ class HeldBodies:
         return replace(e, flags=e.flags | HELD)
 
     def whole(self, item: Envelope) -> Envelope | None:
-        """Return the item with its body, or None if no held body has the same numbers and keys.
+        """Return the item with its body, or None if no held body has its numbers with the same keys.
 
         A body is dropped when the item with its last number has been completed.
         """

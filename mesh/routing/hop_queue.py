@@ -47,7 +47,7 @@ class LateEntries:
 
 @dataclass(slots=True)
 class HopQueue:
-    """The queue of entries to one next hop, for one domain or for one addressed node behind the hop."""
+    """The queue of entries to one next hop that have the same domain and the same addressed node, if any."""
 
     # Removing entries from the front of a dict becomes ever slower; an OrderedDict stays fast.
     waiting: OrderedDict[PendingForward, None] = field(default_factory=OrderedDict)

@@ -11,7 +11,7 @@ from mesh.routing.querytrie import QueryTrie
 from mesh.wire.commands import Interest, Query
 from mesh.wire.spoken import KINDS, is_spoken
 
-# The clients of this node as requester of a query. Another requester is a peer's uuid.
+# The clients of this node as requester of a query. The other requesters are STANDBY and uuids of peers.
 CLIENTS = b""
 STANDBY = b"standby"  # this node itself, as a master with backups or a backup
 # Seconds that a node is still queried after another took its place, for messages in transit.
@@ -80,7 +80,7 @@ class Interests:
         return sorted(found, key=lambda query: (query.text, query.domain, query.kind))
 
     def wanted_by(self, query: Query) -> set[bytes]:
-        """Return the requesters of the query: CLIENTS, and uuids of peers."""
+        """Return the requesters of the query: CLIENTS, STANDBY, and uuids of peers."""
         return set(self._wants.get(query, ()))
 
     def add(self, query: Query, by: bytes) -> bool:
@@ -132,7 +132,7 @@ class Interests:
     ) -> list[tuple[bytes, Interest]]:
         """Aim several wanted queries at `targets` only, and return the messages to send, by peer.
 
-        Only `peers` are considered. Other peers keep the queries as in `aim`.
+        Only `peers` are considered. A peer outside `targets` keeps or loses the queries as in `aim`.
         """
         told: list[tuple[bytes, Interest]] = []
         for uuid in sorted(peers):
@@ -152,7 +152,7 @@ class Interests:
         return told
 
     def asked_before(self, uuid: bytes, queries: Iterable[Query], now: float) -> None:
-        """Treat the wanted ones of `queries` as sent to this peer for LINGER seconds.
+        """Treat the queries in `queries` that are wanted here as sent to the peer for LINGER seconds.
 
         An earlier process of this node may have sent them.
         """
@@ -207,7 +207,10 @@ class Interests:
     def full(
         self, peer: bytes, positions: tuple[tuple[bytes, int], ...], words: frozenset[str] = frozenset()
     ) -> Interest:
-        """Return all queries for a peer that has just logged in and supports the features in `words`."""
+        """Return the message with all queries for a peer that has just logged in.
+
+        Queries of newer kinds are left out, unless `words`, the peer's features, include the kind.
+        """
         asked = self.interest_of(peer)
         queries = tuple(asked.queries)
         if self._has_later_kinds:

@@ -22,7 +22,7 @@ class Overflow(StrEnum):
 class Credit:
     """Limits of a feed: `bytes` and `items` in flight, and `backlog` bytes waiting.
 
-    `messages` limits the messages in flight and, separately, the waiting ones; 0 means unlimited.
+    `messages` limits the messages in flight and, separately, the waiting transient ones; 0 means unlimited.
     """
 
     bytes: int

@@ -133,7 +133,7 @@ class Paged:
     def take_void(self, wall: int, most: int, size: float = inf) -> list[EntryRow]:
         """Remove and return rows that have expired at `wall`, limited by `most` and `size`.
 
-        Either limit may be exceeded by the rest of a page or by one row.
+        `most` may be exceeded by the rest of a page, and `size` by one row.
         """
         void: list[EntryRow] = []
         for page in self._pages:

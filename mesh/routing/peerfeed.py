@@ -18,7 +18,7 @@ from mesh.wire.commands import Query
 class PeerFeed(Feed):
     """The feed of a peer, which relays the messages to its own readers.
 
-    A persistent message is settled when these readers have settled it, a transient one when the peer has
+    A persistent message is settled when the peer's readers have settled it, a transient one when the peer has
     processed it. Beyond the backlog limit the oldest persistent slices are settled here and left to the peer.
     """
 

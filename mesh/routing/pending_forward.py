@@ -97,7 +97,7 @@ class PendingForward:
 
     @property
     def was_sent(self) -> bool:
-        """Whether the entry may have arrived, answered or not."""
+        """Whether a node may have the entry; False after the final answer."""
         return self.transit is SENT or self.transit is SENT_AGAIN
 
     @property
@@ -168,7 +168,7 @@ class PendingForward:
     def track(self) -> tuple[str, str]:
         """The domain and the addressed node.
 
-        An unreachable master of one track does not block another.
+        An unreachable master of one track does not block the entries of another track.
         """
         envelope = self.envelope
         return envelope.domain, self.node if envelope.to else ""

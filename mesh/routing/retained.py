@@ -187,7 +187,7 @@ class Retained:
         return self._lost if key.startswith(CONFLICTS) else self._topics
 
     def value_of(self, stream: bytes, domain: str, number: int, most: int) -> RetainedValue | None:
-        """Return this message if it is among the `most` latest values of ordinary topics, else None."""
+        """Return the message if it is among the `most` latest values of ordinary topics, else None."""
         self._settle()
         late = islice(reversed(self._topics.values()), most)
         same = (v for v in late if v.number == number and v.envelope.stream == stream)

@@ -94,7 +94,7 @@ class StoreHandle:
         return ops
 
     def not_written(self, ops: Iterable[Op]) -> None:
-        """Queue the operations of a failed commit again, unless there are newer ones."""
+        """Queue operations from `take_later` again after a failed commit, unless there are newer ones."""
         for op in ops:
             if isinstance(op, Drop):
                 self._drops += op.positions

@@ -17,7 +17,7 @@ Said = Sequence[tuple[str, Answer]]  # master, its final answer
 
 
 def verdicts(said: Said, first: int, last: int) -> list[Answer]:
-    """Return the final answers on the numbers first..last, cut where the answers differ."""
+    """Return the final answers on first..last, cut where the answer of any master begins or ends."""
     starts = {number for _, a in said for number in (a.first, a.last + 1) if first < number <= last}
     bounds = sorted({first, *starts, last + 1})
     return [_verdict(said, a, b - 1) for a, b in pairwise(bounds)]

@@ -36,8 +36,9 @@ def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -
     """Return the keys with which a client of this user dials `address`, or None if it needs none.
 
     The mesh is `cluster`, else MESH_CLUSTER, else that of the local node with this address, else the only one
-    with keys of this user. Raises KeysRefused if that mesh has no keys, or if there are several meshes.
-    Raises NodeNotFound in both cases for a local address without a running node of this user.
+    with keys of this user. Raises KeysRefused if this user has no keys of that mesh, or has keys of several
+    meshes to choose from. In both cases, raises NodeNotFound instead for a local address without a running
+    node of this user.
     """
     if not address.startswith("tcp:"):
         return None
@@ -60,7 +61,10 @@ def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -
 
 
 def _needs_none(node: dict[str, Any] | None, cluster: str, address: str) -> bool:
-    """Return whether `node` has no keys and belongs to the mesh `cluster`. Raises: NodeNotFound."""
+    """Return whether `node` has no keys and belongs to the mesh `cluster`.
+
+    Raises: NodeNotFound, if `node` is None and the address is local.
+    """
     if node is None and is_loopback(address):  # only a local mesh may be without keys
         hint = f"The node may be starting. For a node of another user, run `mesh join` for {cluster!r} first."
         raise NodeNotFound(f"No node of this user runs at {address}.", hint=hint)

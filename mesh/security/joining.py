@@ -73,7 +73,7 @@ def admin_token(state: Path, file: MeshFile, expires: int) -> Token:
 
 
 def admin_seed(state: Path, file: MeshFile) -> bytes:
-    """Return the admin's key. Raises: KeysRefused, if this user does not have it."""
+    """Return the admin's key. Raises: KeysRefused, if there is no admin or this user lacks the key."""
     if not file.admin:
         what = f"The mesh {file.cluster!r} has no admin."
         hint = "Create one: `mesh init --admin`; then join all nodes again and restart them."
@@ -122,10 +122,11 @@ def token_of(file: MeshFile, role: str, expires: int, site: str = "") -> Token:
 
 
 def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple[MeshFile, bool, Path | None]:
-    """Store the keys of a token. Return them, whether any are new, and the path of replaced keys.
+    """Store the keys of a token. Return the user's keys, whether any are new, and the path of replaced keys.
 
-    A node's keys are never replaced by lesser ones. Raises KeysRefused for a token with the role relay, and
-    if this user has keys of another mesh with that name, unless `replace` is set.
+    The path is None if no keys were replaced. A token of another role never replaces a node's keys of the
+    same mesh. Raises KeysRefused for a token with the role relay. If this user has keys of another mesh with
+    that name, they are moved aside if `replace` is set; otherwise raises KeysRefused.
     """
     if token.role == RELAY:
         what = f"This token is only for gateways to the site {token.cluster!r}."

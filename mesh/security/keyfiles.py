@@ -30,9 +30,11 @@ File = TypeVar("File", bound=msgspec.Struct)
 class MeshFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The keys of this user for one mesh: a JSON object in `keys/CLUSTER.json`, with bytes in base64.
 
+    The keys for another site have the same form, with the role relay, in `keys/sites/SITE.json`.
+
     Attributes:
         cluster: Name of the mesh.
-        role: `"node"`, `"client"` or `"monitor"`.
+        role: `"node"`, `"client"`, `"monitor"`, or `"relay"`.
         secret: 32 bytes: the secret of the role; for `"node"` the secret of the mesh.
         server: Public CURVE key of all nodes, in Z85: `ZMQ_CURVE_SERVERKEY`.
         public: Public CURVE key of the user, in Z85: `ZMQ_CURVE_PUBLICKEY`.

@@ -54,11 +54,11 @@ def keyring(
     passwds: Mapping[str, str] | None = None,
     sites: Iterable[str] = (),
 ) -> MeshKeys | None:
-    """Return the keys of the node in `data`, or None if its mesh has none.
+    """Return the keys of the node in `data`, or None if this user has no keys of the mesh.
 
     Missing keys of the node are created. `passwd` is the scrypt hash of the password that others must send.
     `passwds` are the passwords that the node sends to others, by name. `sites` are the known other sites.
-    Raises KeysRefused if the user has no keys for a node, or if they are damaged.
+    Raises KeysRefused as `node_file` does, and if any keys are damaged.
     """
     file = node_file(state, cluster, passwd)
     if file is None:

@@ -99,10 +99,11 @@ class NewRules:
 def new_rules(
     found: RulesTold, change: AgreedChange, cluster: str, environ: Mapping[str, str], now: int
 ) -> NewRules | None:
-    """Return the new list after a change of the node's list, or None if nothing changes.
+    """Return the new list after `change` of `found`, the list of a node, or None if nothing changes.
 
-    `cluster` is the mesh whose admin signs, "" for a mesh without keys. `now` is in ns since 1970. Raises
-    LocalError, and KeysRefused if this user is not the admin or the list is not signed by the admin.
+    `change` returns the changed list. `cluster` is the mesh whose admin signs, "" for a mesh without keys.
+    `now` is in ns since 1970. Raises LocalError, and KeysRefused if this user is not the admin or the list is
+    not signed by the admin.
     """
     admin = _admin(cluster, found.admin, environ) if cluster else None
     if admin is not None:

@@ -20,9 +20,10 @@ AGAIN = "Copy all of it, or create another one with `mesh token`."
 class Token:
     """The data with which a user, a gateway or an admin joins a mesh.
 
-    `secret` is that of the mesh for a node, else that of the role. `server` is the public CURVE key, "" for a
-    node. `expires` is in seconds since 1970; 0 = never. `admin` is the public key of the mesh's admin, if
-    there is one; in a token of the role admin, `secret` is the seed of that key.
+    `secret` is that of the mesh for a node, else that of the role. `server` is the public CURVE key of all
+    nodes, "" for the roles node and admin. `expires` is in seconds since 1970; 0 = never. `admin` is the
+    public key of the mesh's admin, if there is one; in a token of the role admin, `secret` is the seed of
+    that key.
     """
 
     cluster: str

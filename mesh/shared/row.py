@@ -2,8 +2,8 @@
 
 # Law 1: of two rows with the same kind and name, the one with the higher rank wins at every node,
 # permanently. Nodes with the same rows have the same table, in whatever order the rows arrived.
-# Law 2: a row without a value is a deletion. It is kept for a month (table.py), so a node that was
-# unreachable for less time cannot revive the row.
+# Law 2: a row without a value is a deletion. It is kept for a month, unless there are too many (table.py), so
+# a node that was unreachable for less time cannot revive the row.
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Decides which messages of another site may enter this one or pass through it: never system topics."""
+"""Decides which messages of another site may enter this one or pass through it. System topics never do."""
 
-# Law: the owner of another site controls the topics that the site may write here, and nothing else.
+# Law: another site can change the topics that it may write here, and reach the addresses and clients that it
+# may address, and nothing else.
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ class Query(Protocol):
 class Neighbour(Selecting, Protocol):
     """A site and its rights here.
 
-    If `accepts` is None, the site may write the topics that it receives. With `one_way` it may write nothing.
+    If `accepts` is None, the site may write the domains and topics that it receives. `serves` has patterns of
+    addresses that the site may ask, and `site/NAME` for each site to which its messages may pass. `letters`
+    are the clients to which it may write. With `one_way` the site has no rights.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""Selects the temporary refusals of another site.
+"""Decides which refusals of messages between sites are temporary.
 
 A full buffer or a wrong clock is no reason to lose a message, so the node that keeps it retries at growing
 intervals (`mesh.flow.backoff`), together with all later messages of its publisher, in order.
@@ -20,13 +20,14 @@ _OF_ITS_ROUTE = FOR_NOW | {"CIRCULAR_LOOP"}
 def is_for_now(sender: str, state: str, to: str = "") -> bool:
     """Return whether the refusal of a message from another site is temporary.
 
-    No node of this site remembers a temporary refusal. For a direct message every refusal is final.
+    No node of this site remembers a temporary refusal. For a direct message the result is always False: the
+    sending site decides whether to resend it (`goes_again`).
     """
     return state in FOR_NOW and not to and is_foreign(sender)
 
 
 def goes_again(state: str, may_be_there: bool) -> bool:
-    """Return whether an answer with the code `state` is not final, so that the message is resent.
+    """Return whether an answer with the code `state` is not final, so that a direct message is resent.
 
     If the message may have arrived before, a refusal because of its latest route is not final.
     """

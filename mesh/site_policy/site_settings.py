@@ -9,7 +9,7 @@ from mesh.site_policy.selection import Selection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteSettings:
-    """This site and the sites that it exchanges messages with. Without any, a node has no gateway."""
+    """This site, and the other sites with which it exchanges messages."""
 
     name: str = ""  # of this site; "" = none
     is_relay: bool = False  # whether this node may be a gateway
@@ -23,5 +23,5 @@ class SiteSettings:
 
     @property
     def has_others(self) -> bool:
-        """Whether this node's file names other sites."""
+        """Whether the configuration of this node names other sites."""
         return bool(self.ways or self.addresses)

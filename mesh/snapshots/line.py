@@ -12,7 +12,7 @@ KINDS = (STATE, EVENT, LINK, QUEUE, BALANCE, TOPIC, SERVICE)
 
 
 class HistoryLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
-    """A fact, as one node recorded it. Fields that are None are not written.
+    """A fact, as one node recorded it. Fields that have their default are not written.
 
     `ts` and `wall` are texts, ISO 8601 in UTC with microseconds. Durations are in seconds.
     """

@@ -18,7 +18,7 @@ _decoder = msgspec.json.Decoder(dict[str, list[Range]])
 
 
 class Marker(msgspec.Struct, frozen=True):
-    """The contents of a marker file: sorted, disjoint ranges of segment numbers for each run."""
+    """The contents of a marker file: sorted, disjoint ranges of segment numbers for each boot of a node."""
 
     ranges: dict[str, tuple[Range, ...]] = {}
 
@@ -49,7 +49,7 @@ class Marker(msgspec.Struct, frozen=True):
         return Marker({**self.ranges, **joined})
 
     def only(self, runs: Collection[str]) -> "Marker":
-        """Return a marker without boots that are not in `runs`: these would accumulate forever."""
+        """Return a marker of the boots in `runs` only: otherwise old boots would accumulate forever."""
         return Marker({run: ranges for run, ranges in self.ranges.items() if run in runs})
 
 

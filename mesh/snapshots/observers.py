@@ -11,8 +11,9 @@ OBSERVERS = 2  # of each node in a larger mesh, besides itself
 class Observed:
     """The nodes whose states the node `me` records, by uuid.
 
-    All nodes form a ring in the order of their uuids, and each is observed by the two that follow. A node
-    thus observes its two predecessors, and any node between them and itself that is not known to be alive.
+    While at most FULL nodes are alive, all states are recorded. Otherwise the living nodes form a ring in the
+    order of their uuids, and each is observed by the two that follow. A node thus records itself, its two
+    predecessors, and any node between them and itself that is not known to be alive.
     """
 
     def __init__(self, me: bytes) -> None:

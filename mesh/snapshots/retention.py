@@ -1,4 +1,4 @@
-"""Retention of a node's segments: deletes safe ones before unread ones, and old ones before new ones."""
+"""Selects the segments that a node deletes: segments that are safe elsewhere, then others; oldest first."""
 
 from array import array
 from collections import deque
@@ -96,9 +96,9 @@ class ClosedSegments:
         return self._unread.bytes > limit
 
     def take_surplus(self, limit: int) -> tuple[list[Segment], list[Segment]]:
-        """Remove and return the segments to delete: safe ones, and unread ones.
+        """Remove and return the segments to delete: the safe ones, and the unread ones.
 
-        The others have at most `limit` bytes.
+        The remaining segments have at most `limit` bytes in total.
         """
         safe, unread = [], []
         while self._safe and self.bytes > limit:

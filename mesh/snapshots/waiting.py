@@ -1,4 +1,4 @@
-"""Selection of the backlogs that a node records: the longest ones, and each that has become empty."""
+"""Selection of the backlogs that a node records: the longest ones, and once more each that becomes idle."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ LONGEST = 32  # queues that a node records at a time
 
 
 class Waiting(NamedTuple):
-    """A backlog of any kind: for a master, for a session, or for the consumers of `queue/NAME`.
+    """A backlog of any kind: for a master, for a site, for a session, or for the consumers of `queue/NAME`.
 
-    For the first two kinds all fields after `oldest` are None. Rates are in messages per second, and counters
-    run since the node's start.
+    Only a queue has values in the fields after `oldest`. Rates are in messages per second, and counters run
+    since the node's start.
     """
 
     name: str

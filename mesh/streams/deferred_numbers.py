@@ -18,7 +18,7 @@ BEHIND = 16  # remembered numbers of one sender
 class DeferredNumbers:
     """The lowest refused numbers of each sender, for the latest `most` senders.
 
-    A sender (`who`) is a stream, or a leg of one stream.
+    A sender (`who`) is a stream, or one of several sources of the same stream.
     """
 
     def __init__(self, most: int) -> None:
@@ -38,7 +38,11 @@ class DeferredNumbers:
             self._refused.popitem(last=False)
 
     def is_early(self, who: bytes, first: int, last: int, low: int, now: float) -> bool:
-        """Return whether an earlier refused message must be resent before `first` to `last`."""
+        """Return whether an earlier refused message must be resent before `first` to `last`.
+
+        Also forget numbers below `low`. If the lowest one left is among `first` to `last`, or was not resent
+        in time, all numbers of the sender are forgotten.
+        """
         if who not in self._refused:  # the usual case
             return False
         numbers, since = self._refused[who]

@@ -41,7 +41,10 @@ class LinkSender(Generic[T]):
         self.next += 1
 
     def on_acked(self, have: int) -> None:
-        """Record that the other end has all numbers up to `have`. Raises: RemoteError, if it was not sent."""
+        """Record that the other end has all numbers up to `have`.
+
+        Raises: RemoteError, if the number `have` was not sent.
+        """
         if have >= self.next:
             raise RemoteError(
                 f"message {have} is acknowledged, but {self.next - 1} were sent", code="FORGED_ACK"

@@ -118,7 +118,8 @@ class MultiPathStream(OriginStream):
     def _make_room(self, leg: bytes, is_lowest: bool) -> None:
         """Forget old ranges until another one fits. Raises: LegsFull.
 
-        Ranges below all lows are forgotten first. For a local publisher, ranges above the lows may follow.
+        Ranges below all lows are forgotten first. If MOST are left, idle legs no longer count, and for a
+        local publisher ranges above the lows are forgotten, too. With `is_lowest` there is always room.
         """
         if len(self.above) < KEPT:
             return

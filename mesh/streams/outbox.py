@@ -1,7 +1,7 @@
 """The publisher's end of its streams: numbers, a window, and envelopes to resend after a failure.
 
-An envelope stays here until its master has answered. Numbers are assigned once, so resending by any route
-cannot duplicate messages.
+An envelope stays here until all its messages have a final answer. Numbers are assigned once, so resending by
+any route cannot duplicate messages.
 """
 
 from bisect import bisect_left
@@ -105,7 +105,7 @@ class Outbox:
         """Record an answer to first..last, and return the ranges that had no answer of this kind before.
 
         With `final` False (FORWARD_WARNING) the window opens, but the envelope stays until the final answer.
-        An answer to numbers that were never sent, or answered before, changes nothing.
+        An answer to numbers that were never sent, or already had such an answer, changes nothing.
         """
         stream = self._stream(domain)
         if final and self._is_oldest(stream, first, last):

@@ -66,8 +66,9 @@ class SeenMessages:
         """Return whether a message with a later position in the origin's log has arrived.
 
         The position of this message is recorded. A transient message is in no log: its `position` is the last
-        one before it (0: none), and the result is False. With `is_direct` the origin itself delivered it, so
-        that position is passed. Of two routes, each may deliver a part of an envelope at another time.
+        one before it (0: none), and the result is False. If the origin itself delivered a transient message
+        (`is_direct`), its `position` has passed. Over another route, a part of the envelope at that position
+        may still follow.
         """
         place, last = 2 * position + (is_direct and not persistent), self._places.get(origin, 0)
         self._places[origin] = max(place, last)

@@ -61,9 +61,10 @@ _LIVING = LivingEndpoints()
 
 
 def close_ours(living: Collection[Endpoints]) -> None:
-    """Close this process's copies of the connections.
+    """Close this process's copies of the sockets of this package.
 
-    Nothing is closed except on Linux: other systems cannot list descriptors this way.
+    `living` has the addresses of all owners. Nothing is closed if it is empty, or if the system is not Linux,
+    because other systems cannot list descriptors this way.
     """
     if not living or sys.platform != "linux":
         return

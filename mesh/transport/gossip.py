@@ -65,7 +65,7 @@ class GossipSockets:
     def bind(self, address: str) -> str:
         """Bind the PUB and return its address.
 
-        Raises: BindRefused without keys, zmq.ZMQError if binding fails.
+        Raises: BindRefused over TCP without keys, zmq.ZMQError if binding fails.
         """
         is_file = address.startswith("ipc://")
         socket = self._new(zmq.PUB, address)

@@ -136,8 +136,8 @@ class Guard:
 
         `received` are bytes by descriptor, None if the system does not report them. `read` are bytes of whole
         messages. Both count since the connection began. `heard` are descriptors whose messages were read
-        since the last check. `emptied` are descriptors whose socket was empty at some time since then. With
-        the same figures the check may be repeated after more messages were read.
+        since the last check. `emptied` are descriptors whose socket was empty at some time since then. After
+        more messages were read, the check may be repeated with the same `received`.
         """
         growing, endings = set[int](), list[Ending]()
         for number, count in received.items():

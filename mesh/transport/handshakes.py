@@ -37,9 +37,9 @@ MOMENT = 1.0
 class Doorman:
     """Watches a bound socket.
 
-    `stranger` gets a line for each failed handshake, `accepted` and `gone` get the descriptor of each
-    connection that begins or ends, and `left` is called a moment later, once for many that ended. `watch`
-    checks all inbound connections.
+    `stranger` gets a line about a failed handshake, except refusals that the ZAP handler reports itself, and
+    mere port checks. `accepted` and `gone` get the descriptor of each connection that begins or ends, and
+    `left` is called a moment later, once for many that ended. `watch` checks all inbound connections.
     """
 
     def __init__(

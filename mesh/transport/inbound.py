@@ -39,10 +39,10 @@ class Arrivals:
         return self._newest.pop(place, None)
 
     def spoke(self, key: Inbound, place: Place, catch_up: Callable[[], None]) -> Inbound | None:
-        """Register a connection at its first message. Return the connection that has ended, or None.
+        """Register the connection `key` at its first message. Return a connection that has ended, or None.
 
-        The result may be `key` itself. `catch_up` reads all events of its listener. An end that is reported
-        later belongs to this connection.
+        The result is `key` itself, or the previous connection at `place`. `catch_up` reads all pending events
+        of the listener, so an end that is reported later belongs to `key`.
         """
         catch_up()
         self.places[key] = place
@@ -72,7 +72,7 @@ class Arrivals:
 def is_newer(one: Inbound, other: Inbound) -> bool:
     """Return whether `one` began after `other`, although `other` was read later.
 
-    A routing id that a peer chose has no order, so the later one counts as newer.
+    A routing id that a peer chose has no order, so the result is then False.
     """
     made = [key[1] for key in (one, other) if len(key[1]) == MADE and key[1][0] == 0]
     if len(made) < 2:

@@ -56,7 +56,11 @@ class Lifetime:
 
 
 def let_go(context: OwnedContext, process: int) -> None:
-    """Close all sockets of a context without waiting. Garbage collection may call this in any thread."""
+    """Close all sockets of a context without waiting, and terminate the context in a thread of its own.
+
+    Garbage collection may call this in any thread. In a process other than `process`, which created the
+    context, nothing is closed.
+    """
     if os.getpid() != process:  # forked: the threads are in the other process
         _KEPT.append(context)
         return

@@ -1,4 +1,4 @@
-"""The sockets of a process, on one event loop, and their connections."""
+"""The sockets of a node or a client, on one event loop, and their connections."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NEVER = 86_400_000  # ms; a connection that has ended is closed immediately
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A bound ROUTER. `doorman` watches for ended connections, and over TCP for failed handshakes."""
+    """A bound ROUTER. `doorman` watches for new and ended connections, and over TCP for failed handshakes."""
 
     socket: Socket
     endpoint: str
@@ -59,12 +59,13 @@ class Listener:
 
 
 class Sockets:
-    """All sockets of a process. `came`, `received` and `gone` report on connections, `idle` ends a batch.
+    """All sockets of a node or a client. `came`, `received` and `gone` report on connections.
 
-    With `keys` each TCP socket uses CURVE, and `came` gets the public key of the dialing peer. `heard` gets
-    gossip messages. `stranger` gets a line about each failed handshake; with `failed`, failures of outbound
-    connections are passed to it instead, as an error with the key. `left` is called when inbound TCP
-    connections have ended; `gone` reports connections that had sent something. `allowance` limits inbound
+    `idle` is called after a batch. With `keys` each TCP socket uses CURVE, and `came` gets the public key of
+    the dialing peer. `heard` gets gossip messages. `stranger` gets a line about each connection that is
+    refused, or closed at a limit. `failed`, if given, gets the key and the error of outbound connections that
+    fail, in place of such a line. `gone` reports the ends of dialed connections, and of inbound ones that had
+    sent something; `left` is called when any inbound TCP connections have ended. `allowance` limits inbound
     connections.
     """
 
@@ -162,7 +163,7 @@ class Sockets:
             raise refusal(address, error, self._keys is not None) from error
 
     def proven(self, key: Key, user: str, is_node: bool) -> None:
-        """Record that this connection, with this key, has sent a valid HELLO."""
+        """Record that the connection `key` has sent a valid HELLO; `user` is its public CURVE key, or ""."""
         if self._zap is not None and user:
             self._zap.gate.proven(user)
         if isinstance(key, tuple) and self._arrivals.lives(key):

@@ -81,7 +81,7 @@ class Unfinished:
     def crowding(self) -> Iterator[tuple[int, str]]:
         """Yield the largest connections of each crowded group until the others fit, with the reason.
 
-        Groups are the connections of a key, of strangers, and of all except nodes.
+        Groups are the connections of each CURVE key, all strangers, and all strangers and clients together.
         """
         groups: dict[str, list[tuple[int, int]]] = {}
         for number, guest in self._holding.items():

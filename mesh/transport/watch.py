@@ -1,4 +1,4 @@
-"""Applies the limits: reads the kernel's figures of inbound connections, and closes some."""
+"""Applies the limits of `guard.py`: reads the kernel's figures of inbound connections, and closes some."""
 
 from __future__ import annotations
 

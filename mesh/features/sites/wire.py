@@ -23,9 +23,9 @@ SiteNode = tuple[NodeName, Annotated[bytes, Meta(max_length=16)]]
 class Site(Command, frozen=True, tag=60):
     """The nodes of the sender's site. The list replaces the previous one.
 
-    Both ends send it first on each connection, and again after changes, at most once a second. A gateway
-    may send only SITE, RELAY, RELAYED, BEHIND, SENDS, SENT, RESPOND, PING, BYE, PIECE, PIECEACK and
-    UNKNOWN.
+    Both ends send it first on each connection, and again after changes, at most once a second. After the
+    handshake, a gateway may send only SITE, RELAY, RELAYED, BEHIND, SENDS, SENT, RESPOND, PING, BYE, WHO,
+    PIECE, PIECEACK and UNKNOWN.
 
     Attributes:
         name: Name of that site.
@@ -69,8 +69,9 @@ class Relay(Command, frozen=True, tag=61):
 class Relayed(Command, frozen=True, tag=62):
     """Answers of another site.
 
-    `CLOCK_AHEAD`, `TAILBACK_FULL`, `STORE_FULL`, `STORE`, `INBOX_FULL`, `WAY_LOST` and `SITE_UNREACHABLE` are
-    not final. The master resends after 0.25 s, doubled up to 60 s.
+    For published messages `CLOCK_AHEAD`, `TAILBACK_FULL`, `STORE_FULL`, `STORE`, `INBOX_FULL` and
+    `SITE_UNREACHABLE` are not final, nor is `EXPIRED` without an expiry time. For direct messages `WAY_LOST`
+    is not final. The node that keeps the message resends after 0.25 s, doubled up to 60 s.
 
     Attributes:
         site: Name of the site that answers.

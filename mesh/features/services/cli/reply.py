@@ -127,7 +127,7 @@ async def _reply(request: Request[Any], ended: CommandEnd) -> None:
 
 
 async def _next(requests: Any, ending: asyncio.Event) -> Request[Any] | None:
-    """Return the next request, or `None` if `ending` is set first."""
+    """Return the next request, or `None` if `ending` is set or the service ends first."""
     end, coming = asyncio.ensure_future(ending.wait()), asyncio.ensure_future(anext(requests, None))
     try:
         await asyncio.wait((coming, end), return_when=asyncio.FIRST_COMPLETED)

@@ -142,7 +142,7 @@ class ServedAddress:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether any message waits because no consumer has credit."""
+        """Whether any message waits for the credit of a consumer."""
         return bool(self.here or self.elsewhere) or any(server.line for server in self.servers.values())
 
     def ready(self, requester: Requester) -> list[Server]:

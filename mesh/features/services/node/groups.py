@@ -176,7 +176,10 @@ class Groups(Component):
             self._departing.add(uuid, sent, 0)
 
     def outcome(self, uuid: bytes, stream: bytes, a: Answer) -> None:
-        """Apply the answer of a node to messages of a stream; refused messages go to another node."""
+        """Apply the answer of a node to messages of a stream.
+
+        Refused messages go to another node, or are dropped if no further node is tried.
+        """
         key = (uuid, stream, a.domain)
         parts = self._flight.apply_answer(key, a.first, a.last, is_shared=False)
         if not parts:

@@ -13,8 +13,8 @@ _DIGEST = 16  # bytes
 def conflict_key(key: str, domain: str = "") -> str:
     """Return the topic, in no domain, under which a losing value is kept.
 
-    A topic that would be too long, or whose domain contains a wildcard, has a digest instead of its end and
-    its domain.
+    If the topic would be too long, or the domain contains a wildcard, a digest replaces the domain, and the
+    key is shortened as needed.
     """
     whole = f"{CONFLICTS}{key}{f'@{domain}' if domain else ''}"
     if len(whole) <= LONGEST_KEY and not {"+", "#"} & {*domain}:

@@ -29,7 +29,7 @@ def note(losses: int, gateways: Iterable[tuple[bytes, int]]) -> bytes:
 
 
 def broken(before: Mapping[bytes, bytes], now: Mapping[bytes, bytes]) -> list[bytes]:
-    """Return the uuids of this site's gateways whose messages in transit are lost.
+    """Return the uuids of this site's gateways whose messages in transit may be lost.
 
     These gateways have disappeared, or report a lost connection.
     """

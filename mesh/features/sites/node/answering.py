@@ -28,7 +28,7 @@ class Answering:
     def send_answer(self, origin: FromSite, alias: bytes, answer: Answer, to: str = "") -> None:
         """Queue the answer to messages of the stream with this alias for the gateway that brought them.
 
-        If that gateway is disconnected when the event ends, the answer is dropped: the peer resends the
+        If that gateway is disconnected when the event ends, the answer is dropped: the other site resends the
         messages on another connection. `to` is the destination site of the messages; "" means this site.
         """
         outcome = Outcome(self.aliases.there(origin.site, alias), answer)

@@ -3,8 +3,8 @@
 To services, a session of another site is a client of this gateway. The gateway remembers the session while
 the session has open messages. Requests are assigned as if a client here had sent them.
 
-The messages of a session can come through several gateways of its site. Each of these gateways waits for the
-answers to the messages that it has sent.
+The messages of a session can come through several gateways of its site. Each gateway waits for the answers to
+the messages that it has sent.
 """
 
 from __future__ import annotations

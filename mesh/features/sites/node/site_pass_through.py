@@ -125,8 +125,8 @@ class SitePassThrough(Component):
     ) -> LocalError | None:
         """Return why the envelope is not forwarded now, or None.
 
-        After a refusal, later messages of its publisher wait until it is sent again. Direct messages wait
-        only behind a message that was refused as WAY_LOST.
+        After a refusal, later messages of the publisher wait until the refused one is sent again. Direct
+        messages wait only behind a message that was refused as WAY_LOST.
         """
         now, turns, here = self._context.clock.now, self._turns[name], self._context.settings.site.name
         is_early = turns.is_early(waiter.who, envelope.first, envelope.last, envelope.low, now)
@@ -147,7 +147,7 @@ class SitePassThrough(Component):
         return error
 
     def _is_full(self, name: str, envelope: Envelope) -> bool:
-        """Return whether the neighbor has used up half of the buffer limit.
+        """Return whether the messages of the neighbor in transit would exceed half of the buffer limit.
 
         A message always passes while none of that neighbor is in transit.
         """

@@ -222,7 +222,7 @@ class ClientServing:
         return is_there and taken.count in taken.epoch.open and self._context.now < taken.until
 
     def settle(self, taken: TakenRequest) -> None:
-        """Settle a message without a reply, at most once per message.
+        """Settle a message without a reply. The caller must not settle a message twice.
 
         A message of an earlier epoch is ignored.
         """
