@@ -9,6 +9,7 @@ from itertools import islice, takewhile
 
 from mesh.routing.querytrie import QueryTrie
 from mesh.wire.commands import Interest, Query
+from mesh.wire.limits import XPATH
 from mesh.wire.spoken import KINDS, is_spoken
 
 # The clients of this node as requester of a query. The other requesters are STANDBY and uuids of peers.
@@ -197,10 +198,12 @@ class Interests:
         if key in known:
             return True
         found = self.matching(key, domain, xml)
-        if any(query in asked.queries for query in found):
+        if any(query in asked.queries for query in found if query.kind != XPATH):
             if sum(map(len, asked.topics.values())) >= TOPICS:
                 asked.topics.clear()
             asked.topics.setdefault(domain, set()).add(key)
+            return True
+        if any(query in asked.queries for query in found):  # by the XML of this message alone
             return True
         return bool(found) and (is_old or any(query in asked.left for query in found))
 

@@ -100,7 +100,8 @@ class RowTable:
     @property
     def summary(self) -> Summary:
         """The summary that is sent to other nodes (Law 2)."""
-        return Summary(self.kind, self._newest, self._sum.to_bytes(DIGEST) if self._rows else b"")
+        digest = self._sum.to_bytes(DIGEST) if self._newest or self._rows else b""
+        return Summary(self.kind, self._newest, digest)
 
     def behind(self, stamp: int, name: str) -> Iterator[SharedRow]:
         """Yield the rows behind the position (`stamp`, `name`), in order."""

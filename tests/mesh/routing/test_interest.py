@@ -161,6 +161,12 @@ def test_trial_A4_a_peer_is_asked_for_what_matches_and_for_nothing_else() -> Non
     assert not interests.is_asked(Z, "a", "sport") and not interests.is_asked(X, "c", "")
 
 
+def test_trial_A4_an_xpath_is_for_the_messages_whose_xml_it_matches() -> None:
+    interests = aimed(Query("xpath", "//a"), X)
+    assert interests.is_asked(X, "k", "", xml="<a/>")
+    assert not interests.is_asked(X, "k", "", xml="<b/>"), "the key alone says nothing"
+
+
 def test_trial_A4_what_a_peer_was_asked_for_before_another_may_still_come() -> None:
     interests = aimed(A, X)
     assert interests.is_asked(X, "a", "")

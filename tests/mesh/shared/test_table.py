@@ -200,3 +200,10 @@ def test_every_field_but_the_signature_is_signed() -> None:
         texts.add(msgspec.structs.replace(row(), **change).text)
     assert len(texts) == 8
     assert msgspec.structs.replace(row(), signature=b"s").text == row().text
+
+
+def test_a_deletion_that_was_forgotten_leaves_the_summary_although_it_was_the_only_row() -> None:
+    found = told([row(stamp=7, value=b"")])
+    before = found.summary
+    assert found.drop_deletions(table.KEPT + 8) and not len(found)
+    assert found.summary == before

@@ -198,7 +198,7 @@ def test_the_memory_budget_holds_the_cost_of_envelopes_in_memory_and_of_no_other
 def test_the_stored_state_of_a_picked_envelope_leaves_the_memory() -> None:
     it = LocalQueue("jobs", QueueTerms(), Memory(inf))
     changed = lot(1, 2)
-    changed.take_out([(1, 1)])
+    changed.may_have_been_given([(1, 1)])
     it.backlog.page(changed)
     assert [*it.order.on_disk.rows] == [1]
     found = lot(1, 2)
