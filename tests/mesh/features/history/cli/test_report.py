@@ -122,6 +122,11 @@ def test_a_history_is_enough_for_a_report_and_alone_read_if_that_is_wished(state
     assert calls == [("report", ["--to", str(state / "history")])]
 
 
+def test_a_history_at_an_address_is_enough_too(state: Path, calls: Calls) -> None:
+    run(report.command, "--to", "s3a://bucket/history")
+    assert calls == [("report", ["--to", "s3a://bucket/history"])]
+
+
 def test_without_ingest_nothing_is_gathered(usual: Path, calls: Calls, state: Path) -> None:
     run(report.command, "--no-ingest")
     assert calls == [("report", ["--to", str(state / "history")])]
