@@ -207,11 +207,12 @@ def test_trial_A7_another_process_of_it_begins_anew() -> None:
 def test_a_route_to_a_name_that_cannot_be_is_refused_although_the_peers_are_not_known_yet() -> None:
     """And the questions behind it are answered."""
     net = SimNetwork(3)
-    net.node("b")
+    net.node("b").kill()
     a = net.node("a", "b", rules=(Rule("b", keys=("k",)),))
     client = SimClient(net, a.ipc, "joe").connected()
     asked = ({"to": "client/a b"}, {"key": "k"})
     wrong, right = (client.ask(lambda n, said=said: c.Call(n, "route", said)) for said in asked)  # type: ignore[misc]
+    assert not a.core.parts.neighbours.settled()
     net.until(lambda: wrong.reply and right.reply)
     assert wrong.reply and wrong.reply.code == "BAD_NAME"
     assert right.reply and right.reply.code == ""
