@@ -1,14 +1,17 @@
 """What does it cost the others when a node lives, and answers no question?"""
 
+from functools import partial
+
 import pytest
 
+from mesh.errors import BadName
 from mesh.kernel.context.settings import CONFIRM
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.peer_calls import PeerCalls
 from mesh.kernel.routes.unresponsive_peers import SHORT, TRY
 from mesh.mapping.rules import Rule
 from mesh.wire import commands as c
-from mesh.wire.calls import AskGet, AskState
+from mesh.wire.calls import AskGet, AskRoute, AskState
 from mesh.wire.replies import StateTold, Values
 from tests.mesh.kernel.mute import Mute
 from tests.simulated_client import SimClient, client_of
@@ -204,15 +207,23 @@ def test_trial_A7_another_process_of_it_begins_anew() -> None:
     net.until(lambda: b.core.parts.context.me.uuid not in a.core.parts.questions.slow)
 
 
-def test_a_route_to_a_name_that_cannot_be_is_refused_although_the_peers_are_not_known_yet() -> None:
-    """And the questions behind it are answered."""
-    net = SimNetwork(3)
-    net.node("b").kill()
-    a = net.node("a", "b", rules=(Rule("b", keys=("k",)),))
-    client = SimClient(net, a.ipc, "joe").connected()
-    asked = ({"to": "client/a b"}, {"key": "k"})
-    wrong, right = (client.ask(lambda n, said=said: c.Call(n, "route", said)) for said in asked)  # type: ignore[misc]
-    assert not a.core.parts.neighbours.settled()
-    net.until(lambda: wrong.reply and right.reply)
-    assert wrong.reply and wrong.reply.code == "BAD_NAME"
-    assert right.reply and right.reply.code == ""
+def test_a_route_to_a_name_that_cannot_be_is_refused_although_the_peers_are_not_known_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parts = SimNetwork(3).node("a").core.parts
+    monkeypatch.setattr(parts.neighbours, "settled", lambda: False)
+    with pytest.raises(BadName):
+        parts.routes.trace(AskRoute(to="client/a b"), lambda steps: None)
+    assert not parts.questions._early
+
+
+def test_work_that_fails_keeps_no_later_work_from_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts, done = SimNetwork(3).node("a").core.parts, list[int]()
+    monkeypatch.setattr(parts.neighbours, "settled", lambda: False)
+    for work in (partial(int, "no number"), partial(done.append, 1)):
+        parts.questions.when_settled(work)
+    monkeypatch.setattr(parts.neighbours, "settled", lambda: True)
+    with pytest.raises(ValueError, match="no number"):
+        parts.questions.review()
+    parts.questions.review()
+    assert done == [1]
