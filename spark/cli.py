@@ -1,6 +1,6 @@
 """The command line of Spark jobs, and its error output.
 
-A job's module is imported when it is requested, so `--help` does not start Spark.
+The module of a job is imported when the job is requested, so the list of jobs needs no PySpark.
 """
 
 import os

@@ -21,9 +21,10 @@ PLAN = "=== Streaming Query ==="  # Spark prints the error first, then its plan
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of failure, recognized by `signs` in Java's error text.
+    """A kind of failure, recognized by any of `signs` in the text of the error.
 
-    In `what` and `hint`, `{to}` is the history. In `what`, `{said}` is the line of Java's text with the sign.
+    In `what` and `hint`, `{to}` is the place that the job read or wrote. In `what`, `{said}` is the line of
+    the text with the sign.
     """
 
     code: str
@@ -92,9 +93,10 @@ UNKNOWN = Kind(
 
 
 def explained(error: BaseException, to: str, *also: Kind) -> SparkJobError:
-    """Return a SparkJobError with advice for `error`. `to` is the history that the job read or wrote.
+    """Return a SparkJobError with advice for `error`.
 
-    `also` are kinds to recognize besides KINDS.
+    `to` is the place that the job read or wrote, usually a history. `also` are kinds to recognize besides
+    KINDS.
     """
     text = str(error).partition(PLAN)[0]
     kinds = [kind for kind in KINDS if kind.code != "NO_JVM" or not isinstance(error, OF_JAVA)]
@@ -107,7 +109,10 @@ def explained(error: BaseException, to: str, *also: Kind) -> SparkJobError:
 
 
 def unreadable(text: str) -> str:
-    """Return the place of the table file that Spark could not read, or "" if there is none."""
+    """Return the table file that Spark could not read, or "" if the error `text` names none.
+
+    A file of a batch that is not in the table yet does not count.
+    """
     match = READING.search(text)
     if match is None or STAGED in match[2]:
         return ""

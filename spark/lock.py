@@ -45,7 +45,7 @@ class Lock:
     def acquire(self) -> None:
         """Acquire the lock. Raises: SparkJobError IN_USE, if another job still writes.
 
-        If the other writer may have been killed, wait up to STALE seconds for a sign of life.
+        Unless the other writer is known to be dead, wait up to STALE seconds for a sign of life.
         """
         while not self._files.create(self._path, self._sign()):
             seen = self._read()
@@ -101,7 +101,7 @@ class Lock:
     def _is_ours(self) -> bool:
         """Return whether this job still has the lock.
 
-        Once lost, the lock stays lost. An empty file does not count as lost, because it is being written.
+        Once lost, the lock stays lost. An empty or invalid file does not count as lost: it is being written.
         """
         if not self._lost:
             self._lost = self._taken(self._read())

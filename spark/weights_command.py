@@ -99,7 +99,7 @@ def command(
 
 
 def the_cluster(history: DataFrame, place: str) -> str:
-    """Return the only mesh in the history. Raises: SparkJobError EMPTY_HISTORY, SEVERAL_CLUSTERS."""
+    """Return the name of the only mesh with states. Raises: SparkJobError EMPTY_HISTORY, SEVERAL_CLUSTERS."""
     states = of_kind(history, "state").select("cluster").distinct()
     found = sorted(row.cluster for row in states.collect() if row.cluster is not None)
     if not found:
