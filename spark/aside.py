@@ -42,7 +42,8 @@ def set_aside(session: SparkSession, files: Files, place: str, part: str, check:
     """
     file = f"{place}/{part}"
     if not files.exists(file):
-        raise SparkJobError(f"{file} does not exist.", "The file may already be set aside.", "NO_SUCH_FILE")
+        hint = f"The file may already be set aside, in {place}/{ASIDE}. Repeat the command that failed."
+        raise SparkJobError(f"{file} does not exist.", hint, "NO_SUCH_FILE")
     if not _is_damaged(session, file):
         raise SparkJobError(
             f"{file} can be read: nothing was changed.", "Repeat the command that failed.", "NOT_DAMAGED"

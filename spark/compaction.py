@@ -86,13 +86,13 @@ def rewrite(session: SparkSession, files: Files, to: str, chosen: Parts) -> str:
     writer.partitionBy(*PARTITION).parquet(f"{to}/{beside}")
     before, after = rows.count(), session.read.parquet(f"{to}/{beside}").count()
     if before != after:
-        raise _refused(f"{before} rows of {to} would become {after}")
+        raise _refused(f"Files of {to} were not merged: {before} rows would become {after}")
     return beside
 
 
 def _refused(why: str) -> SparkJobError:
-    hint = "If this happens again, files of the history may be damaged: report it."
-    return SparkJobError(f"{why}: the history is unchanged.", hint, "COMPACTION")
+    hint = "Start the job again. If the error returns, files of the history may be damaged: report it."
+    return SparkJobError(f"{why}. The history is unchanged.", hint, "COMPACTION")
 
 
 def _ordered(rows: DataFrame) -> DataFrame:
@@ -111,7 +111,7 @@ def plan(files: Files, to: str, chosen: Parts, beside: str) -> Parts:
     """
     new = parts(files, f"{to}/{beside}")
     if missing := sorted(chosen.keys() - new.keys()):
-        raise _refused(f"The files that were to replace {to}/{missing[0]} are missing")
+        raise _refused(f"Files of {to} were not merged: the new files of {missing[0]} are missing")
     files.settle(to, (f"{beside}/{part}/{name}" for part, names in new.items() for name in names))
     files.replace(f"{to}/{PLAN}", json.dumps(Plan(old=chosen, new=new, beside=beside)))
     return new

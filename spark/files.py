@@ -30,7 +30,7 @@ def address(place: str) -> str:
     if odd := sorted(set(PATTERN) & set(place)):
         raise SparkJobError(
             f"{place!r} cannot be used: Spark takes {' '.join(odd)} in names as wildcards.",
-            "Use another name.",
+            "Use a name without these characters.",
             "BAD_PLACE",
         )
     whole = place if ":/" in place else f"file://{os.path.abspath(place)}"

@@ -97,7 +97,7 @@ class Ingest:
                 f"No snapshots exist in {', '.join(self._sources)}."
                 if self._sources
                 else "No place with snapshots was named.",
-                "Nodes write snapshots some seconds after their start; `mesh snapshots ls` says where.",
+                "Nodes write snapshots some seconds after their start; `mesh snapshots ls` shows where.",
                 "NO_SNAPSHOTS",
             )
         with self._writing() as lock:

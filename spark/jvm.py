@@ -60,9 +60,9 @@ def runnable(*places: str, fits: Callable[[str], bool] = may_run) -> str:
         if fits(place):
             return place
     raise SparkJobError(
-        f"Java has no directory for native code: {', '.join(dict.fromkeys(places))} cannot be "
-        "written, or are mounted noexec.",
-        "Set TMPDIR to a directory on a disk without noexec.",
+        f"Java needs a directory from which programs can run: {', '.join(dict.fromkeys(places))} cannot "
+        "be written, or are mounted noexec.",
+        "Set TMPDIR to a writable directory on a disk without noexec.",
         "JAVA",
     )
 
@@ -117,7 +117,7 @@ def start(settings: SparkConf, quiet: bool) -> None:
             words = " ".join(said.read().split())[:SHOWN]
         raise SparkJobError(
             f"Java does not start: {(words or str(error)).rstrip('.')}.",
-            "Java may need less memory: --conf spark.driver.memory=1g.",
+            "If memory is short, allow Java less:  --conf spark.driver.memory=1g. Otherwise check --conf.",
             "JAVA",
         ) from error
     os.close(writing)

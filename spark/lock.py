@@ -109,11 +109,11 @@ class Lock:
 
     def _taken(self, seen: dict[str, Any] | None) -> str:
         if seen is None:
-            return f"{self._path} was deleted"
+            return f"its lock file {self._path} was deleted"
         if seen.get("token", self._token) == self._token:
             return ""
         who = f"process {seen.get('pid')} on {seen.get('host')}, since {seen.get('since')}"
-        return f"{who}, has replaced it, because it made no progress for more than {STALE:.0f} s"
+        return f"{who}, took over, because this job gave no sign of life for more than {STALE:.0f} s"
 
     def _sign(self) -> str:
         self._beats += 1

@@ -47,8 +47,8 @@ def found(files: Reads, place: str) -> str:
     where = history_address(place)
     if not _is_there(files, where):
         raise SparkJobError(
-            f"The history {place} does not exist.",
-            "Gather snapshots first: mesh ingest, or mesh report without --no-ingest.",
+            f"There is no history in {place}.",
+            "Check the name, or gather snapshots first: mesh ingest, or mesh report without --no-ingest.",
             "NO_HISTORY",
         )
     return where
