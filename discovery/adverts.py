@@ -194,11 +194,11 @@ def _parsed(instance: str, txt: Mapping[bytes, bytes | None], port: int | None) 
     if _INSTANCE.fullmatch(instance) is None:
         raise _Unfit("its instance name is not the uuid of a node")
     if _NAME.fullmatch(name) is None:
-        raise _Unfit(f"{name[:80]!r} is not the name of a node")
+        raise _Unfit(f"its node name {name[:80]!r} is invalid")
     if _BOOT.fullmatch(boot) is None:
-        raise _Unfit(f"{boot[:80]!r} is not a boot number")
+        raise _Unfit(f"its boot number {boot[:80]!r} is invalid")
     if port is None or not 0 < port < 65536:
-        raise _Unfit(f"{port} is not a port")
+        raise _Unfit("it has no valid port")
     return Advert(bytes.fromhex(instance), name.decode(), int(boot), port, (), _key(txt))
 
 

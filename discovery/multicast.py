@@ -79,7 +79,7 @@ class ZeroconfInstance:
 
     def _check(self) -> None:
         if not self._zeroconf.zeroconf.engine.senders:
-            raise CannotSpeak(f"multicast DNS cannot be sent on any of {', '.join(self._spoken.interfaces)}")
+            raise CannotSpeak(f"no packet can be sent on {', '.join(self._spoken.interfaces)}")
 
     def _service(self, advert: Advert) -> ServiceInfo:
         return ServiceInfo(

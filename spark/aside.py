@@ -1,7 +1,7 @@
 """Sets a damaged file of a history aside, so that everything else can be read and written again.
 
-Law 1: only a file of the table that Spark cannot read is moved.
-Law 2: the next ingest rereads all existing segments, and so restores the rows of the file.
+Law 1: only a file that Spark cannot read is moved: a file of the table, or a merged file on its way there.
+Law 2: the next ingest rereads all segments that still exist, and so restores their rows.
 """
 
 import re
@@ -37,12 +37,13 @@ def part_of(place: str, file: str) -> str:
 def set_aside(session: SparkSession, files: Files, place: str, part: str, check: Callable[[], None]) -> str:
     """Move the damaged file `part` of the history at `place` to ASIDE, and return its new address.
 
-    The checkpoint is deleted, so that all segments are read again. `check` raises when another job writes to
-    the history. Raises: SparkJobError NO_SUCH_FILE, NOT_DAMAGED.
+    The checkpoint is deleted, so that all segments are read again. `check` raises SparkJobError if this job
+    has lost the lock of the history. Raises: SparkJobError NO_SUCH_FILE, NOT_DAMAGED.
     """
     file = f"{place}/{part}"
     if not files.exists(file):
-        raise SparkJobError(f"{file} does not exist.", "The file may already be set aside.", "NO_SUCH_FILE")
+        hint = f"The file may already be set aside, in {place}/{ASIDE}. Repeat the command that failed."
+        raise SparkJobError(f"{file} does not exist.", hint, "NO_SUCH_FILE")
     if not _is_damaged(session, file):
         raise SparkJobError(
             f"{file} can be read: nothing was changed.", "Repeat the command that failed.", "NOT_DAMAGED"

@@ -44,9 +44,9 @@ class Table:
         self._new, self._beside = f"{self._own}/new", f"{self._own}/beside"
 
     def add(self, lines: DataFrame, check: Callable[[], None]) -> Added:
-        """Add `lines`, whose columns are `value` (a line) and `path` (of its segment).
+        """Add `lines`, whose columns are `value` (a line) and `path` (of its segment), and return the counts.
 
-        `check` raises SparkJobError when another job writes to the history.
+        `check` raises SparkJobError if this job has lost the lock of the history.
         """
         check()
         self._files.remove(f"{self._place}/{STAGE}")
@@ -82,7 +82,7 @@ class Table:
             self._replace(there, unknown(new, self._like(new, there)))
 
     def _like(self, new: DataFrame, parts: list[str]) -> DataFrame:
-        """Return the table's rows in `parts` whose times are between those of the rows `new`.
+        """Return the table's rows in `parts` whose times are null, or between those of the rows `new`.
 
         Equal rows have equal times, so other files need not be read.
         """

@@ -59,7 +59,7 @@ def field(name: str) -> Column:
 
 
 def _time(text: Column) -> Column:
-    """Return the time, or null.
+    """Return the time in ISO 8601 that `text` names, or null for any other text.
 
     A time without a zone is UTC; Spark would use the session's zone.
     """
@@ -119,9 +119,9 @@ def _or_null(condition: Column) -> Column:
 
 
 def _is_no_text(value: Column, names: Sequence[str]) -> Column:
-    """Return whether one of the fields `names` is a number or an object in the line instead of a text.
+    """Return whether one of the fields `names` is a number, boolean, list or object in the line, not a text.
 
-    The check is slow, so it is limited to values that look like a number or an object.
+    The check is slow, so it is limited to lines in which Spark has read such a value as a text.
     """
     looks_like_one = reduce(or_, map(_looks_like_no_text, names))
     field = rf'(?<!\\)"(?:{"|".join(names)})"\s*:\s*[^"\s]'
@@ -129,7 +129,7 @@ def _is_no_text(value: Column, names: Sequence[str]) -> Column:
 
 
 def _looks_like_no_text(name: str) -> Column:
-    """Return whether a text looks like a number or an object.
+    """Return whether the text of the field `name` looks like a number, boolean, list or object.
 
     The result is never null, and fast for plain words.
     """
@@ -143,7 +143,10 @@ def _looks_like_no_text(name: str) -> Column:
 
 
 def _is_one_object(value: Column) -> Column:
-    """Return whether the line is a single JSON object, because Spark ignores anything after the first."""
+    """Return whether a line that Spark could parse is a single JSON object.
+
+    Spark ignores any text after the first object.
+    """
     # Bytes, because counting characters is slow. A brace may also be part of a text, so a full check follows.
     but_the_last = F.substring(value.cast("binary"), F.lit(1), F.octet_length(value) - 1).cast("string")
     plain = value.startswith("{") & ~but_the_last.contains("}")

@@ -1,6 +1,6 @@
 """The command line of Spark jobs, and its error output.
 
-A job's module is imported when it is requested, so `--help` does not start Spark.
+The module of a job is imported when the job is requested, so the list of jobs needs no PySpark.
 """
 
 import os
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("MESH_DEBUG"):
             traceback.print_exception(error)
-        hint = "This is a bug. For a traceback, run the command again with MESH_DEBUG=1."
+        hint = "This is a bug: report it, with the traceback that MESH_DEBUG=1 shows."
         return _complain(f"{type(error).__name__}: {error}", hint, "BUG")
 
 

@@ -20,7 +20,7 @@ from mesh.history.session import session
 def command(to: str, master: str | None, conf: Mapping[str, str]) -> None:
     """Merge the many small files of a history into few large ones.
 
-    `ingest` does the same when it ends.
+    `ingest` does the same at its end, or after each hour with --every or --continuous.
     """
     spark = session("mesh compact", master, conf)
     files = Files(spark)

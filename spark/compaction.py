@@ -5,7 +5,7 @@ replacements, and carried out, if necessary by the next writer. A kill before th
 nothing, and a later kill only delays the compaction. `mesh.history.reading` follows the plan. Other programs
 may briefly miss rows of one hour, but never see duplicates.
 
-`check` is called before each step, and raises when another job writes to the history.
+`check` is called before each step, and raises SparkJobError if this job has lost the lock of the history.
 """
 
 import json
@@ -44,7 +44,7 @@ class Plan(TypedDict):
 def compact(
     session: SparkSession, files: Files, to: str, check: Callable[[], None], now: datetime | None = None
 ) -> int:
-    """Compact all hours that are over at `now` and have more than FEW files.
+    """Compact all hours with more than FEW files, except the hour of `now`, by default the current time.
 
     Return the decrease in the number of files.
     """
@@ -74,7 +74,7 @@ def parts(files: Files, place: str) -> dict[str, list[str]]:
 def rewrite(session: SparkSession, files: Files, to: str, chosen: Parts) -> str:
     """Write the rows of `chosen` to few files beside the table, in order (step 1).
 
-    Return the directory of these files, relative to `to`.
+    Return the directory of the new files, relative to `to`. Raises: SparkJobError COMPACTION.
     """
     files.remove(f"{to}/{STAGE}")
     # The JVM of a killed writer may continue for a moment, so each writer has a directory of its own.
@@ -86,17 +86,17 @@ def rewrite(session: SparkSession, files: Files, to: str, chosen: Parts) -> str:
     writer.partitionBy(*PARTITION).parquet(f"{to}/{beside}")
     before, after = rows.count(), session.read.parquet(f"{to}/{beside}").count()
     if before != after:
-        raise _refused(f"{before} rows of {to} would become {after}")
+        raise _refused(f"Files of {to} were not merged: {before} rows would become {after}")
     return beside
 
 
 def _refused(why: str) -> SparkJobError:
-    hint = "If this happens again, files of the history may be damaged: report it."
-    return SparkJobError(f"{why}: the history is unchanged.", hint, "COMPACTION")
+    hint = "Start the job again. If the error returns, files of the history may be damaged: report it."
+    return SparkJobError(f"{why}. The history is unchanged.", hint, "COMPACTION")
 
 
 def _ordered(rows: DataFrame) -> DataFrame:
-    """Return the rows grouped by hour.
+    """Return the rows grouped by PARTITION, and sorted by uuid and time in each group.
 
     Spark reads the hour as a number, but two digits are written.
     """
@@ -107,11 +107,11 @@ def _ordered(rows: DataFrame) -> DataFrame:
 def plan(files: Files, to: str, chosen: Parts, beside: str) -> Parts:
     """Store the plan, which this job or the next writer carries out (step 2).
 
-    Return the new files of each hour.
+    Return the new files of each hour. Raises: SparkJobError COMPACTION.
     """
     new = parts(files, f"{to}/{beside}")
     if missing := sorted(chosen.keys() - new.keys()):
-        raise _refused(f"The files that were to replace {to}/{missing[0]} are missing")
+        raise _refused(f"Files of {to} were not merged: the new files of {missing[0]} are missing")
     files.settle(to, (f"{beside}/{part}/{name}" for part, names in new.items() for name in names))
     files.replace(f"{to}/{PLAN}", json.dumps(Plan(old=chosen, new=new, beside=beside)))
     return new

@@ -21,9 +21,10 @@ PLAN = "=== Streaming Query ==="  # Spark prints the error first, then its plan
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of failure, recognized by `signs` in Java's error text.
+    """A kind of failure, recognized by any of `signs` in the text of the error.
 
-    In `what` and `hint`, `{to}` is the history. In `what`, `{said}` is the line of Java's text with the sign.
+    In `what` and `hint`, `{to}` is the place that the job read or wrote. In `what`, `{said}` is the line of
+    the text with the sign.
     """
 
     code: str
@@ -37,31 +38,34 @@ KINDS = (
         "DISK_FULL",
         ("No space left on device", "Disk quota exceeded", "not enough space"),
         "The disk is full, at {to} or where Spark stores data that exceeds its memory.",
-        "Free space and start the job again: it continues, and no data is lost or duplicated.",
+        "Free space and start the job again: no data is lost or duplicated. To store Spark's own data "
+        "on another disk:  --conf spark.local.dir=DIR",
     ),
     Kind(
         "MEMORY",
         ("OutOfMemoryError", "Java heap space", "GC overhead", "Unable to acquire", "Could not allocate"),
-        "The memory that Spark may use is not enough.",
-        "Allow more, --conf spark.driver.memory=4g, or read less at a time, --batch 256.",
+        "Spark ran out of memory.",
+        "Allow more:  --conf spark.driver.memory=4g (on a cluster also spark.executor.memory). An ingest "
+        "can also read less at a time:  --batch 256",
     ),
     Kind(
         "DENIED",
         ("Permission denied", "AccessControlException", "Read-only file system", "Mkdirs failed"),
         "{to}, or a place that is read, is not accessible: {said}.",
-        "Fix the permissions, or name another place with --to.",
+        "Run the job as the user that owns the files, or correct the permissions.",
     ),
     Kind(
         "CHANGED",
         ("FILE_NOT_EXIST", "PATH_NOT_FOUND"),
-        "Files of {to} were replaced by others while they were read.",
-        "No data is lost; start the job again.",
+        "Files of {to} disappeared while they were read, probably because another job merged them.",
+        "Start the job again: merged files have the same rows.",
     ),
     Kind(
         "NO_JVM",
         ("Answer from Java side is empty", "Connection refused", "Connection reset", "Broken pipe"),
-        "Java was killed, or the machine had no memory left.",
-        "Start the job again; it continues.",
+        "The JVM of Spark ended early: it was killed, or the machine had no memory left.",
+        "Start the job again: no data is lost or duplicated. If the machine has little memory, allow Java "
+        "less:  --conf spark.driver.memory=1g",
     ),
 )
 # For streams. Jackson parses the checkpoint, not the lines, and does not name the file.
@@ -86,15 +90,16 @@ UNKNOWN = Kind(
     "SPARK",
     ("Exception", "Error", ""),
     "Spark failed: {said}.",
-    "Start the job again; it continues. For the whole output of Spark, run the command again with "
-    "MESH_DEBUG=1.",
+    "Start the job again: no data is lost or duplicated. For the whole output of Spark, run the command "
+    "with MESH_DEBUG=1.",
 )
 
 
 def explained(error: BaseException, to: str, *also: Kind) -> SparkJobError:
-    """Return a SparkJobError with advice for `error`. `to` is the history that the job read or wrote.
+    """Return a SparkJobError with advice for `error`.
 
-    `also` are kinds to recognize besides KINDS.
+    `to` is the place that the job read or wrote, usually a history. `also` are kinds to recognize besides
+    KINDS.
     """
     text = str(error).partition(PLAN)[0]
     kinds = [kind for kind in KINDS if kind.code != "NO_JVM" or not isinstance(error, OF_JAVA)]
@@ -107,7 +112,10 @@ def explained(error: BaseException, to: str, *also: Kind) -> SparkJobError:
 
 
 def unreadable(text: str) -> str:
-    """Return the place of the table file that Spark could not read, or "" if there is none."""
+    """Return the table file that Spark could not read, or "" if the error `text` names none.
+
+    A file of a batch that is not in the table yet does not count.
+    """
     match = READING.search(text)
     if match is None or STAGED in match[2]:
         return ""

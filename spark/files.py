@@ -30,7 +30,7 @@ def address(place: str) -> str:
     if odd := sorted(set(PATTERN) & set(place)):
         raise SparkJobError(
             f"{place!r} cannot be used: Spark takes {' '.join(odd)} in names as wildcards.",
-            "Use another name.",
+            "Use a name without these characters.",
             "BAD_PLACE",
         )
     whole = place if ":/" in place else f"file://{os.path.abspath(place)}"
@@ -38,7 +38,7 @@ def address(place: str) -> str:
 
 
 def history_address(place: str) -> str:
-    """Return the address of a history. Raises: SparkJobError BAD_PLACE, even for a colon in a name."""
+    """Return the address of a history. Raises: SparkJobError BAD_PLACE, also if a name in it has a colon."""
     whole = address(place)
     if ":" in SCHEME.sub("", whole):
         raise SparkJobError(
@@ -70,9 +70,9 @@ class Reads(Protocol):
 
 
 class Files(Reads):
-    """The file systems of a session, whose failures are Py4JJavaErrors with Java's messages.
+    """The file systems of a session; failures are Py4JJavaErrors with Java's messages, or OSErrors.
 
-    Raises SparkJobError CONNECT for a session of Spark Connect.
+    The constructor raises SparkJobError CONNECT for a session of Spark Connect.
     """
 
     def __init__(self, session: SparkSession) -> None:
@@ -104,7 +104,10 @@ class Files(Reads):
         return sorted("/".join(path.split("/")[-depth:]) for path in paths.mkString("\n").splitlines())
 
     def has(self, folder: str, pattern: str) -> bool:
-        """Return whether a file matches `pattern` in `folder` or in a directory of segments below it."""
+        """Return whether a file in `folder`, or in a directory of segments below it, matches `pattern`.
+
+        In a local directory, all levels are searched.
+        """
         if folder.startswith(HERE):
             return next(Path(path_here(folder)).rglob(pattern), None) is not None
         return bool(self.find(folder, pattern) or self.find(folder, f"date=*/hour=*/{pattern}"))
@@ -123,7 +126,7 @@ class Files(Reads):
     def links(self, folder: str) -> list[str]:
         """Return the symbolic links below a local directory, as Spark writes their addresses.
 
-        Spark follows them, wherever they lead.
+        Spark follows them, wherever they lead. In other file systems the result is empty.
         """
         if not folder.startswith(HERE):
             return []
@@ -155,7 +158,7 @@ class Files(Reads):
     def create(self, place: str, text: str) -> bool:
         """Create a file unless it exists, and return whether it was created.
 
-        Only one of several concurrent calls succeeds.
+        Only one of several concurrent calls succeeds, except in an object store.
         """
         if place.startswith(HERE):  # here Hadoop would check first and then write
             return _create(path_here(place), text)

@@ -17,14 +17,14 @@ class Growing:
         self._place = f"{to}/{unfinished.NAME}"
 
     def read(self, reads: Sequence[Read]) -> list[str]:
-        """Record the segments that were read, and return the paths of those that seem complete."""
+        """Record the segments that were read, and return the paths of the segments that seem complete."""
         known = Unfinished(self._files.read(self._place))
         known.read(reads, time.time())
         self._remember(known)
         return [it.path for it in reads if it.path not in known.open or self._is_whole(it)]
 
     def grown(self, source: str) -> list[str]:
-        """Return the addresses of segments below `source` that have grown, to be read again."""
+        """Return the addresses of segments below `source` to read again, as `Unfinished.look` decides."""
         known = Unfinished(self._files.read(self._place))
         ours = [path for path in known.open if unquote(path).startswith(f"{source}/")]
         found = known.look({path: self._files.size(unquote(path)) for path in ours}, time.time())

@@ -87,7 +87,7 @@ class Ingest:
     def once(self) -> Ingested:
         """Read all existing segments, then compact the history. Raises: SparkJobError.
 
-        A call of `stop` skips the remaining segments.
+        A call of `stop` skips the remaining segments and the compaction.
         """
         began = time.monotonic()
         with in_words(self._to):
@@ -97,7 +97,7 @@ class Ingest:
                 f"No snapshots exist in {', '.join(self._sources)}."
                 if self._sources
                 else "No place with snapshots was named.",
-                "Nodes write snapshots some seconds after their start; `mesh snapshots ls` says where.",
+                "Nodes write snapshots some seconds after their start; `mesh snapshots ls` shows where.",
                 "NO_SNAPSHOTS",
             )
         with self._writing() as lock:
@@ -133,7 +133,7 @@ class Ingest:
             raise self._failed or explained(error, self._to) from error
 
     def _there(self) -> list[str]:
-        """Return the sources that exist, and report each missing one once."""
+        """Return the sources that exist, and report each newly missing one."""
         missing = [source for source in self._sources if not self._files.exists(source)]
         for source in missing:
             if source not in self._missing:
@@ -144,7 +144,7 @@ class Ingest:
     # --- streams ------------------------------------------------------------------------------------------
 
     def _run(self, sources: Sequence[str], lock: Lock, every: float | None = None) -> None:
-        """Run until the streams have ended, one has failed, a stop is requested, or a day is over.
+        """Run the streams of `sources` until all end, one fails, a stop is requested, or a day is over.
 
         With `every`, the run also ends when a source, or a kind of segments in it, appears or disappears.
         """
@@ -198,7 +198,10 @@ class Ingest:
             raise explained(error, self._to, CHECKPOINT) from error
 
     def _end(self, queries: Sequence[StreamingQuery]) -> None:
-        """End the streams once the current batch is in the checkpoint, so that it is not read again."""
+        """End the streams once the current batch is in the checkpoint, so that it is not read again.
+
+        The error of a failed stream is raised.
+        """
         self._ending.set()
         while any(query.isActive and query.status["isTriggerActive"] for query in queries):
             time.sleep(LOOK)
@@ -241,9 +244,9 @@ class Ingest:
         self._mark(self._growing.read(reads))
 
     def _without_links(self, source: str, batch: DataFrame) -> DataFrame:
-        """Return `batch` without files below symbolic links.
+        """Return `batch` without files below symbolic links, and report each link once.
 
-        Spark would follow them, out of the source or in endless loops.
+        Spark would follow the links, out of the source or in endless loops.
         """
         for link in self._files.links(source):
             self._tell_once(f"{unquote(link)} is a link and is not followed.")
@@ -251,7 +254,7 @@ class Ingest:
         return batch
 
     def _read_on(self, source: str, lock: Lock) -> None:
-        """Reread the files of `source` that have grown since they were read."""
+        """Reread the files of `source` that changed in size, or whose end stayed incomplete too long."""
         with self._busy, in_words(self._to):
             grown = self._growing.grown(source)
             for kind in (PLAIN, COMPRESSED):

@@ -60,9 +60,9 @@ def runnable(*places: str, fits: Callable[[str], bool] = may_run) -> str:
         if fits(place):
             return place
     raise SparkJobError(
-        f"Java has no directory for native code: {', '.join(dict.fromkeys(places))} cannot be "
-        "written, or are mounted noexec.",
-        "Set TMPDIR to a directory on a disk without noexec.",
+        f"Java needs a directory from which programs can run: {', '.join(dict.fromkeys(places))} cannot "
+        "be written, or are mounted noexec.",
+        "Set TMPDIR to a writable directory on a disk without noexec.",
         "JAVA",
     )
 
@@ -72,7 +72,8 @@ def unpacking(
 ) -> str:
     """Return Java's `options`, with another temporary directory if native code cannot run in the usual one.
 
-    Java unpacks native code into its temporary directory and runs it.
+    Java unpacks native code into its temporary directory and runs it. `fits` decides whether a directory is
+    usable. Raises: SparkJobError JAVA, if no directory is.
     """
     named = OF_JAVA.findall(" ".join([*(environ.get(name, "") for name in SET_BY), options]))
     usual = "".join(named[-1]) if named else TEMPORARY
@@ -81,9 +82,9 @@ def unpacking(
 
 
 def home(java: Java) -> str:
-    """Return a JAVA_HOME for Spark: that of `java`, or of a wrapper that drops the option for a module.
+    """Return a JAVA_HOME for Spark: that of `java`, or of a wrapper for a Java without the module VECTOR.
 
-    The wrapper is for a Java without the module VECTOR.
+    The wrapper drops the option that requests the module, and is deleted at exit. Raises: SparkJobError JAVA.
     """
     try:
         modules = (java.home / "release").read_text()
@@ -101,7 +102,7 @@ def home(java: Java) -> str:
 
 
 def start(settings: SparkConf, quiet: bool) -> None:
-    """Start the JVM with its output on stderr, unless it is running. Raises: SparkJobError JAVA.
+    """Start the JVM, whose error output goes to stderr, unless one is running. Raises: SparkJobError JAVA.
 
     With `quiet`, log entries and startup messages are left out.
     """
@@ -116,7 +117,7 @@ def start(settings: SparkConf, quiet: bool) -> None:
             words = " ".join(said.read().split())[:SHOWN]
         raise SparkJobError(
             f"Java does not start: {(words or str(error)).rstrip('.')}.",
-            "Java may need less memory: --conf spark.driver.memory=1g.",
+            "If memory is short, allow Java less:  --conf spark.driver.memory=1g. Otherwise check --conf.",
             "JAVA",
         ) from error
     os.close(writing)
@@ -126,7 +127,7 @@ def start(settings: SparkConf, quiet: bool) -> None:
 
 
 def end(gateway: JavaGateway) -> None:
-    """Wait until the JVM has cleaned up, so that this process does not end before it."""
+    """End the JVM, and wait at most TIDYING seconds until it has cleaned up."""
     # A thread of py4j reports freed Python objects to the JVM once a second. The JVM now frees all of them by
     # itself, and a report without an answer would print a traceback on stderr.
     gateway._gateway_client.is_connected = False

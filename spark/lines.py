@@ -35,8 +35,8 @@ UNDATED = "1970-01-01", "00"
 def rows(lines: DataFrame) -> DataFrame:
     """Return rows with PARTITION, KEY, `ts`, `segment`, `raw` and `read` from `value` (a line) and `path`.
 
-    `raw` is the line if it is bad, else null. `read` is a struct of all columns, because copying separate
-    columns at each step would be slow.
+    `raw` is the line if it is bad, else null. `read` is a struct of the fields as parsed, because copying
+    separate columns at each step would be slow.
     """
     judged = parsed(lines).withColumn("good", is_good(F.col("value")))
     good, is_state = F.col("good"), F.col("good") & (field("kind") == STATE)
@@ -70,10 +70,10 @@ def utc_hour(ts: Column) -> Column:
 
 
 def unique(rows: DataFrame, parts: int) -> DataFrame:
-    """Return one row for each key, in order, with the rows of an hour in at most `parts` parts.
+    """Return one row for each PARTITION and KEY, with the rows of an hour in at most `parts` sorted parts.
 
-    This takes one shuffle and one sort. Rows with equal keys are practically always equal. Of unequal ones,
-    the row with the first segment name is kept.
+    This takes one shuffle and one sort. Rows with the same key are practically always equal. If they are not,
+    the row whose segment has the first name is kept.
     """
     who = F.hash("key_who", "key_boot")
     chunk = F.hash(who, F.shiftright("key_number", CHUNK))
@@ -84,7 +84,7 @@ def unique(rows: DataFrame, parts: int) -> DataFrame:
 
 
 def stored(rows: DataFrame) -> DataFrame:
-    """Return the rows with the stored columns, PARTITION and STORED, and bad lines in `raw`."""
+    """Return `rows` with the columns PARTITION and STORED; bad lines are in `raw`, without a reason yet."""
     others = F.col("kind") != STATE
     made = {name: field(name) for name in COLUMNS if name not in (*PARTITION, *TIMES)}
     made |= {name: F.when(others, column) for name, column in made.items() if name in OF_THE_OBSERVER}
@@ -105,9 +105,9 @@ def _rank(who: Column) -> Column:
 
 
 def unknown(rows: DataFrame, known: DataFrame) -> DataFrame:
-    """Return the rows whose key is not in `known`, sorted.
+    """Return `rows` without the rows whose PARTITION and KEY are in `known`, sorted.
 
-    Both frames have PARTITION and STORED, and unique keys.
+    Both frames have the columns PARTITION and STORED, and each key once.
     """
     # `known` is small in Parquet but may not fit into memory: "merge" reads both sides in order from disk.
     seen = known.withColumns(keys()).select(*PARTITION, *KEY).hint("merge")

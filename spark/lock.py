@@ -45,7 +45,7 @@ class Lock:
     def acquire(self) -> None:
         """Acquire the lock. Raises: SparkJobError IN_USE, if another job still writes.
 
-        If the other writer may have been killed, wait up to STALE seconds for a sign of life.
+        Unless the other writer is known to be dead, wait up to STALE seconds for a sign of life.
         """
         while not self._files.create(self._path, self._sign()):
             seen = self._read()
@@ -101,7 +101,7 @@ class Lock:
     def _is_ours(self) -> bool:
         """Return whether this job still has the lock.
 
-        Once lost, the lock stays lost. An empty file does not count as lost, because it is being written.
+        Once lost, the lock stays lost. An empty or invalid file does not count as lost: it is being written.
         """
         if not self._lost:
             self._lost = self._taken(self._read())
@@ -109,11 +109,11 @@ class Lock:
 
     def _taken(self, seen: dict[str, Any] | None) -> str:
         if seen is None:
-            return f"{self._path} was deleted"
+            return f"its lock file {self._path} was deleted"
         if seen.get("token", self._token) == self._token:
             return ""
         who = f"process {seen.get('pid')} on {seen.get('host')}, since {seen.get('since')}"
-        return f"{who}, has replaced it, because it made no progress for more than {STALE:.0f} s"
+        return f"{who}, took over, because this job gave no sign of life for more than {STALE:.0f} s"
 
     def _sign(self) -> str:
         self._beats += 1

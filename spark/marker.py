@@ -12,7 +12,10 @@ Ranges = dict[str, list[list[int]]]  # boot of a node: [first, last] numbers
 
 
 def by_place(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return the names of segments by snapshot directory, from the paths that Spark reports."""
+    """Return the names of segments by snapshot directory, from the paths that Spark reports.
+
+    Files with other names, such as compressed segments, are left out.
+    """
     found: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
         folder, _, name = unquote(path).rpartition("/")

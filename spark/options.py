@@ -62,7 +62,7 @@ class Span(click.ParamType[timedelta]):
 
 
 def span(text: str) -> timedelta | None:
-    """Return the span of a text such as "90s", "1.5h" or "7d", at most FARTHEST, or None."""
+    """Return the span of a text such as "90s", "1.5h" or "7d", at most FARTHEST; None for any other text."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text)
     if match is None:
         return None
@@ -81,7 +81,7 @@ def settings(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 
 
 def spark(command: F) -> F:
-    """Add --master and --conf, which become `master` and `conf`."""
+    """Add the options --master and --conf to `command`, as the parameters `master` and `conf`."""
     master = click.option(
         "--master",
         metavar="URL",
@@ -105,7 +105,7 @@ def place(text: str) -> str:
 
 
 def history(text: str) -> str:
-    """Return the place of a history. Raises: SparkJobError BAD_PLACE, before Spark starts."""
+    """Return `text`, the place of a history. Raises: click.BadParameter, or SparkJobError BAD_PLACE."""
     history_address(place(text))
     return text
 

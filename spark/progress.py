@@ -32,7 +32,7 @@ class Progress:
         self._look = threading.Thread(target=self._watch, daemon=True)
 
     def show(self, text: str) -> None:
-        """Show `text` as the current step, or print it on a line if stderr is not a terminal."""
+        """Show `text` as the current step; if stderr is not a terminal, print each new text on a line."""
         self._bar.update(self._task, description=text)
         if not sys.stderr.isatty() and text != self._said:
             self._said = text

@@ -23,10 +23,11 @@ HISTORY = StructType(
 def history(
     session: SparkSession, place: str, since: datetime | None = None, until: datetime | None = None
 ) -> DataFrame:
-    """Return all rows with since <= ts < until: COLUMNS, then segment, reason, raw, date and hour (UTC).
+    """Return all rows with since <= ts < until. Raises: SparkJobError NO_HISTORY, BAD_PLACE, DAMAGED_PLAN.
 
-    A time before or after all times of a history, such as `datetime.min`, becomes FIRST or LAST of moments.
-    Bad lines have no ts and belong to the hour of their segment. Raises SparkJobError NO_HISTORY.
+    The columns are COLUMNS, segment, reason, raw, date and hour (UTC). A time before or after all times of a
+    history, such as `datetime.min`, becomes FIRST or LAST of moments; None is no limit. Bad lines have no ts
+    and belong to the hour of their segment.
     """
     files = _files(session)
     where = found(files, place)
@@ -46,8 +47,8 @@ def found(files: Reads, place: str) -> str:
     where = history_address(place)
     if not _is_there(files, where):
         raise SparkJobError(
-            f"The history {place} does not exist.",
-            "Gather snapshots first: mesh ingest, or mesh report without --no-ingest.",
+            f"There is no history in {place}.",
+            "Check the name, or gather snapshots first: mesh ingest, or mesh report without --no-ingest.",
             "NO_HISTORY",
         )
     return where

@@ -1,4 +1,4 @@
-"""Columns of the history, which a test compares with those of the nodes' snapshot lines."""
+"""Columns of the history that come from snapshot lines; a test compares them with the fields of the lines."""
 
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 

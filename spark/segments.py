@@ -28,9 +28,10 @@ FILE = ["path", "bytes", "changed", "torn"]  # as in mesh.history.unfinished.Rea
 
 
 def stream(session: SparkSession, source: str, batch: int, kind: str = PLAIN) -> DataFrame:
-    """Return rows of new files in `source`: FILE, and `content` or (COMPRESSED) `value`.
+    """Return a stream of the new files in `source`, with the columns FILE, and `content` or `value`.
 
-    `batch` is in MiB.
+    For the kind PLAIN, a row is a file, with its text in `content`. For COMPRESSED, a row is a line, with its
+    text in `value`. `batch` is the approximate size of a batch in MiB.
     """
     reader = session.readStream.option("recursiveFileLookup", "true").option("pathGlobFilter", kind)
     reader = reader.option("maxFileAge", ANY_AGE).option("maxBytesPerTrigger", f"{batch * 2**20}")
@@ -38,7 +39,7 @@ def stream(session: SparkSession, source: str, batch: int, kind: str = PLAIN) ->
 
 
 def reread(session: SparkSession, paths: Sequence[str], kind: str = PLAIN) -> DataFrame:
-    """Return the rows of the files `paths`, as `stream` does."""
+    """Return the rows of the files `paths`, with the columns of `stream`."""
     places = [path.translate(PATTERN) for path in paths]
     return _plain(session.read, places) if kind == PLAIN else _compressed(session.read, places)
 

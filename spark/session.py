@@ -51,12 +51,11 @@ SETTINGS = {
 def session(
     app: str = "heronry", master: str | None = None, conf: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """Return the session of this process.
+    """Return the session of this process, which is started if there is none. Raises: SparkJobError.
 
-    `conf` takes precedence over the options of spark-submit, which take precedence over SETTINGS.
-
-    The default `master` is that of spark-submit, else local[*]. Raises SparkJobError SESSION, or an error of
-    mesh.history.java or mesh.history.jvm.
+    `conf` takes precedence over the options of spark-submit, which take precedence over SETTINGS. The default
+    `master` is that of spark-submit, else local[*]. The error has the code SESSION, or another one of
+    mesh.history.failures, mesh.history.java or mesh.history.jvm.
     """
     submitted = SUBMITTED in os.environ
     settings = _of_spark_submit() if submitted else _of_this_machine(master or LOCAL)
@@ -82,7 +81,7 @@ def _of_spark_submit() -> SparkConf:
 
 
 def _of_this_machine(master: str) -> SparkConf:
-    """Return settings for this machine, and set the environment that the JVM needs."""
+    """Return settings for a driver on this machine, and set the environment that the JVM needs."""
     os.environ["JAVA_HOME"] = jvm.home(find_java())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):

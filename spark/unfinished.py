@@ -30,7 +30,10 @@ class Read(NamedTuple):
 
 
 class Open(NamedTuple):
-    """A segment that may grow: its size in bytes, and when that size was first seen, in s since 1970."""
+    """A segment that may grow: its size in bytes, and when it was read with that size, in s since 1970.
+
+    `torn` is that of Read.
+    """
 
     bytes: int
     since: float
@@ -48,7 +51,7 @@ class Unfinished:
         self._before = dict(self.open)
 
     def read(self, reads: Iterable[Read], now: float) -> None:
-        """Record the segments that were read and may still grow, and remove the others."""
+        """Record the segments in `reads` that may still grow, and remove the others in `reads`."""
         for it in reads:
             if it.torn or it.changed > now - FRESH:
                 self.open[it.path] = Open(it.bytes, now, it.torn)
@@ -58,6 +61,7 @@ class Unfinished:
     def look(self, sizes: Mapping[str, int | None], now: float) -> list[str]:
         """Return the segments to read again, and remove complete and deleted ones.
 
+        A segment is read again if its size has changed, or if its end stayed incomplete for PATIENCE seconds.
         `sizes` has the present size of each segment in bytes; None means deleted.
         """
         again = []
@@ -73,7 +77,7 @@ class Unfinished:
 
     @property
     def has_changed(self) -> bool:
-        """Whether a segment was added, changed or removed since the table was read."""
+        """Whether a segment was added, changed or removed since this object was made."""
         return self.open != self._before
 
     def encode(self) -> str:
@@ -81,9 +85,9 @@ class Unfinished:
 
 
 def _parsed(text: str | None) -> dict[str, Open]:
-    """Return the table, or an empty one if the text is damaged.
+    """Return the segments that `encode` wrote, or none if `text` is damaged or None.
 
-    At worst, new lines of a segment are never read.
+    After damage, lines that a recorded segment gains later are never read.
     """
     try:
         read = json.loads(text or "{}")

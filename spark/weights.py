@@ -59,7 +59,7 @@ class Typical:
 
 
 def learn(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Learnt]:
-    """Return the weights of all nodes that published a state or received a read, sorted by name.
+    """Return the weights of all nodes that reported a load, or are candidates of others, sorted by name.
 
     `history` has corrected clocks, by `mesh.history.views.clocks.aligned`.
     """
@@ -86,8 +86,9 @@ def weigh(nodes: Sequence[Measured]) -> list[Learnt]:
     """Return the weights, sorted by name, from the latency and capacity of each node.
 
     weight = (typical latency / latency) * sqrt(capacity / typical capacity), from 0.25 to 4, or 1 with too
-    little history. The root is used because latency under load already reflects capacity in part. An unknown
-    capacity is estimated from idle cores, with the median rate per core of the other nodes.
+    little history. A ratio within NEAR of 1 counts as 1. The root is used because latency under load already
+    reflects capacity in part. An unknown capacity is estimated from idle cores, with the median rate per core
+    of the other nodes.
     """
     typical = _typical([it for it in nodes if _is_known(it)])
     learnt = [_weighed(it, typical) if typical and _is_known(it) else _unknown(it) for it in nodes]

@@ -88,7 +88,7 @@ def command(
         mesh = cluster or the_cluster(rows, to)
         learnt = learn(clocks.aligned(rows.where(rows.cluster == mesh)), half_life.total_seconds())
     if not learnt:
-        what = f"No node of the mesh {mesh} has data in {to} for that time."
+        what = f"No node of the mesh {mesh} has data in {to} for the selected time."
         hint = "Check the name of the mesh, or start earlier, for example:  --since 30d"
         raise SparkJobError(what, hint, "EMPTY_HISTORY")
     file = as_file(learnt, cluster=mesh, made=made, expires=made + expires, since=since, until=until or made)
@@ -99,11 +99,11 @@ def command(
 
 
 def the_cluster(history: DataFrame, place: str) -> str:
-    """Return the only mesh in the history. Raises: SparkJobError EMPTY_HISTORY, SEVERAL_CLUSTERS."""
+    """Return the name of the only mesh with states. Raises: SparkJobError EMPTY_HISTORY, SEVERAL_CLUSTERS."""
     states = of_kind(history, "state").select("cluster").distinct()
     found = sorted(row.cluster for row in states.collect() if row.cluster is not None)
     if not found:
-        what = f"No node has data in {place} for that time."
+        what = f"No node has data in {place} for the selected time."
         raise SparkJobError(what, "Start earlier, for example:  --since 30d", "EMPTY_HISTORY")
     if len(found) > 1:
         what = f"{place} has the history of several meshes: {', '.join(found)}."

@@ -47,9 +47,10 @@ Noun = TypeVar("Noun", bound="DataclassInstance")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view of the history and its lives; the report keeps the first `most` rows of the view.
+    """A view to collect for the report, which keeps its first `most` rows.
 
-    `words` names the view in the progress. `order` names columns, with "-" in front for descending order, and
+    `of(history, lives)` computes the view; `lives` is the result of `membership.timeline`. `words` is the
+    name of the view in progress messages. `order` names columns, with "-" in front for descending order, and
     `noun` is the class of a row.
     """
 
@@ -96,7 +97,7 @@ VIEWS = {
 def collect(history: DataFrame, now: datetime, tell: Tell) -> Facts:
     """Return the facts of a history, as read by mesh.history.reading.
 
-    `now` is the time of this report. The progress callback is called from several threads.
+    `now` is the time of this report. `tell` reports progress, and is called from several threads.
     """
     done = count()
 

@@ -108,7 +108,7 @@ def _facts(sources: Sequence[str], to: str, span: Span, master: str | None, conf
 def _gather(spark: SparkSession, sources: Sequence[str], to: str) -> None:
     """Ingest new segments.
 
-    If another job is writing to an existing history, print that and continue without new segments.
+    If another job is writing to an existing history, print the error, and continue with what the history has.
     """
     try:
         ingest(spark, sources, to, tell=lambda text: click.echo(text, err=True))

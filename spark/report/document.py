@@ -11,7 +11,7 @@ VERSION = 1
 
 
 def document(facts: Facts) -> dict[str, Any]:
-    """Return the fields of Facts with units, and `version`, `findings` and `verdict`.
+    """Return the fields of Facts, with `version`, `findings` and `verdict`.
 
     Times are ISO 8601 in UTC.
     """

@@ -1,8 +1,8 @@
 """Facts of a report: plain values of limited size, without Spark.
 
-The fields of a class are columns of its view, with the same names and units, which spark/views describes.
+The fields of a row class are columns of its view, with the same names and units, which spark/views describes.
 Times are aware and in UTC. None means unknown. Texts of the mesh are single lines of limited length, and not
-escaped yet.
+escaped for HTML yet.
 """
 
 from dataclasses import dataclass
@@ -16,10 +16,11 @@ FARES = ("requests_per_s", "failures_per_s", "p50_ms", "p99_ms")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One node over the whole period, from several views; values are means unless the name says otherwise.
+    """One node over the whole period, from several views.
 
-    `lag_s` is the median of the buckets' maxima. `waiting` is the maximum of messages that waited at the same
-    time. Shares are of all balanced messages.
+    Percentages, rates and `load_share` are means over the buckets, or with `peak` maxima. `lag_s` is the
+    median of the buckets' maxima, and `lag_worst_s` the largest of them. `waiting` is the maximum of
+    `assembling.waiting` over the buckets; `share` and `fair_share` are shares of all balanced messages.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counter:
-    """A row of balance.counters: exact counts of one boot of an observer for a candidate.
+    """A row of balance.counters: counts of one boot of an observer for a candidate.
 
     `clean` means that the boot stopped cleanly, so the counts are final.
     """
@@ -174,7 +175,7 @@ class Queue:
 
     @property
     def name(self) -> str:
-        """The name without the prefix that a queue with consumers has."""
+        """The name without the prefix `queue/`, which backlogs of other kinds do not have."""
         return self.queue.removeprefix("queue/")
 
     @property
@@ -268,7 +269,7 @@ class Forecast:
 
     @property
     def in_use(self) -> float:
-        """The share of its capacity in use; 0 if unknown."""
+        """The share of the node's capacity in use; 0 if unknown."""
         return (self.rate_per_s or 0) / self.capacity_per_s if self.capacity_per_s else 0.0
 
 
@@ -311,8 +312,9 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """All facts, in the order of the views, or the worst first.
+    """All facts of a report.
 
+    Rows have the order of their `View` in mesh.history.report.collecting, unless a comment gives another.
     `series` has MEASURES by node over `times`, the starts of buckets of `width_s` seconds. `fares` has FARES
     by address of the most requested addresses. `kinds` counts the rows of the history by kind. A state counts
     once, however many nodes received it.
@@ -345,5 +347,5 @@ class Facts:
 
     @property
     def last_lives(self) -> dict[str, Life]:
-        """The last life of each node, by its end, because a clock may have been wrong at the start."""
+        """The life of each node with the latest sign of life; start times may be from a wrong clock."""
         return {life.node: life for life in sorted(self.lives, key=lambda life: life.last_at)}

@@ -38,7 +38,7 @@ def percent(value: float | None, whole: float = 100) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a text such as "0.4 ms", "12 ms", "3.4 s", "2 min 5 s" or "5 h 12 min", with its sign."""
+    """Return a text such as "0.4 ms", "12 ms", "3.4 s", "2 min 5 s" or "5 h 12 min", with "-" if negative."""
     if seconds is None:
         return "-"
     if seconds < 0:

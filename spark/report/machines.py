@@ -33,7 +33,7 @@ def labels(facts: Facts, names: Iterable[str]) -> list[str]:
 
 
 def among(facts: Facts) -> str:
-    """Return the number of nodes, and that of machines if known and smaller."""
+    """Return the number of nodes, and that of machines if the machine of each node is known."""
     nodes = counted(len(facts.nodes), "node")
     known = {node.machine for node in facts.nodes}
     return f"{nodes} on {counted(len(known), 'machine')}" if None not in known and facts.nodes else nodes

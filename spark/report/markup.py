@@ -1,6 +1,6 @@
 """HTML without injection: all text from outside is escaped.
 
-Rule: anything but `Html` is text, and is escaped. Only `tag` and `raw` create `Html`.
+Rule: anything but `Html` is text, and is escaped. Other modules only join `Html` that is made here.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ class Html(str):
 def raw(text: str) -> Html:
     """Return `text` as HTML without escaping it.
 
-    Pass only text of this program, never text from outside.
+    Pass only text of this program, or text from outside that is already escaped for its place.
     """
     return Html(text)
 
@@ -62,9 +62,8 @@ def table(
 ) -> Html:
     """Return a table in which the first column names the row.
 
-    The first `words` columns contain text, the others figures.
-
-    `label` is the accessible name for scrolling by keyboard. Each cell includes the title of its column for
+    The first `words` columns contain text, the others figures. `label` is the accessible name of the table's
+    box, which can be scrolled by keyboard. Each cell but the first includes the title of its column for
     narrow screens, where each row is a card.
     """
     sides = ["word" if column < words else None for column in range(len(header))]

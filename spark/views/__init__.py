@@ -1,9 +1,9 @@
 """Views of the history of a mesh, as functions.
 
 Each view is a function from the history (mesh.history.reading.history) to a DataFrame. It filters `kind`
-itself, so that Spark reads only the needed partitions, and uses times as recorded:
-`clocks.aligned(history)` first corrects the times of nodes whose clocks are wrong. Nothing is computed
-before the DataFrame is used, except by `load.width`, which `over_time` calls without a width.
+itself, so that Spark reads only the needed partitions, and uses times as recorded. To correct the times of
+nodes whose clocks are wrong, pass the result of `clocks.aligned(history)`. Nothing is computed before the
+DataFrame is used, except by `load.width`, which both `over_time` views call if they get no width.
 
 Names of columns end with their unit: `_s` seconds, `_ms` milliseconds, `_per_s` per second, `_per_hour` per
 hour, `_percent` 0..100, `_share` 0..1. Columns that end with `_at` are timestamps. Counts are whole numbers.
@@ -12,7 +12,8 @@ Null means unknown.
 A view that needs the result of another accepts it as an argument: `known_skews` is the result of
 clocks.skews, `lives` that of membership.timeline.
 
-For a boot that started before the history, counters count from its first line in the history.
+The counters of a boot that started before the history count from its first line in the history, except in
+`balance.counters`.
 
 clocks.skews(history)
     One row per node: uuid, node, skew_s (how far its clock is ahead of the mesh's common time), observers.

@@ -17,7 +17,7 @@ def latencies(history: DataFrame, known: DataFrame, half_life_s: float = 86_400.
     Columns: node, answers, unanswered (reads), latency_ms (mean; an unanswered read counts as 2 s). In the
     mean, answers count half as much for each half-life of age. Only answers to other nodes count, because a
     node that asks itself uses no network. `known` is the result of `capacity.idle` with one row for each
-    name: only lines about the node in that row count.
+    name; lines about an earlier node of that name do not count.
     """
     boot = Window.partitionBy(*counting.BOOT, "node").orderBy("line")
     lines = of_kind(history, "balance").where(F.col("observer") != F.col("node"))
@@ -51,7 +51,7 @@ def latencies(history: DataFrame, known: DataFrame, half_life_s: float = 86_400.
 
 
 def _of_known(lines: DataFrame, known: DataFrame) -> DataFrame:
-    """Return the lines except those about other nodes that previously had the same name."""
+    """Return the lines, without lines about other nodes that had the name of a node in `known`."""
     last = known.select("node", F.col("uuid").alias("_uuid"))
     joined = lines.join(F.broadcast(last), "node", "left")
     is_other = (F.col("uuid") != "") & (F.col("uuid") != F.col("_uuid"))

@@ -80,7 +80,7 @@ def _with_due(history: DataFrame, candidates: DataFrame) -> DataFrame:
 
 
 def _variation(of: str) -> Column:
-    """Return the coefficient of variation among an observer's candidates; null for one, or a mean of 0."""
+    """Return the coefficient of variation of an observer's candidates; null for one candidate, or mean 0."""
     all_of = Window.partitionBy("observer", "observer_uuid")
     mean = F.avg(of).over(all_of)
     return F.when((F.count(of).over(all_of) > 1) & (mean > 0), F.stddev_pop(of).over(all_of) / mean)

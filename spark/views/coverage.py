@@ -15,8 +15,7 @@ def rows(history: DataFrame) -> DataFrame:
     Columns: node, uuid, boots (with states), states, states_lost (numbers that are missing between the first
     and the last state of a boot), first_at, last_at (states), gap_s (longest time without a state, by a clock
     that was set; null if it is below 30 s), gap_at (start of that gap), lines (of other kinds, which the node
-    wrote), future (rows more than 2 s later than now), past (rows before 2020; both by the clock of the
-    writer).
+    wrote), future (rows more than 2 s later than now), past (rows before 2020), both by `ts`.
     """
     told = _states(history).join(_lines(history), ["node", "uuid"], "full")
     counts = {name: F.coalesce(name, F.lit(0)) for name in ("boots", "states", "states_lost", "lines")}
@@ -85,7 +84,7 @@ def _states(history: DataFrame) -> DataFrame:
 
 
 def _spans(history: DataFrame) -> DataFrame:
-    """Return the states of each node and boot in spans of GAP seconds.
+    """Return figures about the states of each node and boot, one row for each span of GAP seconds.
 
     A gap of GAP seconds or more always lies between two spans, and there are fewer spans than states.
     """

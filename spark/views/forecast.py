@@ -19,7 +19,8 @@ def capacity(history: DataFrame) -> DataFrame:
     Columns: node, uuid, points (of 10 s), rate_per_s (mean of published and delivered messages), load_share
     (mean), r2; capacity_per_s (messages at which the load would be 1, by linear extrapolation),
     capacity_low_per_s, capacity_high_per_s (95 %), or null and a `reason`; full_at, full_first_at,
-    full_last_at (when the trend of the load reaches 1, and its 95 % interval), null if never or too far off.
+    full_last_at (when the trend of the load reaches 1, and its 95 % interval), null if past, uncertain or too
+    far off.
     """
     points, at = _points(history), seconds(settled("_at"))
     fitted = points.groupBy("node", "uuid").agg(
@@ -71,7 +72,8 @@ def _reason(work: Line) -> Column:
 def _full() -> dict[str, Column]:
     """Return the columns of the time when the trend reaches 1, by name.
 
-    A column is null if the load does not rise, or if the time is past or too far off.
+    A column is null if there are too few points, if the load does not rise significantly, or if the time is
+    past or more than FAR times the length of the history ahead.
     """
     trend = Line("_trend")
     full, last = trend.crossing(1.0), F.col("_last")

@@ -7,7 +7,7 @@ from mesh.history.views.clocks import CLOSE_ENOUGH
 from mesh.history.views.rows import of_kind, ratio
 
 LOGGED_IN = "logged in"
-LOST = ": logged out"  # end of the text of such an event
+LOST = ": logged out"  # end of the event text of a lost link
 
 
 def matrix(history: DataFrame) -> DataFrame:

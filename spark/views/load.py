@@ -11,7 +11,8 @@ WIDTHS = (
     3 * _HOUR, 6 * _HOUR, 12 * _HOUR, _DAY, 2 * _DAY, 7 * _DAY, 30 * _DAY, 365 * _DAY,
 )  # fmt: skip
 """Readable widths of a bucket of time, in s."""
-# Ratio of filled buckets from which the smallest width is used. Otherwise many buckets would be empty.
+# The smallest width is used only if it fills this many times as many buckets as the next width. Otherwise
+# many buckets would be empty.
 DENSE = 1.5
 
 

@@ -19,9 +19,8 @@ def timeline(history: DataFrame) -> DataFrame:
     state_at (last state), up_s (its uptime then), seen_s (of that, in the history), states, ended, ended_at.
 
     `ended` is "stopped" (cleanly, by its own event), "left" (it said goodbye), "dead" (others declared it
-    dead), "replaced" (by its next boot, without a goodbye), "silent" (more than 60 s before the end of the
-    history, without a reason) or "there" (still; ended_at is null). A later sign of life cancels "left" and
-    "dead".
+    dead), "replaced" (by its next boot, without a goodbye), "silent" (last seen more than 60 s before the
+    end of the history) or "there" (still; ended_at is null). A later sign of life cancels "left" and "dead".
     """
     event, is_state = F.col("event"), F.col("kind") == "state"
     alive = is_state | event.isin("started", "stopped", "joined", "restarted", "alive")

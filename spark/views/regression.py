@@ -36,7 +36,7 @@ class Crossing:
 class Line:
     """A least-squares line from the columns of `fit` with the same name.
 
-    Its columns are null if the rows determine no line.
+    The slope and the values of the line are null if the rows determine no line.
     """
 
     name: str

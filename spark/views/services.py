@@ -48,8 +48,9 @@ def fared(history: DataFrame, n: int = 1000) -> DataFrame:
 def over_time(history: DataFrame, width_s: int | None = None, n: int = 8) -> DataFrame:
     """Return one row per bucket and address, for the n addresses with the most requests.
 
-    The bucket is `width_s` seconds, by default that of `load.width`, at least LEAST. Columns: bucket_at (its
-    start), address, requests_per_s, failures_per_s, p50_ms (of the replies), p99_ms (of the worst line).
+    A bucket is `width_s` seconds wide, by default as `load.width` returns, and at least LEAST. Columns:
+    bucket_at (its start), address, requests_per_s, failures_per_s, p50_ms (of the replies), p99_ms (of the
+    worst line).
     """
     new = _new(history)
     busiest = new.groupBy("address").agg(F.sum("requests").alias("_all")).where(F.col("_all") > 0)

@@ -20,7 +20,7 @@ from mesh.history.report.charts.drawing import (
 )
 from mesh.history.report.figures import decimal
 
-WRITTEN = 12  # columns wide enough for figures in their cells
+WRITTEN = 12  # most columns with figures in their cells
 SYMBOLS = ("circle", "diamond-open", "square-open")
 
 
@@ -34,7 +34,7 @@ class Dots:
 
 
 def dots(names: Sequence[str], rows: Mapping[str, Dots], unit: str) -> Chart:
-    """Return a chart with a row for each name, the first at the top, and a dot for each of `rows`."""
+    """Return a chart with a row for each name, the first at the top, and in it a dot for each of `rows`."""
     figure = Figure()
     for number, (sort, these) in enumerate(rows.items()):
         colour = COLOURS[number]

@@ -97,7 +97,7 @@ def names_beside(names: Sequence[str]) -> dict[str, Any]:
 
 
 def height_of(rows: int, rest: int) -> int:
-    """Return the height for `rows` rows, with `rest` pixels for the surroundings."""
+    """Return the height in pixels of `rows` rows, TALLEST at most, plus `rest` for the surroundings."""
     return min(ROW * rows, TALLEST) + rest
 
 

@@ -32,7 +32,7 @@ class Section:
 
 
 def nothing(text: str) -> Html:
-    """Return a paragraph that replaces an empty chart."""
+    """Return a paragraph of plain text, such as one that replaces an empty chart."""
     return tag("p", text, class_="nothing")
 
 
@@ -56,7 +56,10 @@ def drawn(key: str, title: str, chart: Chart, text: str) -> Html:
 
 
 def in_words(rows: Mapping[str, Values], unit: str, write: Callable[[float | None], str]) -> str:
-    """Return a description of a chart over time, of at most FEW rows, for people who cannot see it."""
+    """Return a description of a chart over time, of at most FEW rows, for people who cannot see it.
+
+    `write` formats a value.
+    """
     told = [f"{name} {write(mean(values))}, at most {write(most(values))}" for name, values in rows.items()]
     rest = f"; and {len(told) - FEW:,} more" if told[FEW:] else ""
     return f"{unit}. Means and peaks: {'; '.join(told[:FEW])}{rest}."
