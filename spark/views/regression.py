@@ -56,8 +56,9 @@ class Line:
 
     @property
     def r2(self) -> Column:
-        """The share of y's variance that x explains; null if y has none."""
-        return F.when(self._of("syy") > 0, F.least(F.lit(1.0), self._explained / self._of("syy")))
+        """The share of y's variance that x explains; null if x or y has none."""
+        has_spread = (self.spread > 0) & (self._of("syy") > 0)
+        return F.when(has_spread, F.least(F.lit(1.0), self._explained / self._of("syy")))
 
     @property
     def significant(self) -> Column:

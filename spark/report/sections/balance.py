@@ -46,9 +46,10 @@ def _shares(facts: Facts) -> Html:
     nodes = [node for node in facts.nodes if node.share is not None]
     if not nodes:
         return nothing("No balancer had a choice: each message could go to one node only.")
+    are_some = len(nodes) > DRAWN
     nodes = sorted(sorted(nodes, key=_off)[:DRAWN], key=lambda node: -(node.share or 0))
     title = "Share of the choices and of the capacity"
-    if len(nodes) == DRAWN:
+    if are_some:
         title += f", of the {DRAWN} nodes with the largest deviation"
     rows = {
         "of the choices": Dots([100 * (node.share or 0) for node in nodes]),

@@ -61,6 +61,7 @@ def test_states_close_together_are_one_point(session: SparkSession) -> None:
 
 CANNOT_TELL: tuple[tuple[list[tuple[float, float]], str], ...] = (
     ([(100.0, 0.5)] * 40, "the number of messages never changed"),
+    ([(100.0, 0.01 * at) for at in range(40)], "the number of messages never changed"),
     ([(10.0 * at, 0.5) for at in range(40)], "its load does not depend on its messages"),
     ([(10.0 * at, 0.5 - 0.01 * at) for at in range(40)], "its load does not depend on its messages"),
     ([(at, 0.001 * at + 0.5 * (at % 2)) for at in range(40)], "its messages explain only 1 % of its load"),
@@ -76,6 +77,7 @@ def test_where_the_history_cannot_tell_it_says_why(session: SparkSession) -> Non
         row = found[f"n{n}"]
         assert reason in row["reason"]
         assert row["capacity_per_s"] is row["capacity_low_per_s"] is row["capacity_high_per_s"] is None
+        assert row["r2"] is None or "never changed" not in reason
 
 
 def test_a_trend_tells_when_a_node_will_be_full(session: SparkSession) -> None:
