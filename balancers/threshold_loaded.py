@@ -7,9 +7,10 @@ from mesh.balancers.preferring import Preferring
 
 
 class ThresholdLoaded(Preferring):
-    """Picks in turn among the nodes whose load is at most the threshold, or as LeastLoaded if there are none.
+    """Picks in turn among the nodes whose load is at most the threshold.
 
-    Nodes without a recent figure count as below the threshold.
+    If there are none, it picks as LeastLoaded does. Nodes without a recent figure count as below the
+    threshold.
     """
 
     def __init__(self, jitter: Jitter, threshold: float = 0.8) -> None:

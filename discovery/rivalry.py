@@ -32,7 +32,10 @@ class Rivalry:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the older process certainly ran after `began`: a message came IN_FLIGHT s later or more."""
+        """Whether the older process certainly ran after `began`.
+
+        A message of it arrived at least IN_FLIGHT s later.
+        """
         return self.heard_older >= self.began + IN_FLIGHT
 
     def note(self, boot: int, now: float) -> None:

@@ -205,7 +205,7 @@ def taken_of(destination: str) -> str:
 
 @lru_cache(maxsize=1024)  # few distinct queues; errors are not cached
 def queue_of(destination: str) -> str:
-    """Return the queue's name in `queue/NAME`, for a producer. Raises: BadName."""
+    """Return the queue's name in `queue/NAME`. Raises: BadName, also for a durable subscription."""
     if kind_of(destination) != QUEUE:
         raise BadName(f"{destination[:80]!r} is not a queue.", hint="Write it as queue/NAME.")
     return check_queue(destination.removeprefix(PUTS))

@@ -169,7 +169,7 @@ class Status(Component):
         )
 
     def _unknown(self) -> Depth:
-        """Return the depth of the outbound buffers for nodes that are not listed."""
+        """Return the depth of the outbound buffers for hops without a row: unknown nodes and other sites."""
         n, depth = self._neighbours, self._tailback.depth
         # A node that was reported dead before this node met it has no row.
         unseen = [

@@ -96,9 +96,10 @@ class DiskBacklog:
         return ready
 
     def next_void(self, wall: int, most: int, size: float) -> list[EnvelopeSlice]:
-        """Take expired slices to be read from disk, and return them.
+        """Move expired slices to `void`, to be read from disk, and return them.
 
-        `most` may be exceeded by some rows, and `size` bytes by one. `wall` is in ns since 1970.
+        About `most` slices with about `size` bytes are moved: the rest of a page may exceed `most`, and one
+        slice may exceed `size`. `wall` is in ns since 1970.
         """
         self.void = [self._portion(row) for row in self._paged.take_void(wall, most, size)]
         return self.void

@@ -183,7 +183,7 @@ class ForwardTable:
         self._lines[hop][entry.track].flight[entry] = gateway
 
     def gateways_of(self, stream: bytes, hop: str) -> Iterator[bytes]:
-        """Yield the gateways by which entries of the stream that are in flight to another site left."""
+        """Yield the gateway of each entry of the stream that is in flight to the site `hop`."""
         for line in self._lines.get(hop, {}).values():
             yield from (way for entry, way in line.flight.items() if way and entry.envelope.stream == stream)
 

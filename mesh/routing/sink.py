@@ -50,4 +50,7 @@ class AddressResolver(Protocol):
         """
 
     def taker(self, name: str) -> Sink:
-        """Return the sink of an address after a restart."""
+        """Return the sink that is owed a restored message to the address `name`.
+
+        A missing sink is created.
+        """

@@ -43,20 +43,21 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
         last: Number of the last message, `first` + `count` - 1 unless `numbers` is set.
         keys: The keys that occur.
         count: Number of messages.
-        sizes: Length of each message: one number if all are alike, else a u32 column. They add up to the
-            body.
+        sizes: Length of each message: one number if all are alike, else a u32 column. Their sum is the length
+            of the body.
         index: For each message the place of its key in `keys`: a u16 column. Empty: there is one key.
         props: For each message the length of its properties: a u32 column. 0: none has any.
-        flags: Sum of flags.
+        flags: Bitwise OR of the values under "Flags".
         low: All numbers of this stream below it have their final answer. 1 to `first`.
         sender: Name of the publishing session. Its node writes it.
-        sent: Time in ns since 1970 at which the master accepted it. The master writes it.
-        expires: Earliest expiry of a message in it, in ns since 1970. 0: never.
+        sent: Time in ns since 1970 at which the master accepted the envelope. The master writes it.
+        expires: Earliest expiry of a message in the envelope, in ns since 1970. 0: never.
         route: Node, stratum and time in ns of each hop. The nodes write it.
-        numbers: Of a part of an envelope: ranges of numbers: first, last, first, last, …
-        to: Client, session, address or queue that it is for. `""`: the subscribers.
+        numbers: Ranges of sequence numbers of a part of an envelope: first, last, first, last, … Empty: all
+            from `first` to `last`.
+        to: Client, session, address or queue that receives the envelope. `""`: the subscribers.
         put: Into a queue: priority (0 to 9), delay in ms, and message group, for all messages.
-        xml: Text inside the keys of all messages, as XML.
+        xml: XML text inside the keys of all messages, for XPath queries.
     """
 
     stream: Annotated[bytes, Meta(min_length=16, max_length=16)]

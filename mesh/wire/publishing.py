@@ -49,7 +49,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
         first: First number.
         last: Last number.
         state: `OK`, `FORWARD_WARNING` or the code of a refusal.
-        matched: Number of subscriptions at the master, and of other nodes, that receive it.
+        matched: For each message, the number of subscriptions at the master plus other nodes that receive it.
         text: Text of a warning or refusal.
     """
 

@@ -35,7 +35,7 @@ AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # errors that no second attempt will fix
 
 
 class NodeConnection:
-    """The connection of a client to its node, which dials again after each loss.
+    """A client's connection to its node; the client dials again after each loss.
 
     Commands that do not concern the connection are handled by its owner. `welcomed(welcome, is_new_session)`
     is called when the connection is up, and `objected` when the node closes a working connection with a

@@ -40,7 +40,7 @@ OnErased = Callable[[bool, list[str]], None]
 class Erasure:
     """An erasure of a topic, which several nodes execute.
 
-    The stream and the number identify the erasure at each of its nodes.
+    The stream, the number and the key identify the erasure at every node.
     """
 
     stream: bytes

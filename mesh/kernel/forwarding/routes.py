@@ -129,7 +129,7 @@ class Routes(Component):
 def _steps(node: str, told: PeerReply[Steps] | None) -> list[Step]:
     """Return the steps that a node reports for itself and the nodes after it, with truncated fields.
 
-    If the node gave no answer, return one step with the reason.
+    If the node did not answer or refused, return one step with the reason.
     """
     if told is None or told.code:
         why = "no answer" if told is None else f"no route ({told.code[:LONGEST]})"

@@ -47,7 +47,7 @@ class Exchange:
         self.acked = NEVER  # time of the last acknowledgement
 
     def new_inlet(self, boot: int) -> None:
-        """Restart the inbound numbers for the peer's process with that boot."""
+        """Start a new inbound stream from the peer's process with this boot."""
         if boot != self.inlet_boot:
             self.outlet.furthest.clear()  # the new process knows no position
         self.inlet, self.inlet_boot = LinkReceiver(), boot

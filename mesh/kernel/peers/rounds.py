@@ -85,7 +85,7 @@ class Rounds:
                 room -= self._dialler.sight(peer)
 
     def _close_unused(self) -> None:
-        """Close idle control connections that this node dialed; called in a crowd only."""
+        """Close idle control connections that this node dialed; called only if `is_crowd`."""
         for peer in self._dialler.watchlist.active():
             control = peer.control
             is_idle = peer.data is None and self._context.clock.now - peer.used > UNUSED

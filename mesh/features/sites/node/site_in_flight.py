@@ -51,7 +51,7 @@ class SiteInFlight:
             self._promises.close(stream_key(envelope), first, last)
 
     def send(self, portion: EnvelopeSlice) -> PartlySent:
-        """Record that a slice may leave, and return the record of its unanswered numbers."""
+        """Add a slice that is about to be sent, and return it with its unanswered numbers."""
         given = PartlySent(portion.parcel, _wanted(portion))
         given.left = self.streams.record_kept(stream_key(given.envelope), given, given.envelope.ranges())
         return given
