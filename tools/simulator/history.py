@@ -57,9 +57,9 @@ class Event:
         return f"{self.at:9.3f} {self.who}: {self.kind} " + " ".join(filter(None, (*parts, *more)))
 
 
-# Clients:       pub (messages leave), answer (text: the state), sub, confirmed, unsub, deliver, gap,
-#                retracted (a dirty read), down, erase (request), erased (answer), read (the result of get()
-#                at `to` in the end; text: how)
+# Clients:       pub (messages leave), envelope (a larger one than before; stamp: bytes), answer (text: the
+#                state), sub, confirmed, unsub, deliver, gap, retracted (a dirty read), down, erase (request),
+#                erased (answer), read (the result of get() at `to` in the end; text: how)
 # Nodes:         start, crash, stop, refused (its store), accept (as master, in memory), log (an envelope
 #                with a position is on disk), tail (an envelope waits, on disk), known (numbers are on disk),
 #                view (text: the state of `to`, with its boot and incarnation), sample, end,

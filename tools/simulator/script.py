@@ -9,7 +9,7 @@ from tools.simulator.casts import Cast
 from tools.simulator.steps import Step
 from tools.simulator.world.weather import FAIR, Wire
 
-ENVELOPE = 3_000  # largest published envelope in bytes of credit
+ENVELOPE = 3_000  # bytes of credit; more than the messages of one step
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,18 @@ class Script:
 
 
 def room_for(cast: Cast, window: int) -> int:
-    """Return the bytes that may be in flight to one reader: from each node, and from two more publishers."""
-    return (len(cast.nodes) + 2) * (window + ENVELOPE)
+    """Return the bytes that may be in flight to one reader while no envelope is larger than ENVELOPE."""
+    return windows(cast, window) + _sources(cast) * ENVELOPE
+
+
+def windows(cast: Cast, window: int) -> int:
+    """Return the bytes of the windows of all sources of one reader."""
+    return _sources(cast) * window
+
+
+def _sources(cast: Cast) -> int:
+    """Return the number of sources of a reader: each node, and two more publishers."""
+    return len(cast.nodes) + 2
 
 
 def with_steps(script: Script, steps: tuple[Step, ...]) -> Script:

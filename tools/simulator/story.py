@@ -12,7 +12,7 @@ from tools.simulator.checks.facts import Facts, SiteFacts, Violation
 from tools.simulator.history import History
 from tools.simulator.met import met_of_queues
 from tools.simulator.places import Place
-from tools.simulator.script import Script, room_for
+from tools.simulator.script import Script, windows
 from tools.simulator.stage.stage import Stage
 
 STAYS = {"distribution=strict", "redistribution=none"}
@@ -54,14 +54,14 @@ def facts_of(script: Script) -> Facts:
     may_wait = moved or {"fill", "unlisten"} <= kinds
     tail = script.settings.get("tailback_count", inf)
     cast = script.cast
-    has_room = backlog >= room_for(cast, window)
+    room = backlog - windows(cast, window)
     liar = next((str(step.args[0]) for step in script.steps if step.kind == "lie"), "")
     apart = cast.behind(liar) if liar else frozenset[str]()
     deceived = (_clients_of(node, script) for node in ({liar, *apart} if liar else ()))
     twisted = frozenset(domain for domain in cast.masters if liar and liar in cast.masters[domain])
     facts = Facts(
         script.nodes, cast.masters, cast.rules, cap, tail, waits, moved, void_after, may_wait, cast.keys,
-        has_room, liar, frozenset().union(*deceived), apart, twisted, _in_memory(script), _staying(script),
+        room, liar, frozenset().union(*deceived), apart, twisted, _in_memory(script), _staying(script),
     )  # fmt: skip
     outdated = "set rules" in kinds and any(
         s.kind == "pause" and float(s.args[1]) >= ENDS for s in script.steps

@@ -42,7 +42,7 @@ class Facts:
     void_after: float = inf  # s after which nodes may disagree about expiry
     may_wait: bool = False  # whether messages may remain: resources.nothing_left
     keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    has_room: bool = False  # whether readers have credit for all in flight
+    room: int = -1  # bytes that the windows of all sources leave of the backlog of a reader
     liar: str = ""  # node that sends arbitrary numbers
     deceived: frozenset[str] = frozenset()  # clients that were ever at or behind it
     apart: frozenset[str] = frozenset()  # nodes that are reached only through it

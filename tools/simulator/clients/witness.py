@@ -9,6 +9,7 @@ from mesh.client.core.intake import INBOX
 from mesh.client.message import Batch
 from mesh.names import OTHERS
 from mesh.routing.feed import PROGRESS
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from tools.simulator.checks.values import CACHED, FRESH
@@ -40,6 +41,7 @@ class Witness(SimClient):
         self.history, self._unique = history, unique or name
         self.names: dict[str, Subscription] = {}  # by their names in the script
         self._most = 0  # most bytes that waited unconsumed
+        self._largest = 0  # bytes of credit of its largest envelope
         self._reading: dict[int, tuple[int, str]] = {}  # request -> (round of reading, fresh or cached)
         super().__init__(net, address, name, session)
 
@@ -158,6 +160,10 @@ class Witness(SimClient):
 
     def wrote(self, e: Envelope) -> None:
         super().wrote(e)
+        size = StoredEnvelope(e).size
+        if size > self._largest:
+            self._largest = size
+            self.event("envelope", stamp=size)
         flags = "p" if e.persistent else ""
         for i, content in enumerate(e.contents()):
             what = {**id_of(e, i), "last": e.number(i), "keys": (e.keys[e.row(i)],)}

@@ -105,7 +105,7 @@ CASES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
     ),
     "C1.4": (PLAIN, (SUB, CONFIRMED, pub(1), ok(1), given(1)), (SUB, CONFIRMED, pub(1), ok(1))),
     "C1.5": (
-        replace(PLAIN, has_room=True),
+        replace(PLAIN, room=100),
         (replace(SUB, flags="i"), said("crash", "a", 4), replace(SUB, flags="g", at=4.5), CONFIRMED, TOLD),
         (replace(SUB, flags="g", at=1.6), CONFIRMED, TOLD),
     ),
@@ -204,6 +204,26 @@ def test_a_check_sees_that_the_promise_is_broken_and_shows_where(name: str) -> N
         assert violation.invariant == name and name in str(violation)
         assert set(violation.events) <= set(bad)
     assert len(violations) == (2 if name == "V2" else 1)  # of each node that was asked
+
+
+@pytest.mark.parametrize(
+    ("facts", "room", "sizes", "found"),
+    [
+        (PLAIN, 100, (60, 40), 1),
+        (PLAIN, 100, (60, 41), 0),
+        (SEVERAL, 100, (50, 10), 1),  # both nodes may relay the larger one
+        (SEVERAL, 100, (51, 10), 0),
+        (PLAIN, 0, (), 1),
+        (PLAIN, -1, (), 0),
+    ],
+)
+def test_C1_5_holds_while_the_backlog_has_room_for_one_envelope_of_each_source(
+    facts: Facts, room: int, sizes: tuple[int, ...], found: int
+) -> None:
+    sent = tuple(Event(3, "envelope", who, stamp=size) for who, size in zip("jk", sizes, strict=False))
+    larger = Event(6, "envelope", "joe", stamp=1000)  # after the gap
+    events = (replace(SUB, flags="g", at=1.6), CONFIRMED, *sent, TOLD, larger)
+    assert len(CHECKS["C1.5"](history(events), replace(facts, room=room))) == found
 
 
 def test_what_one_of_several_masters_lacks_is_no_ok() -> None:
