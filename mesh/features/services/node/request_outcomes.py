@@ -10,7 +10,7 @@ from mesh.features.services.node.arriving import RequestFeeds
 from mesh.features.services.node.hints import Hints
 from mesh.features.services.node.request_batch import RequestBatch
 from mesh.features.services.node.service_stats import ServiceStats
-from mesh.features.services.node.serving import LOST, NOBODY
+from mesh.features.services.node.serving_replies import LOST, NOBODY
 from mesh.features.services.node.strategies import NodeStrategies
 from mesh.hops import site_of
 from mesh.kernel.context.node_context import NodeContext
