@@ -9,6 +9,7 @@ from mesh.features.services.client.core.serving import ClientServing
 from mesh.features.services.model.sent_requests import SentRequests
 from mesh.features.services.model.work import GivenRun
 from mesh.features.services.node.groups import Groups
+from mesh.features.services.node.request_losses import RequestLosses
 from mesh.features.services.node.request_outcomes import RequestOutcomes
 from mesh.features.services.node.serving import ServedAddresses
 from mesh.flow.followed import Followed
@@ -41,17 +42,17 @@ def deltas() -> list[Patch]:
 
 
 def retries_what_was_lost() -> list[Patch]:
-    lost = RequestOutcomes.on_node_lost
+    lost = RequestLosses.on_node_lost
 
     def again(self: Any, uuid: bytes) -> None:
-        for way in list(self._at.get(uuid, ())):
-            memory = self.streams.get(way.stream)
+        for way in list(self._open.at.get(uuid, ())):
+            memory = self._open.streams.get(way.stream)
             if memory is not None and way.envelope is not None and not way.is_for_all:
                 numbers = [n for n in way.open if n in memory.unanswered or n in memory.asked]
-                self._reschedule(memory, way, uuid, numbers)
+                self._outcomes.reschedule(memory, way, uuid, numbers)
         lost(self, uuid)
 
-    return [(RequestOutcomes, "on_node_lost", again)]
+    return [(RequestLosses, "on_node_lost", again)]
 
 
 def the_first_counts_nothing() -> list[Patch]:
@@ -98,7 +99,7 @@ def nobody_although_it_was_given() -> list[Patch]:
 
     def denies(self: Any, memory: Any, way: Any, uuid: bytes, numbers: Any, a: Any) -> None:
         if a.state == "OK" and numbers[0] % 16 == 0 and not way.is_for_all:
-            self._answer_messages(memory, way, numbers, Answer("", 1, 1, "NO_HANDLERS"))
+            self.answer_messages(memory, way, numbers, Answer("", 1, 1, "NO_HANDLERS"))
         else:
             came(self, memory, way, uuid, numbers, a)
 

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mesh.features.sites.model.views import SiteViews
-from mesh.features.sites.node import passing, site_relay, sitefeed
+from mesh.features.sites.node import passing, site_sender, site_sinks, sitefeed
 from mesh.features.sites.node.gateway import Gateways
 from mesh.features.sites.node.gateway_relay import GatewayRelay
 from mesh.features.sites.node.site_conflicts import SiteConflicts
@@ -53,7 +53,7 @@ def relayed_back() -> list[Patch]:
     def may_leave(envelope: Any) -> bool:
         return not (envelope.to or envelope.flags & stays)
 
-    return [(site_relay, "may_leave", may_leave), (sitefeed, "may_leave", may_leave)]
+    return [(site_sinks, "may_leave", may_leave), (sitefeed, "may_leave", may_leave)]
 
 
 def by_the_gateway() -> list[Patch]:
@@ -64,7 +64,7 @@ def by_the_gateway() -> list[Patch]:
         left = leaving(envelope, *args)
         return replace(left, sender=f"{left.sender.partition('/client/')[0]}/client/relay/session/1")
 
-    return [(site_relay, "leaving", renamed)]
+    return [(site_sender, "leaving", renamed)]
 
 
 def stamped_anew() -> list[Patch]:

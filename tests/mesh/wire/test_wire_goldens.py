@@ -12,7 +12,7 @@ import pytest
 from mesh.discovery import adverts, lines
 from mesh.discovery import state as node_state
 from mesh.discovery.state import Natural
-from mesh.features.services.node.serving import FULL, LATE, LOST, NOBODY
+from mesh.features.services.node.serving_replies import FULL, LATE, LOST, NOBODY
 from mesh.kernel.peers.peer_handshake import DENIED
 from mesh.mapping.decision import CHANGING
 from mesh.proof import prove
@@ -298,7 +298,7 @@ def test_every_code_that_a_peer_can_hear_is_in_the_page_and_no_other() -> None:
         for file in (ROOT / "mesh" / folder).rglob("*.py")
         if not {"cli", "cli.py", "client", "model", "postgres", "xmlblaster"}.intersection(file.parts)
     ]
-    says = r"(?:Refuse\(\s*|code=|_fail\(run, )\"([A-Z_]+)\""
+    says = r"(?:Refuse\(\s*|code=|\.fail\(run, )\"([A-Z_]+)\""
     refused = {code for text in sources for code in re.findall(says, text)}
     lone = [(ROOT / "mesh" / name).read_text() for name in ("errors.py", "reserved.py", "weightset.py")]
     raised = set(re.findall(r'code ?= ?"([A-Z_]+)"', "".join(lone)))

@@ -15,7 +15,7 @@ Tell = Callable[[str, Envelope, str, int], None]  # kind, envelope, and the othe
 def watch(parts: Parts, tell: Tell) -> None:
     """Report each envelope of requests that leaves for another node or arrives from one."""
     departing, serving, peers = (
-        parts[ServiceParts].sending._departing,
+        parts[ServiceParts].departing,
         parts[ServiceParts].serving,
         parts.neighbours.peers,
     )

@@ -95,7 +95,7 @@ class Observer(Component):
         """Join a new core, as a feature whose component is the observer."""
         parts.context.facts.watched = True
         choices.watch(parts, self._sends)
-        for out in parts[SiteParts].relaying._outbound.values():
+        for out in parts[SiteParts].outbound.by_name.values():
             self._watch(out.feed)
         ruled.watch(parts, lambda kind, **what: self._add(self._event(kind, **what)))
         self.queues = QueueWatch(parts, lambda kind, **what: self._add(self._event(kind, **what)))

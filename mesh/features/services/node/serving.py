@@ -1,4 +1,4 @@
-"""Serves addresses at this node: registers consumers, and assigns messages to them."""
+"""Serves addresses at this node: registers consumers, accepts messages, and settles deliveries."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from mesh.errors import BadArgument, LocalError, RemoteError
-from mesh.features.services.model.replies import refusal, replies
-from mesh.features.services.model.work import GivenRun, QueuedRequests, ServedAddress, Server, works_of
-from mesh.flow.outstanding_deliveries import ranges_of, spans_of
-from mesh.flow.sharing import shared_out
+from mesh.features.services.model.work import QueuedRequests, ServedAddress, Server, works_of
+from mesh.features.services.node.request_assignment import RequestAssignment
+from mesh.features.services.node.serving_replies import FULL, LOST, NOBODY, ServingReplies
+from mesh.flow.outstanding_deliveries import ranges_of
 from mesh.kernel.context.component import Component, DeliverySource, Share
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.facts import Hearing, InboundClosed, on_fact
@@ -24,15 +24,12 @@ from mesh.names import ADDRESS, check_address, check_group, is_group
 from mesh.printable import harmless
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.requester import Requester
-from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.commands import Answer, Consume, Ping, Reply, Settle
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ADDRESS_CREDIT
-from mesh.wire.properties import check_properties
-from mesh.wire.ttls import end_of, ttl_of
+from mesh.wire.ttls import end_of
 
 ALL = 2**32 - 1  # all delivery tags
-LOST, NOBODY, LATE, FULL = "HANDLER_LOST", "NO_HANDLERS", "EXPIRED", "ADDRESS_FULL"
 
 
 class ServedAddresses(Component):
@@ -50,10 +47,10 @@ class ServedAddresses(Component):
         self._back = back
         self.addresses: dict[str, ServedAddress] = {}
         self._of: dict[Session, dict[int, tuple[ServedAddress, Server]]] = {}  # by subscription number
-        self._due: dict[ServedAddress, None] = {}  # addresses whose consumers may have credit
-        self._waiting: dict[ServedAddress, None] = {}  # addresses whose consumers have no credit
+        self._replies = ServingReplies(context, back)
+        self._assignment = RequestAssignment(context, self._replies)
         self._epoch = 0
-        self._served = 0
+        self._served = 0  # messages settled without a reply
 
     def delivery_sources(self) -> Mapping[str, DeliverySource]:
         return {ADDRESS: self}
@@ -72,7 +69,7 @@ class ServedAddresses(Component):
 
     def figures(self) -> dict[str, int | float]:
         return {
-            "served": self._served,
+            "served": self._served + self._replies.replied,
             "servers": sum(map(len, self._of.values())),
             "address_waiting_bytes": sum(address.waiting_bytes for address in self.addresses.values()),
         }
@@ -142,7 +139,7 @@ class ServedAddresses(Component):
         def known() -> None:
             server.credit = credit
             self._context.out.send(conn, reply)
-            self._has_room(address)
+            self._assignment.schedule(address)
 
         self._members.joined(address.name, address.consumers, known)
 
@@ -163,7 +160,7 @@ class ServedAddresses(Component):
         address.servers[key] = server
         self._of[session][command.subscription] = address, server
         self._announce_address(address)
-        self._has_room(address)
+        self._assignment.schedule(address)
 
     def _end_consumer(self, session: Session, number: int, begun: int = ALL) -> None:
         """End a consumer.
@@ -182,21 +179,20 @@ class ServedAddresses(Component):
                 address.add_first(run.part(max(lost + 1, run.tag), last).as_work())
             if run.tag <= lost:
                 text = f"{server.name} disconnected before a reply. It may have run the request."
-                self._fail(run.part(run.tag, lost), LOST, text)
+                self._replies.fail(run.part(run.tag, lost), LOST, text)
         for work, at in server.line:
-            self._skipped(work, at, LOST, f"{server.name} disconnected before it accepted the message.")
+            self._replies.skip(work, at, LOST, f"{server.name} disconnected before it accepted the message.")
         for work in address.waiting():
             if not address.ready(work.requester):
                 address.drop(work)
-                self._refuse(
+                self._replies.refuse(
                     work, NOBODY, f"No client serves {address.name} at {self._context.me.name} any longer."
                 )
         if address.servers:
-            self._has_room(address)
+            self._assignment.schedule(address)
         else:
             del self.addresses[address.name]
-            self._due.pop(address, None)
-            self._waiting.pop(address, None)
+            self._assignment.forget(address)
 
     def _gone(self, session: Session) -> None:
         for number in list(self._of.get(session, ())):
@@ -228,19 +224,19 @@ class ServedAddresses(Component):
         address = self.addresses.get(envelope.to)
         ready = address.ready(requester) if address is not None else []
         if address is None or not ready:
-            self._refuse(
+            self._replies.refuse(
                 work, NOBODY, f"No client serves {harmless(envelope.to)} at {self._context.me.name}."
             )
         elif (ahead := address.bytes_ahead(work)) + work.size > self._context.settings.backlog_bytes:
-            self._refuse(
+            self._replies.refuse(
                 work, FULL, f"The servers of {envelope.to} are too slow: {ahead:,} bytes wait for them."
             )
         elif work.is_for_all:
             self._to_all(work, ready)
-            self._has_room(address)
+            self._assignment.schedule(address)
         else:
             address.add(work)
-            self._has_room(address)
+            self._assignment.schedule(address)
 
     def _as_delivered(self, e: Envelope) -> Envelope:
         """Return the envelope as it is delivered.
@@ -256,97 +252,13 @@ class ServedAddresses(Component):
     def _to_all(self, work: QueuedRequests, ready: Sequence[Server]) -> None:
         for server in ready:
             server.add_to_line(work)
-        self._answer_work(work, 0, work.envelope.count, Answer("", 1, 1, matched=len(ready)))
-
-    def _has_room(self, address: ServedAddress) -> None:
-        """Schedule the assignment, as a consumer may have credit."""
-        self._due[address] = None
-        self._context.out.ending[self._give_out] = None
-
-    def _give_out(self) -> None:
-        while self._due:
-            address, _ = self._due.popitem()
-            for server in address.servers.values():
-                self._own_line(address, server)
-            lines = (address.here, address.elsewhere)
-            for line in lines if address.turn % 2 else lines[::-1]:  # alternate which goes first
-                self._line(address, line)
-            if address.is_waiting:
-                self._waiting[address] = None
-            else:
-                self._waiting.pop(address, None)
+        self._replies.answer(work, 0, work.envelope.count, Answer("", 1, 1, matched=len(ready)))
 
     def tick(self) -> None:
         self._back.tick()
 
     def on_second(self) -> None:
-        """Assign again, because waiting messages may have expired."""
-        for address in self._waiting:
-            self._has_room(address)
-
-    def _own_line(self, address: ServedAddress, server: Server) -> None:
-        while server.line:
-            work, at = server.line[0]
-            if work.until <= self._context.clock.now:
-                server.drop_first_of_line()
-                self._skipped(work, at, LATE, "The request expired before a server accepted it.")
-                continue
-            count = min(server.room, work.envelope.count - at)
-            if not count:
-                return
-            if at + count == work.envelope.count:
-                server.drop_first_of_line()
-            else:
-                server.line[0] = work, at + count
-            self._deliver(address, server, work, range(at, at + count))
-
-    def _line(self, address: ServedAddress, line: Sequence[QueuedRequests]) -> None:
-        while line:
-            work = line[0]
-            if work.until <= self._context.clock.now:
-                address.drop(work)
-                self._refuse(work, LATE, "The request expired before a server accepted it.")
-                continue
-            count = work.envelope.count
-            shares = shared_out(address.ready(work.requester), count - work.at)
-            if not shares:
-                return
-            first = work.at
-            for server, share in shares:
-                self._deliver(address, server, work, range(work.at, work.at + share))
-                work.at += share
-            if work.at == count:
-                address.drop(work)
-            if not work.was_given:
-                self._answer_work(work, first, work.at, Answer("", 1, 1, matched=1), work.is_request)
-
-    def _deliver(self, address: ServedAddress, server: Server, work: QueuedRequests, indices: range) -> None:
-        address.turn += 1
-        server.turn = address.turn
-        whole = len(indices) == work.envelope.count
-        server.holding.add(GivenRun(server.holding.given + 1, len(indices), work, indices.start))
-        ttl = ttl_of(work.until, self._context.clock.now)
-        parcel = StoredEnvelope(work.envelope, master=self._context.me.uuid, own=True, ttl=ttl)
-        server.push(server, EnvelopeSlice(parcel, None if whole else tuple(indices)))
-
-    def _refuse(self, work: QueuedRequests, code: str, text: str) -> None:
-        self._answer_work(work, work.at, work.envelope.count, Answer("", 1, 1, code, text=text))
-
-    def _answer_work(
-        self, work: QueuedRequests, start: int, end: int, answer: Answer, may_wait: bool = False
-    ) -> None:
-        for part in work.answers(start, end, answer):
-            self._back.outcome(work.requester, work.envelope.stream, part, may_wait)
-
-    def _skipped(self, work: QueuedRequests, at: int, code: str, text: str) -> None:
-        """Send an error reply in place of a consumer that did not get the request.
-
-        Messages other than requests need no reply.
-        """
-        if work.is_request:
-            e = work.envelope
-            numbers = e.number_list(range(at, e.count))
-            self._back.reply(work.requester, refusal(e.stream, numbers, e.sender, code, text))
+        self._assignment.retry_waiting()
 
     # --- settlement -------------------------------------------------------------------------------------
 
@@ -365,34 +277,10 @@ class ServedAddresses(Component):
         if command.request or command.entries:
             raise RemoteError(f"{address.name} is not a queue, but was settled like one", code="MALFORMED")
         if envelopes:
-            self._replied(server, command, envelopes[0])
+            self._replies.send(server, command, envelopes[0])
         for first, last in ranges_of(command.done) if command.done else ():
             for run in server.holding.settle(first, last):
                 self._served += run.n
-                self._fail(run, "REQUEST_FAILED", f"{server.name} finished the request without a reply.")
-        self._has_room(address)
-
-    def _replied(self, server: Server, command: Settle, contents: Envelope) -> None:
-        if contents.props:
-            check_properties(contents)
-        asked: dict[tuple[Requester, bytes], list[tuple[int, int]]] = {}
-        to: dict[bytes, str] = {}
-        for start, first, last in spans_of(command.replied):
-            for run in server.holding.settle(first, last):
-                self._served += run.n
-                if run.work.is_request:
-                    e, place = run.work.envelope, start + run.tag - first
-                    pairs = zip(run.numbers(), range(place, place + run.n), strict=True)
-                    asked.setdefault((run.work.requester, e.stream), []).extend(pairs)
-                    to[e.stream] = e.sender
-        for (requester, stream), each in asked.items():
-            for envelope in replies(
-                contents, each, stream, to[stream], server.name, self._context.clock.stamp()
-            ):
-                self._back.reply(requester, envelope)
-
-    def _fail(self, run: GivenRun, code: str, text: str) -> None:
-        """Send an error reply to each request of the run; messages other than requests need no reply."""
-        if run.work.is_request:
-            e = run.work.envelope
-            self._back.reply(run.work.requester, refusal(e.stream, run.numbers(), e.sender, code, text))
+                text = f"{server.name} finished the request without a reply."
+                self._replies.fail(run, "REQUEST_FAILED", text)
+        self._assignment.schedule(address)

@@ -1,4 +1,4 @@
-"""Connections to other sites: dialing, admission, keepalive, and closing.
+"""Links with other sites: admission of their gateways, keepalive, and reports of their state.
 
 Nodes of other sites do not become members of this one.
 """
@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from msgspec.structs import replace
-
-from mesh.errors import RemoteError
-from mesh.features.sites.model.views import SiteMember, SiteViews
+from mesh.features.sites.model.views import SiteViews
 from mesh.features.sites.node.facts import SITE, GateChanged
-from mesh.features.sites.node.site_connection import PAUSED, PING, Gateway, SiteConnection
+from mesh.features.sites.node.site_announcer import SiteAnnouncer
+from mesh.features.sites.node.site_connection import PING, UUID, Gateway, SiteConnection
+from mesh.features.sites.node.site_connections import NO_KEYS, SiteConnections
 from mesh.features.sites.wire import Site
 from mesh.kernel.access.authenticator import SOFTWARE
 from mesh.kernel.context.component import Beginning, Component, HandlerEntry, on_command
@@ -20,23 +19,16 @@ from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.facts import ConnEnded, Hearing, SettingsRead, on_fact
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.seams import ConnectionRole
-from mesh.kernel.context.settings import SiteKeys
-from mesh.kernel.peers.dialler import REPLACED, Dialler
+from mesh.kernel.peers.dialler import Dialler
 from mesh.kernel.presence.presence import Presence
-from mesh.links.backoff import Timing
 from mesh.links.duel import keep_mine
-from mesh.links.table import LinkAction
-from mesh.names import node_name
 from mesh.wire import commands as c
-from mesh.wire.commands import RELAY, Bye, Hello, Introduction, Ping, Refuse, Welcome
-from mesh.wire.limits import CHAINS, SITE_NODES, SITES, VERSION_MIN
+from mesh.wire.commands import RELAY, Hello, Introduction, Ping, Refuse, Welcome
+from mesh.wire.limits import CHAINS, SITES, VERSION_MIN
 from mesh.wire.replies import SiteLink
 
 DUEL = 0.5  # s in which simultaneous dials count as a duel
 MOST = 16  # connected gateways of one site
-UUID = 16  # bytes
-NO_TOKEN = "this node has no keys for {0}: run `mesh join --site {0}` and `mesh config reload` here"
-NO_KEYS = "a mesh without keys cannot be a site: run `mesh init`"
 WORDS = {"up": "can be reached", "down": "went down", "unreachable": "cannot be reached"}
 
 # Rule 1: a gateway of another site is neither a peer nor a client. It may send only the commands listed in
@@ -56,18 +48,16 @@ class Gateways(Component):
     ) -> None:
         self._context = context
         self._presence = presence
-        self._dialler = dialler
-        self._alive = alive
-        self._keys: Mapping[str, SiteKeys] = {}  # of sites that may be dialed
         self.views = SiteViews((), 0.0)
-        self._gates: dict[str, SiteConnection] = {}
-        self._told: Site | None = None
+        self._connections = SiteConnections(context, dialler, self.views)
+        self._gates: Mapping[str, SiteConnection] = self._connections.by_name
+        self._announcer = SiteAnnouncer(context, alive, self._gates, self.views)
 
     # --- the interface ------------------------------------------------------------------------------------
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
         return (
-            on_command(Site, self._site),
+            on_command(Site, self._announcer.on_site),
             on_command(c.Bye, lambda conn, gate, command, _: self._on_disconnected(gate, conn)),
             on_command(c.Who, lambda conn, gate, command, _: self._on_disconnected(gate, conn)),
             on_command(
@@ -77,13 +67,20 @@ class Gateways(Component):
         )
 
     def fact_handlers(self) -> Sequence[Hearing]:
-        return (on_fact(ConnEnded, self._on_conn_ended), on_fact(SettingsRead, lambda _: self._adopt()))
+        return (
+            on_fact(ConnEnded, self._on_conn_ended),
+            on_fact(SettingsRead, lambda _: self._connections.adopt()),
+        )
 
     def connection_roles(self) -> dict[str, ConnectionRole]:
         return {RELAY: self}
 
     def features(self) -> Sequence[str]:
         return (SITES, CHAINS) if self._context.settings.site.name else ()
+
+    def link(self, site: str) -> SiteLink | None:
+        """Return the state of the link with that site, or None if no link here leads to it."""
+        return self._connections.link(site)
 
     def _is_reached(self, site: str) -> bool:
         """Return whether another gateway of this site is connected with that site."""
@@ -98,7 +95,7 @@ class Gateways(Component):
         }
 
     def start(self, beginning: Beginning) -> None:
-        self._adopt()
+        self._connections.adopt()
         if self._gates and self._context.settings.keyring is None:
             self._context.out.note("warning", f"no gateway: {NO_KEYS}")
 
@@ -107,7 +104,7 @@ class Gateways(Component):
         for gate in self._gates.values():
             for gateway in list(gate.gateways.values()):
                 self._keep_alive(gate, gateway)
-            self._apply(gate, gate.link.tick(now))
+            self._connections.apply(gate, gate.link.tick(now))
             self._context.clock.wake(gate.deadline())
         for news in self.views.tick(now) if self._gates else ():
             word = WORDS[news.event.removeprefix("site-")]
@@ -125,75 +122,11 @@ class Gateways(Component):
             return
         self.views.reached(self._is_reached, self._context.clock.now)
         self._context.clock.wake(self.views.deadline())
-        if (now := self._own()) != self._told:
-            self._announce_site(now)
+        self._announcer.announce_change()
 
     def before_goodbye(self) -> None:
-        """Announce to other sites that this site stops, if this node is the last live node of the site."""
-        if self._gates and not self._alive():
-            self._announce_site(replace(self._own(), leaving=True))
-
-    def link(self, site: str) -> SiteLink | None:
-        """Return the state of the link with that site, or None if no link here leads to it.
-
-        A site behind a neighbor is reached by the link with the neighbor.
-        """
-        gate, now = self._gates.get(self._context.settings.site.ways.get(site, "")), self._context.clock.now
-        if gate is None:
-            return None
-        there = [each for each in gate.gateways.values() if site == gate.name or each.reaches(site)]
-        names = sorted(gateway.node.name for gateway in there)
-        if self._context.settings.keyring is None:
-            state, why = "no keys", NO_KEYS
-        elif gate.gateways and not names:
-            state, why = f"{PAUSED if gate.has_paused(site) else 'not reached'} by {gate.name}", ""
-        elif names or (gate.addresses and gate.name in self._keys):
-            state, why = gate.link.describe(now), gate.link.reason
-        elif gate.addresses:
-            state, why = "no token", NO_TOKEN.format(gate.name)
-        else:
-            state, why = "waits for the other site to dial", ""
-        return SiteLink(node=self._context.me.name, gateways=names, state=state, why=why)
-
-    # --- configured sites ---------------------------------------------------------------------------------
-
-    def _adopt(self) -> None:
-        """Apply the sites of the settings.
-
-        Connections with sites that remain stay open. A site with other addresses or keys is dialed again.
-        """
-        keyring, before = self._context.settings.keyring, self._keys
-        s = self._context.settings.site
-        self._keys = keyring.sites if keyring is not None and s.is_relay else {}
-        wanted = s.addresses if s.is_relay else {}
-        for gate in [gate for name, gate in self._gates.items() if name not in wanted]:
-            self._drop(gate, *gate.conns())
-            del self._gates[gate.name]
-        self.views.adopt(s.ways, self._context.clock.now)
-        for name, addresses in wanted.items():
-            known = self._gates.get(name)
-            if known is None or (known.addresses, before.get(name)) != (addresses, self._keys.get(name)):
-                self._dial_at(name, addresses)
-
-    def _dial_at(self, name: str, addresses: tuple[str, ...]) -> None:
-        s, now, old = self._context.settings, self._context.clock.now, self._gates.get(name)
-        timing = Timing(low=s.backoff_min, high=s.backoff_max)
-        gate = self._gates[name] = SiteConnection(name, addresses, now, self._context.jitter, timing)
-        if old is not None:
-            self._drop(old)
-            gate.gateways = old.gateways
-        if gate.gateways:
-            self._apply(gate, gate.link.hello(now))
-        if addresses and name in self._keys:
-            self._apply(gate, gate.link.wanted(now))
-
-    def _drop(self, gate: SiteConnection, *conns: Conn) -> None:
-        """Close `conns`, and the dial in progress."""
-        for conn in (gate.dial, *conns):
-            if conn is not None:
-                self._context.out.send(conn, Bye(REPLACED))
-                self._remove(gate, conn)
-                self._context.out.hang_up(conn)
+        if self._gates:
+            self._announcer.announce_leaving()
 
     # --- handshakes ---------------------------------------------------------------------------------------
 
@@ -222,7 +155,7 @@ class Gateways(Component):
 
     def greet(self, conn: Conn) -> Hello:
         """Return our HELLO for a dialed connection."""
-        s, keys = self._context.settings, self._keys[conn.site]
+        s, keys = self._context.settings, self._connections.keys[conn.site]
         return Hello(
             (VERSION_MIN, s.wire_version),
             RELAY,
@@ -264,16 +197,13 @@ class Gateways(Component):
             gate.dial = None
         old = gate.gateways.get(node.uuid)
         if old is not None:
-            self._close_replaced(old.conn)
+            self._connections.close_replaced(old.conn)
         gate.gateways[node.uuid] = Gateway(node, conn, now)
         self._context.facts.publish(GateChanged(gate.name, old is not None))
         if gate.link.by:  # the other side allows us again
-            self._apply(gate, gate.link.allowed(now))
-        self._apply(gate, gate.link.hello(now))
-        if (own := self._own()) == self._told:
-            self._context.out.send(conn, own)
-        else:  # send to all, so that no gateway misses a change that is soon reverted
-            self._announce_site(own)
+            self._connections.apply(gate, gate.link.allowed(now))
+        self._connections.apply(gate, gate.link.hello(now))
+        self._announcer.on_opened(conn)
         self._context.clock.wake(now + PING)
 
     def on_welcomed(self, conn: Conn, w: Welcome) -> None:
@@ -285,7 +215,7 @@ class Gateways(Component):
         elif conn is not gate.dial or (
             w.node.uuid in gate.gateways and not keep_mine(mine, w.node.uuid, True)
         ):
-            self._close_replaced(conn)
+            self._connections.close_replaced(conn)
             gate.remove(conn)
         else:
             self.on_opened(conn, w.node)
@@ -293,9 +223,9 @@ class Gateways(Component):
     def on_refused(self, conn: Conn, r: Refuse) -> None:
         """Handle a refusal, by the other side or by us."""
         gate, now = self._gates.get(conn.site), self._context.clock.now
-        if gate is not None and self._remove(gate, conn):
+        if gate is not None and self._connections.remove(gate, conn):
             is_lasting = r.code != "DUEL"
-            self._apply(
+            self._connections.apply(
                 gate,
                 gate.link.on_refused(now, r.code, r.reason) if is_lasting else gate.link.disconnected(now),
             )
@@ -318,67 +248,8 @@ class Gateways(Component):
 
     def _on_disconnected(self, gate: SiteConnection, conn: Conn) -> None:
         self._context.out.hang_up(conn)
-        if self._remove(gate, conn):
-            self._apply(gate, gate.link.disconnected(self._context.clock.now))
-
-    def _remove(self, gate: SiteConnection, conn: Conn) -> bool:
-        """Remove a connection, and return whether the site has none left; False if it was removed before."""
-        was_open = gate.has(conn)
-        uuid = gate.uuid_of(conn) if was_open else b""
-        is_last = gate.remove(conn)
-        if was_open:
-            self._context.facts.publish(GateChanged(gate.name, True))
-            for site in (gate.name, *self._behind(gate)):
-                self.views.drop_gateway(uuid, self._context.clock.now, site)
-            self._context.clock.wake(self.views.deadline())
-        return is_last
-
-    def _close_replaced(self, conn: Conn) -> None:
-        self._context.out.send(conn, Bye(REPLACED))
-        self._context.out.hang_up(conn)
-
-    def _apply(self, gate: SiteConnection, actions: tuple[LinkAction, ...]) -> None:
-        for action in actions:
-            if action is LinkAction.DIAL:
-                gate.dial = self._dialler.dial(gate.next_address(), RELAY, b"", site=gate.name)
-            elif action is LinkAction.HANG_UP:
-                for conn in (gate.dial, *gate.conns()):
-                    if conn is not None:
-                        self._remove(gate, conn)
-                        self._context.out.hang_up(conn)
-            elif action is LinkAction.NOTE:
-                state = gate.link.describe(self._context.clock.now)
-                self._context.event("site", f"{gate.name}: {state}: {gate.link.reason}", level="warning")
-        self._context.clock.wake(gate.link.deadline())
-
-    # --- members ------------------------------------------------------------------------------------------
-
-    def _site(self, conn: Conn, gate: SiteConnection, said: Site, _: object) -> None:
-        if said.name != gate.name:
-            what = f"a gateway of the site {gate.name} claims to be of {said.name[:64]!r}"
-            raise RemoteError(what, code="SITE")
-        members = [SiteMember(node_name(name), uuid) for name, uuid in said.nodes]
-        if any(len(member.gateway) not in (0, UUID) for member in members):
-            raise RemoteError(f"a gateway of the site {gate.name} sends an invalid uuid", code="MALFORMED")
-        self.views.record_report(
-            gate.uuid_of(conn), gate.name, members, self._context.clock.now, said.leaving
-        )
-        self._context.clock.wake(self.views.deadline())
-
-    def _behind(self, gate: SiteConnection) -> list[str]:
-        return [site for site, way in self._context.settings.site.ways.items() if way == gate.name != site]
-
-    def _own(self) -> Site:
-        others = tuple((name, b"") for name in sorted(set(self._alive()))[: SITE_NODES - 1])
-        return Site(
-            self._context.settings.site.name, ((self._context.me.name, self._context.me.uuid), *others)
-        )
-
-    def _announce_site(self, site: Site) -> None:
-        self._told = site
-        for gate in self._gates.values():
-            for conn in gate.conns():
-                self._context.out.send(conn, site)
+        if self._connections.remove(gate, conn):
+            self._connections.apply(gate, gate.link.disconnected(self._context.clock.now))
 
     def _me(self) -> Introduction:
         """Return the facts about this node that other sites may know."""

@@ -9,6 +9,7 @@ from mesh.features.sites.node.gateway_relay import GatewayRelay
 from mesh.features.sites.node.gateway_routes import GatewayRoutes
 from mesh.features.sites.node.indirect_sites import IndirectSites
 from mesh.features.sites.node.listing import Sites
+from mesh.features.sites.node.outbound_sites import OutboundSites
 from mesh.features.sites.node.pausing import Pausing
 from mesh.features.sites.node.remote_sessions import RemoteSessions
 from mesh.features.sites.node.requests import SiteRequests
@@ -17,6 +18,8 @@ from mesh.features.sites.node.site_direct_messages import SiteDirectMessages
 from mesh.features.sites.node.site_ingress import SiteIngress
 from mesh.features.sites.node.site_pass_through import SitePassThrough
 from mesh.features.sites.node.site_relay import SiteRelay
+from mesh.features.sites.node.site_sender import SiteSender
+from mesh.features.sites.node.site_sinks import SiteSinks
 from mesh.features.sites.node.transfer_marks import TransferMarks
 from mesh.features.sites.node.transferring import Transferring
 from mesh.kernel.feature import FeatureParts
@@ -37,23 +40,18 @@ class SiteParts(FeatureParts):
         pausing = Pausing(context, disk, k.shared)
         marking = TransferMarks(context, disk)
         notes = GatewayNotes(context, transit)
+        outbound = self.outbound = OutboundSites(disk, marking)
+        sinks = SiteSinks(context, outbound)
+        sender = self.sender = SiteSender(
+            context, n, transit, notes, k.dead, pausing.is_paused, marking, outbound
+        )
         relaying = self.relaying = SiteRelay(
-            context,
-            disk,
-            router,
-            n,
-            transit,
-            notes,
-            k.dead,
-            k.settling.on_released,
-            k.paging,
-            pausing.is_paused,
-            marking,
+            context, router, notes, k.settling.on_released, k.paging, marking, outbound, sinks, sender
         )
         transferring = Transferring(
-            context, k.log.retained, relaying, marking, k.nodes, k.questions, pausing.is_paused
+            context, k.log.retained, relaying, sinks, marking, k.nodes, k.questions, pausing.is_paused
         )
-        conflicting = self.conflicting = SiteConflicts(context, router, relaying, marking, transit)
+        conflicting = self.conflicting = SiteConflicts(context, router, sinks, marking, transit)
         sites = Sites(
             context,
             k.nodes,
@@ -78,6 +76,8 @@ class SiteParts(FeatureParts):
             notes,
             pausing,
             marking,
+            sinks,
+            sender,
             relaying,
             transferring,
             through,

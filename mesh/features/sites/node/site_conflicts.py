@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from mesh.features.sites.model.conflicts import conflict_key
 from mesh.features.sites.node.gateway_relay import GatewayRelay
 from mesh.features.sites.node.lostvalue import LostValue, letter_of
-from mesh.features.sites.node.site_relay import SiteRelay
+from mesh.features.sites.node.site_sinks import SiteSinks
 from mesh.features.sites.node.transfer_marks import TransferMarks
 from mesh.flow.bounded import Bounded
 from mesh.flow.seldom import Seldom
@@ -40,13 +40,13 @@ class SiteConflicts(Component):
         self,
         context: NodeContext,
         router: Router,
-        relaying: SiteRelay,
+        sinks: SiteSinks,
         marking: TransferMarks,
         transit: GatewayRelay,
     ) -> None:
         self._context = context
         self._router = router
-        self._relaying = relaying
+        self._sinks = sinks
         self._marking = marking
         self._here = context.settings.site.name
         if self._here:
@@ -153,7 +153,7 @@ class SiteConflicts(Component):
         site, since = theirs.site(self._here), self._marking.since(theirs.site(self._here))
         if own.site(self._here) != self._here or since is None or own.envelope.sent < since:
             return False
-        return site in self._relaying.names(own.key, own.envelope.domain)
+        return site in self._sinks.names(own.key, own.envelope.domain)
 
     # --- records ----------------------------------------------------------------------------------------
 

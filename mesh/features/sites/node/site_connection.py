@@ -14,6 +14,7 @@ from mesh.wire.commands import Introduction
 PING = 5.0  # s between two pings
 UP = "up"  # state of a site that is reached
 PAUSED = "paused"  # state of a site that its neighbor has paused
+UUID = 16  # bytes
 SILENCE = 15.0  # s without receiving until a gateway counts as lost
 
 

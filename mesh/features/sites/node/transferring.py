@@ -13,6 +13,7 @@ from mesh.features.sites.node.facts import SITE, SiteAnswered
 from mesh.features.sites.node.passing import leaving
 from mesh.features.sites.node.site_in_flight import WAITS
 from mesh.features.sites.node.site_relay import SiteRelay
+from mesh.features.sites.node.site_sinks import SiteSinks
 from mesh.features.sites.node.transfer_marks import TransferMarks
 from mesh.flow.backoff import Backoff
 from mesh.hops import is_foreign
@@ -53,6 +54,7 @@ class Transferring(Component):
         context: NodeContext,
         retained: Retained,
         relaying: SiteRelay,
+        sinks: SiteSinks,
         marking: TransferMarks,
         nodes: Nodes,
         questions: PeerCalls,
@@ -61,6 +63,7 @@ class Transferring(Component):
         self._context = context
         self._retained = retained
         self._relaying = relaying
+        self._sinks = sinks
         self._marking = marking
         self._nodes = nodes
         self._questions = questions
@@ -200,7 +203,7 @@ class Transferring(Component):
             return None
         e = value.envelope
         stays = e.flags & (LOCAL_ONLY | NO_RELAY) or is_foreign(e.sender) or f"/client/{SYSTEM}" in e.sender
-        return None if stays or site not in self._relaying.names(*topic) else value
+        return None if stays or site not in self._sinks.names(*topic) else value
 
     def _leaving(self, transfer: SiteTransfer, number: int, value: RetainedValue) -> Envelope:
         e = replace(value.as_envelope(), stream=transfer.stream, first=number, last=number)

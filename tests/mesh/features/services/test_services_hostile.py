@@ -246,5 +246,5 @@ def test_resent_numbers_cost_no_memory_and_are_given_to_nobody(stage: Stage) -> 
     stage.net.run(5)
     assert stage.refusal() == "" and stage.liar.state(12_000) == "HANDLER_LOST"
     assert len(stage.server.contents()) == stage.given
-    memory = stage.a.core.parts[ServiceParts].sending._fates.streams[stage.liar.stream]
+    memory = stage.a.core.parts[ServiceParts].open_requests.streams[stage.liar.stream]
     assert len(memory._refused) <= 1024 and not memory.unanswered

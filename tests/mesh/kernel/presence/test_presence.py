@@ -233,4 +233,4 @@ def test_E12_a_node_that_is_closed_leaves_no_connection_nor_anything_of_what_it_
     net.run(5)
     parts = b.core.parts
     assert (b.metric("data_links"), b.metric("control_links"), known(b)) == (0, 0, {})
-    assert not parts.presence._peers and not parts[ServiceParts].sending._fates._at
+    assert not parts.presence._peers and not parts[ServiceParts].open_requests.at

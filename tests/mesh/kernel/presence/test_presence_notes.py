@@ -3,7 +3,6 @@
 import pytest
 
 from mesh.errors import RemoteError
-from mesh.features.services.node.parts import ServiceParts
 from mesh.flow.parts import SIZE
 from mesh.kernel.context.facts import Fact
 from mesh.kernel.presence.facts import ServersChanged
@@ -105,7 +104,7 @@ def test_who_chooses_among_those_who_serve_an_address_does_not_mind_a_note(
     n = asker.send("x", b"1")
     net.until(lambda: asker.state(n) == "OK" and watcher.rows[-1:] and watcher.rows[-1].consumers == 1)
     rows = len(watcher.rows)
-    strategies = b.core.parts[ServiceParts].sending._strategies
+    strategies = b.core.parts.balancing
     told: list[object] = []
     monkeypatch.setattr(strategies, "registrations", told.append)
     serve(a, 1, b"of an address", X)

@@ -8,7 +8,7 @@ import pytest
 
 from mesh.errors import LocalError
 from mesh.features.services.node.groups import Groups
-from mesh.features.services.node.serving import NOBODY
+from mesh.features.services.node.serving_replies import NOBODY
 from mesh.mapping.rules import Rule
 from mesh.names import check_group, is_group
 from mesh.wire.commands import Answer

@@ -196,8 +196,8 @@ def test_a_client_that_vanishes_with_a_thousand_requests_open_leaves_nothing() -
     net.until(lambda: len(server.contents()) == 1000)
     asker.vanish()
     net.run(10)
-    sending = b.core.parts[ServiceParts].sending
-    assert asker.stream not in sending._fates.streams and not sending._fates._at
+    requests = b.core.parts[ServiceParts].open_requests
+    assert asker.stream not in requests.streams and not requests.at
     server.reply(*[(count, b"a") for count in range(1, 1001)])
     n = other.request("x", b"mine")
     net.until(lambda: len(server.contents()) == 1001)

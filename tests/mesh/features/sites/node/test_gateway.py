@@ -59,14 +59,14 @@ def test_who_connects_while_a_node_is_away_for_a_moment_hears_that_it_is_back() 
     net.until(lambda: links(heron) == 1)
     net.run(3)
     gates = gull.core.parts[SiteParts].gateways
-    gates._alive = lambda: ["tern"]
+    gates._announcer._alive = lambda: ["tern"]
     gates.on_second()
     net.run(1)
     assert heron.core.parts[SiteParts].gateways.views.has("NYC", "tern")
-    gates._alive = lambda: []
+    gates._announcer._alive = lambda: []
     heron.restart()
     net.until(lambda: links(heron) == 1)
-    gates._alive = lambda: ["tern"]
+    gates._announcer._alive = lambda: ["tern"]
     net.run(3)
     assert heron.core.parts[SiteParts].gateways.views.has("NYC", "tern")
 
@@ -314,7 +314,7 @@ def test_who_dials_whoever_dials_him_and_has_the_higher_uuid_gives_way() -> None
     nyc = gateway(net, "gull", "NYC", "LON", SECOND)
     lon = gateway(net, "heron", "LON", "NYC", FIRST)
     gateways = nyc.core.parts[SiteParts].gateways
-    gateways._apply(gateways._gates["LON"], (LinkAction.DIAL,))
+    gateways._connections.apply(gateways._gates["LON"], (LinkAction.DIAL,))
     nyc._carry_out_all()
     net.until(lambda: links(nyc) == links(lon) == 1)
     assert any("both nodes dialed" in note for note in nyc.notes)

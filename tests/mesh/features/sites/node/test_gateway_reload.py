@@ -160,7 +160,7 @@ def test_a_node_that_is_no_gateway_any_more_has_another_one_take_over() -> None:
     reloaded(heron, {"NYC": replace(STOCKS["NYC"], addresses=(FIRST,))}, is_relay=False)
     net.run(1)
     assert (links(heron), links(egret), links(gull)) == (0, 1, 1)
-    assert heron.uuid not in egret.core.parts[SiteParts].relaying._transit.announced("NYC")
+    assert heron.uuid not in egret.core.parts[SiteParts].transit.announced("NYC")
     publisher(heron)
     net.until(lambda: gull.metric("published") == 1)
     reloaded(heron, {"NYC": replace(STOCKS["NYC"], addresses=(FIRST,))}, is_relay=True)
@@ -170,7 +170,7 @@ def test_a_node_that_is_no_gateway_any_more_has_another_one_take_over() -> None:
 def test_what_may_wait_changes_at_once() -> None:
     net = SimNetwork()
     _, heron = pair(net)
-    feed = heron.core.parts[SiteParts].relaying._outbound["NYC"].feed
+    feed = heron.core.parts[SiteParts].outbound.by_name["NYC"].feed
     reloaded(heron, {"NYC": replace(STOCKS["NYC"], addresses=(FIRST,), max_bytes=3 * 1024 * 1024)})
-    assert heron.core.parts[SiteParts].relaying._outbound["NYC"].feed is feed
+    assert heron.core.parts[SiteParts].outbound.by_name["NYC"].feed is feed
     assert feed.credit.backlog == feed._backlog._credit.backlog == 3 * 1024 * 1024

@@ -57,7 +57,7 @@ def test_it_is_said_once_for_all_nodes_of_the_site_but_not_for_the_other_one() -
     egret = member(net, "egret", "LON", "heron", tables={"NYC": STOCKS["NYC"]})
     net.until(lambda: "egret" in heron.alive)
     said(egret, site="NYC")
-    net.until(lambda: heron.core.parts[SiteParts].relaying._is_paused("NYC"))
+    net.until(lambda: heron.core.parts[SiteParts].sender._is_paused("NYC"))
     publisher(heron)
     publisher(gull)
     net.until(lambda: heron.metric("published") == 2)
@@ -76,7 +76,7 @@ def test_whoever_has_no_keys_of_a_node_pauses_nothing() -> None:
     assert (
         call.reply is not None
         and call.reply.code
-        and not heron.core.parts[SiteParts].relaying._is_paused("NYC")
+        and not heron.core.parts[SiteParts].sender._is_paused("NYC")
     )
 
 
@@ -121,7 +121,7 @@ def test_a_letter_to_it_is_refused_at_once_or_waits_and_what_has_left_goes_on() 
     joe.send(to, b"left", force=True)
     net.run(0.5)
     paused(a, "NYC")
-    net.until(lambda: b.core.parts[SiteParts].relaying._is_paused("NYC"))
+    net.until(lambda: b.core.parts[SiteParts].sender._is_paused("NYC"))
     assert refused(joe, to, 2) == "SITE_UNREACHABLE"
     assert "mesh relay resume NYC" in text(joe, 2)
     joe.send(to, b"waits", force=True, persistent=True)
@@ -197,6 +197,6 @@ def test_a_letter_that_comes_to_the_middle_before_that_is_told_is_refused_with_t
     joe = client(middle.hf, "joe")
     with patch.object(Gateway, "reaches", lambda self, site: True):
         paused(middle.first, NET2)
-        middle.net.until(lambda: middle.second.core.parts[SiteParts].relaying._is_paused(NET2))
+        middle.net.until(lambda: middle.second.core.parts[SiteParts].sender._is_paused(NET2))
         assert refused(joe, "/site/NET2/node/net20/client/ann") == "SITE_UNREACHABLE"
     assert "NET1 has paused messages for NET2 (`mesh relay resume NET2` in NET1)." in text(joe, 1)

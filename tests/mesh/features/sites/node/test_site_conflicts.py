@@ -53,13 +53,13 @@ class Two:
     def hold(self) -> None:
         """Nothing leaves for another site from now on."""
         for node in (self.gull, self.heron):
-            node.core.parts[SiteParts].relaying._is_paused = lambda site: True
+            node.core.parts[SiteParts].sender._is_paused = lambda site: True
 
     def quiet(self) -> None:
         """All leaves, and has come."""
         for node, site in ((self.gull, "LON"), (self.heron, "NYC")):
-            node.core.parts[SiteParts].relaying._is_paused = lambda site: False
-            node.core.parts[SiteParts].relaying._is_due(site)
+            node.core.parts[SiteParts].sender._is_paused = lambda site: False
+            node.core.parts[SiteParts].sender._is_due(site)
         self.net.until(lambda: not (self.gull.metric("site_pending") or self.heron.metric("site_pending")))
         self.net.run(2)
 
@@ -176,7 +176,7 @@ def test_a_transfer_tells_of_what_lost_unless_its_winner_knew_it() -> None:
     two.says(two.eve, b"of NYC", "other")
     two.net.until(lambda: two.value(two.gull, "other") == b"of NYC")
     assert two.value(two.heron) == b"known"
-    two.heron.core.parts[SiteParts].relaying._outbound[
+    two.heron.core.parts[SiteParts].outbound.by_name[
         "NYC"
     ].feed.in_flight._promises._open.clear()  # it found no room
     for _ in range(2):

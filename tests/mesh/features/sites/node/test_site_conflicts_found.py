@@ -55,14 +55,14 @@ class Four:
     def set_apart(self, older: str, newer: str) -> None:
         """The line is paused, somebody sets the topic at each of these nodes, and both sites go on."""
         for node in self.nodes.values():
-            node.core.parts[SiteParts].relaying._is_paused = lambda site: True
+            node.core.parts[SiteParts].sender._is_paused = lambda site: True
         for name, text in ((older, b"older"), (newer, b"newer")):
             client = SimClient(self.net, self.nodes[name].ipc, "joe").connected()
             client.publish("quote", text, domain=STOCK, persistent=True)
             client.settled()
         for node in self.nodes.values():
-            node.core.parts[SiteParts].relaying._is_paused = lambda site: False
-            node.core.parts[SiteParts].relaying._is_due("LON" if SITE_OF[node.name] == "NYC" else "NYC")
+            node.core.parts[SiteParts].sender._is_paused = lambda site: False
+            node.core.parts[SiteParts].sender._is_due("LON" if SITE_OF[node.name] == "NYC" else "NYC")
         self.net.until(lambda: not any(node.metric("site_pending") for node in self.nodes.values()))
         self.net.run(2)
 

@@ -66,7 +66,7 @@ class Sites:
 
     def way(self) -> SimNode:
         """The gateway of LON by which joe's messages go."""
-        flight = self.wren.core.parts[SiteParts].relaying._outbound["NYC"].feed.in_flight.streams
+        flight = self.wren.core.parts[SiteParts].outbound.by_name["NYC"].feed.in_flight.streams
         self.net.until(lambda: flight.streams_by(lambda uuid: True))
         (uuid,) = {flight.route_of(stream) for stream in flight}
         return next(node for node in (self.heron, self.hawk) if node.uuid == uuid)

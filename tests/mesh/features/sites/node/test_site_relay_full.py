@@ -176,7 +176,7 @@ def test_what_found_no_room_is_not_judged_anew_after_a_start_though_others_are_o
     for _ in range(3):
         again(heron)
         assert (heron.metric("site_pending"), heron.metric("site_dropped")) == (kept, lacks)
-    assert len(heron.core.parts[SiteParts].relaying._outbound["NYC"].feed.passed_over.places()) == 1
+    assert len(heron.core.parts[SiteParts].outbound.by_name["NYC"].feed.passed_over.places()) == 1
     gull.start()
     got = Reader(net, gull.ipc, "ann").connected().subscribed("quote", domain=STOCK)
     net.until(lambda: not heron.metric("site_pending") and not heron.metric("sites_marked"))

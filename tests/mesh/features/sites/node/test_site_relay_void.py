@@ -82,7 +82,7 @@ def test_what_is_void_holds_no_room(case: tuple[str, frozenset[str]]) -> None:
     assert it.lacks == lacks + (not rejecting)
     it.goes_on()
     assert it.got == [b"1", b"%d" % it.count]
-    out = it.heron.core.parts[SiteParts].relaying._outbound["NYC"]
+    out = it.heron.core.parts[SiteParts].outbound.by_name["NYC"]
     left = out.unsent, out.feed.in_flight.streams, out.feed.waiting_bytes
     assert not any(left) and not out.feed.in_flight._promises and out.feed.position >= it.count - it.lacks
     feed = out.feed

@@ -93,12 +93,12 @@ def test_as_it_leaves_it_promises_nothing_that_the_site_has_not_answered() -> No
     gull, heron = pair(net)
     silence(gull.core.parts)
     publisher(heron, 3)
-    relaying = heron.core.parts[SiteParts].relaying
-    out = relaying._outbound["NYC"]
+    parts = heron.core.parts[SiteParts]
+    out = parts.outbound.by_name["NYC"]
     [key] = out.feed.in_flight.streams
     last = out.feed.in_flight.unanswered(key)[-1]
     assert last.envelope.low > 1, "its publisher has had the answers to those before"
-    assert [each.low for each in relaying._as_it_leaves(out, last)] == [1]
+    assert [each.low for each in parts.sender._as_it_leaves(out, last)] == [1]
 
 
 def test_of_two_connections_one_is_lost_and_what_went_by_it_goes_by_the_other() -> None:

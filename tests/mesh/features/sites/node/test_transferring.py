@@ -95,14 +95,14 @@ def test_what_is_on_its_way_by_itself_is_not_sent_besides() -> None:
     gull, heron = pair(net)
     ann = SimClient(net, gull.ipc, "ann").connected()
     heard = ann.subscribed("k0", domain=STOCK)
-    pausing = heron.core.parts[SiteParts].relaying
-    is_paused, pausing._is_paused = pausing._is_paused, lambda site: True
+    sender = heron.core.parts[SiteParts].sender
+    is_paused, sender._is_paused = sender._is_paused, lambda site: True
     puts(heron, "joe", {"k0": b"live"}, persistent=True)
     synced(heron)
     net.until(lambda: not heron.metric("sites_marked"))
     assert heard.got == []
-    pausing._is_paused = is_paused
-    pausing._is_due("NYC")
+    sender._is_paused = is_paused
+    sender._is_due("NYC")
     net.until(lambda: heard.got)
     net.run(2)
     assert heard.contents == [b"live"] and not heard.got[0].is_initial
@@ -266,7 +266,7 @@ def test_what_finds_no_room_during_a_transfer_is_lacking_until_the_next_one_is_o
     monkeypatch.setattr("mesh.features.sites.node.transferring.SiteTransfer", begin)
     synced(heron)
     gull.net.until(lambda: len(values(gull, 250)) > 100)
-    heron.core.parts[SiteParts].relaying._marking.dropped("NYC", 5)
+    heron.core.parts[SiteParts].sender._marking.dropped("NYC", 5)
     gull.net.until(lambda: not heron.metric("sites_marked"))
     assert values(gull, 250) == wanted
     assert [each.dropped for each in begun] == [0, 5], "the first may have gone past what was lost"

@@ -150,12 +150,12 @@ def test_a_site_that_puts_off_what_it_was_not_given_changes_nothing() -> None:
     it = Pair()
     it.publish(STOCK)
     it.settled()
-    relaying = it.heron.core.parts[SiteParts].relaying
+    parts = it.heron.core.parts[SiteParts]
     for stream in (it.joe.stream, bytes(16)):
         answer = Answer(STOCK, 1, 2**60, "STORE_FULL", text="x" * 10**5)
         say(it.gull, "LON", Relayed("NYC", (Outcome(stream, answer),)))
         say(it.gull, "LON", Relayed("NYC", (Outcome(stream, Answer(STOCK, 1, 1, "FORWARD_WARNING")),)))
-        relaying._on_outcomes("NYC", [Outcome(stream, answer)])  # as a gateway of this site would say it
+        parts.sender._on_outcomes("NYC", [Outcome(stream, answer)])  # as a gateway of this site would say it
     it.net.run(1)
-    assert not relaying._outbound["NYC"].pauses._pauses and links(it.heron) == 1
+    assert not parts.outbound.by_name["NYC"].pauses._pauses and links(it.heron) == 1
     assert not events(it.heron, "site")
