@@ -14,28 +14,25 @@ import msgspec
 from mesh.discovery.state import Sample
 from mesh.errors import ONE_MESH, OTHER_SITE, LocalError, MeshError, RemoteError
 from mesh.kernel.access.authenticator import is_too_long
-from mesh.kernel.context.component import PUBLISHED, TAILED_BACK, Beginning, Reloaded, no_file
+from mesh.kernel.connection_closer import ConnectionCloser
+from mesh.kernel.context.component import Beginning, Reloaded, no_file
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.effects import ConnKey, Effect
 from mesh.kernel.context.facts import ConnEnded, InboundClosed
 from mesh.kernel.context.incoming_call import IncomingCall
-from mesh.kernel.context.settings import CONNECT
+from mesh.kernel.lifecycle import Lifecycle
 from mesh.kernel.parts import Parts
 from mesh.kernel.peers.seniority import process_of
-from mesh.loglevels import ACCESS
-from mesh.names import QUEUE, kind_of
 from mesh.operations import Image, Stored, StoreReach
-from mesh.printable import harmless
 from mesh.wire import commands as c
 from mesh.wire.calls import Ask
-from mesh.wire.commands import Reply, UnknownCommand
-from mesh.wire.envelope import TAILED, Envelope, decode
+from mesh.wire.commands import Reply
+from mesh.wire.envelope import Envelope
 from mesh.wire.frames import checked, read
 from mesh.wire.replies import Process, ReplyValue
 
 NEAR = 8  # nodes of other meshes that are reported
 ALARM = 3600.0  # s, the longest sleep
-FORWARD = 32  # addresses in a BYE, which must fit into a frame
 LAZY_COMMIT = 1.0  # s that deferred operations stay in memory
 
 
@@ -46,6 +43,7 @@ class NodeCore:
         self.parts = parts
         self._context, self._conns = parts.context, parts.dialler.conns
         self._clock, self._out, self._facts = parts.context.clock, parts.context.out, parts.context.facts
+        self._closer, self._lifecycle = ConnectionCloser(parts), Lifecycle(parts)
         self._committed = 0.0
 
     # --- calls of the shell -----------------------------------------------------------------------------
@@ -69,14 +67,7 @@ class NodeCore:
         """
         self._at(now, wall)
         self._context.process = process_of(self._context.process, wall)
-        others = others or {}
-        beginning = Beginning(image, sample, reach, process, is_tight, others, reload)
-        for part in self._context.face:
-            part.start(beginning)
-        for store, each in {"": image, **others}.items():
-            self._restore(store, each)
-        for part in self._context.face:
-            part.on_restored()
+        self._lifecycle.start(Beginning(image, sample, reach, process, is_tight, others or {}, reload))
         self.tick(now, wall)
 
     def accept(
@@ -105,9 +96,7 @@ class NodeCore:
             command, envelopes = read(frames, self._context.settings.max_content)
             self.parts.reception.dispatch(conn, command, envelopes)
         except (RemoteError, LocalError) as error:
-            if isinstance(error, UnknownCommand) and self.parts.reception.is_unknown(conn, error):
-                return
-            self._broke_protocol(conn, error)
+            self._closer.on_rejected_command(conn, error)
         if self._facts.queue:  # now, so that a failure is blamed on this message
             self._facts.dispatch(self._context.face.fact_handlers)
 
@@ -125,9 +114,7 @@ class NodeCore:
                 conn, *checked(command, envelopes, self._context.settings.max_content)
             )
         except (RemoteError, LocalError) as error:
-            if isinstance(error, UnknownCommand) and self.parts.reception.is_unknown(conn, error):
-                return
-            self._broke_protocol(conn, error)
+            self._closer.on_rejected_command(conn, error)
         if self._facts.queue:
             self._facts.dispatch(self._context.face.fact_handlers)
 
@@ -141,11 +128,7 @@ class NodeCore:
         if conn is None or conn.closed:
             return ""
         conn.heard = now
-        who = self._who(conn)
-        self._broke_protocol(
-            conn, RemoteError("this message caused an earlier failure of the node", code="POISONED")
-        )
-        return who
+        return self._closer.close_poisoned(conn)
 
     def stored(self, token: int, error: MeshError | None, now: float, wall: int, store: str = "") -> None:
         self._at(now, wall)
@@ -259,20 +242,11 @@ class NodeCore:
         """Do the timed work that is due, such as closing silent connections."""
         self._at(now, wall)
         self._clock.alarm = now + ALARM
-        self.parts.clients.silent.disconnect_silent(self._conns.values())
-        for conn in self.parts.piecework.stopped():
-            self._broke_protocol(conn, RemoteError("the rest of a message did not arrive", code="STOPPED"))
-        for conn in self._conns.values():
-            if not (conn.is_open or conn.dialled) and now - conn.opened > CONNECT:
-                self._out.hang_up(conn)  # it has not sent a valid HELLO
-        for (who, why), count in self._context.refusals.take_counts(now).items():
-            self._out.note(
-                "info", f"refused {harmless(f'{who}: {why}')}: {count:,} more times in a minute", ACCESS
-            )
+        self._closer.close_overdue()
+        self._closer.log_repeats()
         for tick in self._context.face.ticks:
             tick()
-        for key in [k for k, x in self._conns.items() if x.closed]:
-            del self._conns[key]
+        self._closer.forget_closed()
         if now - self._committed >= LAZY_COMMIT and self._context.serves:
             self._committed = now
             for tidy in self._context.face.on_seconds:
@@ -302,53 +276,15 @@ class NodeCore:
             flush()
 
     def goodbye(self, now: float, wall: int) -> None:
-        """Announce an intended stop to clients and nodes, as the last event of this node.
-
-        If another process has the identity of this node, only clients are notified.
-        """
+        """Announce an intended stop to clients and nodes, as the last event of this node."""
         self._at(now, wall)
         self._flush()  # before BYE, after which nothing is read
-        forward = tuple([p.node.address for p in self.parts.neighbours.alive() if p.node.address][:FORWARD])
-        for announce in self._context.face.before_goodbyes:
-            announce()
-        for conn in list(self._conns.values()):
-            # A node whose WELCOME is in transit would otherwise consider this one dead.
-            is_heard = conn.is_open or (conn.dialled and conn.role in (c.NODE_CONTROL, c.NODE_DATA))
-            # Another process with our identity would be considered stopped as well.
-            if is_heard and (conn.role == c.CLIENT or not self._context.is_doubled):
-                self._out.send(conn, c.Bye("stopping", forward))
-        for finish in self._context.face.after_goodbyes:
-            finish()
-        if self._context.serves:
-            self.parts.disks.commit_later()
+        self._lifecycle.announce_stop()
 
     # --- internals --------------------------------------------------------------------------------------
-
-    def _restore(self, store: str, image: Image) -> None:
-        restores, is_split = self._context.face.envelope_restorers, bool(self._context.settings.stores)
-        for position, header, body in image.envelopes:
-            envelope = decode(header, body)
-            if envelope.flags & TAILED:
-                kind = TAILED_BACK
-            else:
-                kind = kind_of(envelope.to) if envelope.to else PUBLISHED
-            if is_split:
-                self.parts.disks.check(store, envelope.to if kind == QUEUE else "")
-            restores[kind](position, envelope)
 
     def _at(self, now: float, wall: int) -> None:
         """Handle the remaining facts of the last event, and set the time of a new one."""
         if self._facts.queue:
             self._facts.dispatch(self._context.face.fact_handlers)
         self._clock.at(now, wall)
-
-    def _who(self, conn: Conn) -> str:
-        role = self._context.face.connection_roles.get(conn.role)
-        if role is not None and (text := role.describe_sender(conn)):
-            return text
-        session, peer = self.parts.sessions.session_of(conn), self.parts.neighbours.of(conn)
-        return session.text if session else peer.node.name if peer else "a stranger"
-
-    def _broke_protocol(self, conn: Conn, error: MeshError) -> None:
-        peer = self.parts.neighbours.of(conn)
-        self._context.broke_protocol(conn, self._who(conn), peer.node if peer else None, error)

@@ -126,7 +126,7 @@ class NodeRuntime:
         """Finish commits and their answers within DRAIN seconds, say goodbye, and release all resources."""
         try:
             async with asyncio.timeout(DRAIN):
-                await self.driver.all_stored()
+                await self.driver.stores.all_stored()
         except TimeoutError:
             log.error("the disk did not finish within %g s; pending requests are not answered", DRAIN)
         self.driver.goodbye()

@@ -79,7 +79,7 @@ async def start(
             lambda world: _core(config, held, world, secret, accept_rollback, teller, features),
         )
         undo.callback(driver.close)
-        undo.enter_context(teller.to(driver.report_event))
+        undo.enter_context(teller.to(driver.events.report_event))
         reload = no_file if again is None else _reloading(config, again, held, driver.world, state)
         sample = partial(_sample, ready, driver)
         described = partial(process, held, driver, began)
@@ -122,7 +122,7 @@ def _world(
         driver.heard_all,
         held.keys.curve if held.keys else None,
         driver.on_gossip,
-        driver.stranger,
+        driver.events.stranger,
         failed=driver.on_dial_failed,
         left=driver.on_inbound_closed,
         allowance=allowance_of(config.limits),
@@ -140,7 +140,7 @@ def _world(
 
 def _worker(name: str, store: NodeStore, point: CrashPoint | None, driver: Driver) -> StoreWorker:
     """Return the worker whose thread owns this store once the worker is started."""
-    committed, fetched = partial(driver.committed, name), partial(driver.fetched, name)
+    committed, fetched = partial(driver.stores.committed, name), partial(driver.stores.fetched, name)
     return StoreWorker(point.store(store) if point else store, committed, store.tend, fetched, store.copy)
 
 
@@ -198,7 +198,9 @@ def _finding(
     sign, secret = (keys.ring.sign, keys.advert) if keys else (None, secret)
     adverts = Adverts(config.node.cluster, secret, sign, _verify)
     bound = driver.world.bound.tcp
-    finding = Finding(loop, config.discovery, bound, adverts, lambda: driver.core.parts.context.me, driver)
+    finding = Finding(
+        loop, config.discovery, bound, adverts, lambda: driver.core.parts.context.me, driver.events
+    )
     undo.callback(finding.stop)
     finding.start()
     return finding

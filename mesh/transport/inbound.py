@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 # Law 1: ZeroMQ's events of a descriptor are: accepted, ended, accepted, … Each "accepted" begins another
 # connection, though the number is the same. All events of a listener are read before a new connection is
@@ -11,6 +11,7 @@ from collections.abc import Callable
 # Law 3: ZeroMQ numbers connections in order in their routing ids, so of two the newer one is known, whichever
 # is read first.
 
+Key = Hashable  # of a connection: `Inbound`, or another value if dialed
 Place = tuple[int, int]  # listener number, descriptor
 Inbound = tuple[int, bytes]  # inbound connection: listener number, routing id
 MADE = 5  # bytes of a generated routing id: 0, 32-bit number

@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
 from time import monotonic
 
 import zmq
@@ -131,3 +132,15 @@ def descriptor(socket: Socket) -> int:
 
 def readable(socket: Socket) -> bool:
     return bool(int(socket.getsockopt(zmq.EVENTS)) & POLLIN)
+
+
+def read_later(
+    loop: asyncio.AbstractEventLoop, pending: set[Socket], socket: Socket, read: Callable[[], None]
+) -> None:
+    """Schedule `read` for the next turn if messages wait and `pending` lacks the socket, and add it there.
+
+    The descriptor reports only changes, not messages that wait after a send or recv.
+    """
+    if socket not in pending and readable(socket):
+        pending.add(socket)
+        loop.call_soon(read)

@@ -8,7 +8,7 @@ untouched. To split an envelope, the router needs only the lengths, and decodes 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from operator import add
@@ -262,40 +262,6 @@ def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Return increasing numbers as (first, last) pairs, one for each range without a gap."""
     ranges = as_ranges(numbers) if numbers else ()
     return zip(ranges[::2], ranges[1::2], strict=True)
-
-
-def runs_by_size(envelope: Envelope, most: int) -> list[tuple[int, int, bool]]:
-    """Return the numbers in runs (first, last, whether all contents have at most `most` bytes).
-
-    A cut envelope is a single run, which counts as short.
-    """
-    if envelope.numbers:
-        return [(envelope.first, envelope.last, True)]
-    runs: list[tuple[int, int, bool]] = []
-    for i in range(envelope.count):
-        start, end = envelope.slice(i)
-        number, is_short = envelope.first + i, end - start - envelope.props_size(i) <= most
-        if runs and runs[-1][2] == is_short:
-            runs[-1] = (runs[-1][0], number, is_short)
-        else:
-            runs.append((number, number, is_short))
-    return runs
-
-
-def short_parts(envelope: Envelope, most: int, too_long: Callable[[Envelope], None]) -> Iterator[Envelope]:
-    """Yield the parts whose contents have at most `most` bytes each. Call `too_long` with each longer part.
-
-    A cut envelope counts as short.
-    """
-    if len(envelope.body) <= most:
-        yield envelope
-        return
-    for first, last, is_short in runs_by_size(envelope, most):
-        part = envelope.part(first, last)
-        if is_short:
-            yield part
-        else:
-            too_long(part)
 
 
 def decode(header: bytes, body: bytes, max_content: int = MAX_CONTENT_EVER) -> Envelope:

@@ -15,17 +15,8 @@ from mesh.kernel.states.cameby import is_way
 from mesh.names import PUTS
 from mesh.routing.origin import Origin
 from mesh.routing.verdict import refusal
-from mesh.wire.envelope import (
-    FORCE_QUEUING,
-    HELD,
-    INITIAL,
-    MARKS,
-    NO_RELAY,
-    PERSISTENT,
-    RESENT,
-    Envelope,
-    short_parts,
-)
+from mesh.wire.content_limit import short_parts
+from mesh.wire.envelope import FORCE_QUEUING, HELD, INITIAL, MARKS, NO_RELAY, PERSISTENT, RESENT, Envelope
 from mesh.wire.limits import DURABLE, HOPS
 
 # Flags that no envelope of this site may have on its route to a master.

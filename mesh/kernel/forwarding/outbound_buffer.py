@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import takewhile
 
 from msgspec.structs import replace as changed
@@ -10,9 +11,9 @@ from msgspec.structs import replace as changed
 from mesh.errors import MeshError, TailBackFull
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.node_context import NodeContext
-from mesh.kernel.forwarding.copy_marker import tailed
 from mesh.kernel.forwarding.deadletters import DeadLetters
 from mesh.kernel.forwarding.entry_expiry import RETRY, EntryExpiry
+from mesh.kernel.forwarding.entry_storage import EntryStorage
 from mesh.kernel.forwarding.outbound_size import OutboundSize
 from mesh.kernel.forwarding.route_decisions import CIRCULAR
 from mesh.mapping.decision import CHANGING
@@ -21,7 +22,6 @@ from mesh.routing.forward_table import ForwardTable
 from mesh.routing.log import Log
 from mesh.routing.origin import Origin
 from mesh.routing.pending_forward import HERE, PendingForward
-from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.verdict import PARTLY_REFUSED, verdicts
 from mesh.site_policy.refusals import is_for_now
 from mesh.wire.commands import Answer
@@ -53,7 +53,7 @@ class OutboundBuffer:
         self._context = context
         self._disk = disk
         self._log = log
-        self._shelf = log.shelf
+        self._storage = EntryStorage(disk, log.shelf)
         self._dead = dead
         self._is_alive = is_alive
         self._keep = keep
@@ -62,8 +62,6 @@ class OutboundBuffer:
         self._onward = onward
         self._young: dict[tuple[bytes, str], dict[PendingForward, None]] = {}  # by stream: not warned yet
         self._stuck: dict[tuple[bytes, str], PendingForward] = {}  # by stream: could not be stored
-        self._storing: dict[PendingForward, list[PendingForward]] = {}  # value: all parts of its envelope
-        self._shared: dict[int, int] = {}  # by position: entries of one stored envelope, if several
         self._expiry = EntryExpiry(context, onward, self.record_final_answer)
         self._expire_in_time = self._expiry.add
         size = self._size = OutboundSize(context, onward)
@@ -81,12 +79,7 @@ class OutboundBuffer:
     def replace(self, entry: PendingForward, parts: Sequence[PendingForward]) -> None:
         """Watch the parts of an entry in its place; they share its stored envelope, if any."""
         self._young.get(entry.key, {}).pop(entry, None)
-        if entry.position:
-            self._shared[entry.position] = self._shared.pop(entry.position, 1) - 1 + len(parts)
-        if (storing := self._storing.pop(entry, None)) is not None:
-            storing.remove(entry)
-            storing += parts
-            self._storing.update(dict.fromkeys(parts, storing))
+        self._storage.replace(entry, parts)
         for part in parts:
             self.watch(part)
 
@@ -126,7 +119,7 @@ class OutboundBuffer:
                 self.refuse(entry, error)
         elif entry.envelope.persistent:
             entry.change_keeping(Keeping.STORING)
-            self._store(entry, why)
+            self._storage.store(entry, partial(self._on_stored, why))
         else:
             entry.change_keeping(Keeping.KEPT_WARNED)
             self._warn_origins(entry, why)
@@ -154,27 +147,13 @@ class OutboundBuffer:
         self._stay_young(entry)
         self._context.clock.wake(self._context.clock.now + self._context.settings.patience)
 
-    def _store(self, entry: PendingForward, why: str) -> None:
-        parcel = StoredEnvelope(tailed(entry), own=True)
-        op = self._shelf.append(parcel)
-        storing = self._storing[entry] = [entry]
-
-        def stored(error: MeshError | None) -> None:
-            if len(storing) > 1:
-                self._shared[parcel.position] = len(storing)
-            for each in storing:
-                del self._storing[each]
-                self._on_stored(each, parcel.position, why, error)
-
-        self._disk.commit((op,), stored)
-
-    def _on_stored(self, entry: PendingForward, position: int, why: str, error: MeshError | None) -> None:
+    def _on_stored(self, why: str, entry: PendingForward, position: int, error: MeshError | None) -> None:
         if error is None and not entry.is_done and not self._is_behind(entry):
             entry.change_keeping(Keeping.STORED)
             entry.position = position
             self._warn_origins(entry, why)
             return
-        self._release(position)
+        self._storage.release(position)
         if entry.is_done:
             return
         entry.change_keeping(Keeping.KEPT)
@@ -238,7 +217,7 @@ class OutboundBuffer:
             entry.told += words  # at most one for each number
         was_stored = False
         if not entry.open and entry.position > 0:
-            was_stored, entry.position = self._release(entry.position), 0
+            was_stored, entry.position = self._storage.release(entry.position), 0
         refusals = [word for word in words if word.state != "OK"]
         for refusal in refusals:
             if was_stored:
@@ -250,15 +229,6 @@ class OutboundBuffer:
             self._disk.commit((), lambda _: _answer_origins(entry, words, entry.askers))
         else:
             _answer_origins(entry, words, entry.askers)
-
-    def _release(self, position: int) -> bool:
-        """Release an entry's share of a stored envelope, and return whether the envelope was deleted."""
-        others = self._shared.pop(position, 1) - 1
-        if others:
-            self._shared[position] = others
-        else:
-            self._shelf.drop_position(position)
-        return not others
 
     def _on_refused(self, entry: PendingForward, answer: Answer) -> None:
         is_of_its_way = not entry.is_kept and answer.state in (CHANGING, CIRCULAR)

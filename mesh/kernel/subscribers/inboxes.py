@@ -16,13 +16,14 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from mesh.errors import MeshError, NotConnected, PublishRefused
+from mesh.errors import NotConnected, PublishRefused
 from mesh.kernel.context.component import Beginning, Component
 from mesh.kernel.context.disk import Disk
 from mesh.kernel.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.forwarding.deadletters import DeadLetters
 from mesh.kernel.subscribers.absent import AbsentClients
+from mesh.kernel.subscribers.backlog_moves import BacklogMoves
 from mesh.kernel.subscribers.owners import Owners, owner_of, user_of
 from mesh.kernel.subscribers.session import INBOX, Session, inbox_key
 from mesh.kernel.subscribers.sessions import Sessions
@@ -32,7 +33,7 @@ from mesh.reasons.reason import reason
 from mesh.reasons.what import MESSAGE, What
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
-from mesh.routing.inbox import Inbox, by_inbox, place
+from mesh.routing.inbox import Inbox
 from mesh.routing.paging import Paging
 from mesh.routing.sink import AddressResolver, Targets
 from mesh.values import messages
@@ -63,12 +64,11 @@ class Inboxes(Component):
         self._asked: dict[str, float] = {}  # time of the last use
         self._opened: set[str] = set()  # names of sessions with an open inbox
         self._positions: dict[bytes, bytes] = {}  # from the store, until an inbox needs it
-        # Clients whose backlog is moving to a session; True if more messages arrived meanwhile.
-        self._moving: dict[str, bool] = {}
-        # By client: closed sessions that may have unread messages.
-        self._left: dict[str, list[str]] = {}
         self._absent = AbsentClients(context)
         self.owners = Owners(context, disk.later)
+        self._moves = BacklogMoves(
+            context, disk, paging, self._feeds, self._opened, self.taker, self._entitled
+        )
 
     def __len__(self) -> int:
         return sum(feed.is_owed for feed in self._feeds.values())
@@ -124,7 +124,7 @@ class Inboxes(Component):
             self._absent.check(str(to), envelope, self._feeds)
         names = {session.text: session.text for session in sessions}  # inbox -> addressee of its copy
         if len(sessions) <= 1:
-            has_reader = len(sessions) == 1 and not self._has_older(str(to), sessions[0])
+            has_reader = len(sessions) == 1 and not self._moves.has_older(str(to), sessions[0])
             names = {sessions[0].text if has_reader else str(to): str(to)}
         for name in names:
             waiting = self.taker(name).accepted_bytes
@@ -147,17 +147,6 @@ class Inboxes(Component):
         """
         owner = self.owners.owner_of(to)
         return [s for s in self._open_of(to) if owner is None or user_of(s) == owner]
-
-    def _has_older(self, client: str, session: Session) -> bool:
-        """Return whether a new message must wait in the inbox of `client` instead of the inbox of `session`.
-
-        Either older messages are moving, and the move is then repeated, or the session's inbox is not open.
-        """
-        if client in self._moving:
-            self._moving[client] = True
-            return True
-        # Messages wait for the client until its connected session opens its inbox.
-        return not _has_opened(session)
 
     def taker(self, name: str) -> Inbox:
         """Return the inbox of that name, created if necessary."""
@@ -215,8 +204,8 @@ class Inboxes(Component):
         client = str(session.name.of_all_sessions())
         if not session.is_named:
             return
-        if client in self._feeds and client not in self._moving:
-            self._deal(client)
+        if client in self._feeds:
+            self._moves.assign(client)
 
     def close_inbox(self, session: Session) -> None:
         """Close the inbox of a session; unread messages wait for their addressee again."""
@@ -230,50 +219,7 @@ class Inboxes(Component):
         client = str(session.name.of_all_sessions())
         if not session.is_named:
             return
-        self._left.setdefault(client, []).append(session.text)
-        if client not in self._moving:
-            self._deal(client)
-
-    def _deal(self, client: str) -> None:
-        """Assign the backlog of a client to one of its sessions with an open inbox, if there is one.
-
-        The backlog includes messages that are being stored, and unread messages of closed sessions.
-        """
-        self._moving[client] = False
-
-        def landed(error: MeshError | None) -> None:
-            names = (*self._left.pop(client, ()), client)
-            portions = [portion for name in names for portion in self._take_unread(name)]
-            if portions:
-                self._paging.have(portions, partial(self._dealt, client))
-            elif self._moving.pop(client):
-                self._deal(client)
-
-        self._disk.commit((), landed)
-
-    def _take_unread(self, name: str) -> list[EnvelopeSlice]:
-        feed = self._feeds.get(name)
-        return feed.take_all() if feed is not None and name not in self._opened else []
-
-    def _dealt(self, client: str, portions: list[EnvelopeSlice]) -> None:
-        """Assign slices, whose contents are in memory, to a session with an open inbox, or to the client.
-
-        Slices that are addressed to one session return to the inbox of that session.
-        """
-        readers = [s.text for s in self._entitled(SessionName.parse(client)) if _has_opened(s)]
-        for name, some in by_inbox(client, readers[0] if readers else client, portions).items():
-            self._put_back(name, some)
-        if readers or client in self._left:  # more may have arrived meanwhile
-            self._deal(client)
-        else:
-            del self._moving[client]
-
-    def _put_back(self, name: str, portions: list[EnvelopeSlice]) -> None:
-        """Add slices to an inbox, sorted together with its waiting slices unless a session is reading it."""
-        inbox = self.taker(name)
-        waiting = [] if inbox.connected else inbox.take_all()
-        for portion in sorted((*portions, *waiting), key=place):
-            inbox.offer(portion, self._context.clock.now)
+        self._moves.assign(client, session.text)
 
     def start(self, beginning: Beginning) -> None:
         """Restore the position and the owner of each inbox."""
@@ -298,11 +244,6 @@ class Inboxes(Component):
             for portion in feed.take_void(lambda e: _is_void(e, oldest, self._context.clock.believed)):
                 void, portion.indices = portion.every, ()
                 self._bury(name, portion, void)
-
-
-def _has_opened(session: Session) -> bool:
-    """Return whether the session has opened its inbox on its present connection."""
-    return INBOX in session.feeds and session.feeds[INBOX].connected
 
 
 def _is_void(envelope: Envelope, oldest: int, wall: int) -> bool:

@@ -1,4 +1,4 @@
-"""Who is answered when a commit has ended? Without a node."""
+"""When are effects carried out? Without a node."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,73 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pytest
-
-from mesh.errors import StoreError, StoreFull
-from mesh.operations import Stored
 from mesh.shell.driver import Driver
 from mesh.shell.poison import Poison
 from mesh.shell.world import World
-from mesh.store.lease import FENCED, LEASE_LOST
-
-
-def told(error: StoreError | None, place: Path) -> tuple[list[int], str]:
-    """The commits whose end the core hears of, and the code with which the node stops."""
-    heard: list[int] = []
-
-    async def story() -> Driver:
-        core: Any = SimpleNamespace(
-            stored=lambda token, *_, **__: heard.append(token), take_effects=lambda: [], alarm=1e9
-        )
-        nothing = cast(World, SimpleNamespace(carry_out=None))
-        driver = Driver(asyncio.get_running_loop(), Poison(place), lambda driver: nothing, lambda world: core)
-        driver._stored([1, 2, "no commit of the core"], error)
-        assert driver._commit_ended.is_set()
-        return driver
-
-    why = asyncio.run(story()).why
-    return heard, why.code if why else ""
-
-
-@pytest.mark.parametrize("error", [None, StoreFull("no room")])
-def test_of_a_commit_whose_end_is_known_the_core_hears(error: StoreError | None, tmp_path: Path) -> None:
-    assert told(error, tmp_path) == ([1, 2], "")
-
-
-@pytest.mark.parametrize("code", [FENCED, LEASE_LOST, "STORE", "DATA_LOSS", "STORE_ROLLED_BACK"])
-def test_trial_B7_of_one_that_may_be_written_nobody_hears_and_the_node_stops(
-    code: str, tmp_path: Path
-) -> None:
-    assert told(StoreError("it may be written", code=code), tmp_path) == ([], code)
-
-
-def told_of_reading(found: list[Stored] | StoreError, place: Path) -> tuple[list[Any], str]:
-    """What the core hears of what was read, and the code with which the node stops."""
-    heard: list[Any] = []
-
-    async def story() -> Driver:
-        core: Any = SimpleNamespace(
-            fetched=lambda token, found, *_, **__: heard.append((token, found)),
-            take_effects=lambda: [],
-            alarm=1e9,
-        )
-        nothing = cast(World, SimpleNamespace(carry_out=None))
-        driver = Driver(asyncio.get_running_loop(), Poison(place), lambda driver: nothing, lambda world: core)
-        driver._read(7, found)
-        assert driver._has_failed is isinstance(found, StoreError)
-        return driver
-
-    why = asyncio.run(story()).why
-    return heard, why.code if why else ""
-
-
-def test_what_was_read_is_told(tmp_path: Path) -> None:
-    assert told_of_reading([(1, b"h", b"b")], tmp_path) == ([(7, [(1, b"h", b"b")])], "")
-
-
-def test_what_cannot_be_read_is_told_and_the_node_stops(tmp_path: Path) -> None:
-    error = StoreError("damaged", code="DATA_LOSS")
-    assert told_of_reading(error, tmp_path) == ([(7, error)], "DATA_LOSS")
 
 
 def test_who_watches_and_has_gone_meanwhile_is_told_nothing_and_harms_nobody(tmp_path: Path) -> None:
@@ -133,4 +69,4 @@ def test_a_lone_message_is_answered_at_once_and_many_together(tmp_path: Path) ->
 
 
 def test_who_waited_for_the_disk_waits_no_turn_more(tmp_path: Path) -> None:
-    assert turns(lambda driver: driver._stored([1], None), tmp_path) == [1, 1]
+    assert turns(lambda driver: driver.stores._stored([1], None), tmp_path) == [1, 1]

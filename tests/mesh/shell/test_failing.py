@@ -73,11 +73,11 @@ HAPPENS: dict[str, Callable[[Driver], object]] = {
     "on_dial_failed": lambda d: d.nowhere("key", "no such host"),
     "on_inbound_closed": lambda d: d.on_inbound_closed(),
     "knocked": lambda d: d.knocked(b"u", True),
-    "advertised": lambda d: d.advertised(cast(Any, None)),
-    "on_foreign_mesh": lambda d: d.on_foreign_mesh("a", "tcp://x"),
-    "readdressed": lambda d: d.readdressed(("tcp://x",)),
-    "report_event": lambda d: d.report_event("settings", "text"),
-    "stored": lambda d: d._stored([7], None),
+    "advertised": lambda d: d.events.advertised(cast(Any, None)),
+    "on_foreign_mesh": lambda d: d.events.on_foreign_mesh("a", "tcp://x"),
+    "readdressed": lambda d: d.events.readdressed(("tcp://x",)),
+    "report_event": lambda d: d.events.report_event("settings", "text"),
+    "stored": lambda d: d.stores._stored([7], None),
     "lagged": lambda d: d._tick(),  # it was due long ago
     "tick": lambda d: d._tick_now(),
     "take_effects": lambda d: d._turn(),
@@ -98,7 +98,7 @@ def test_whatever_a_core_fails_at_it_is_asked_nothing_more(
         asked = list(core.asked)
         for happens in HAPPENS.values():
             happens(made)
-        await asyncio.wait_for(made.all_stored(), LIMIT)
+        await asyncio.wait_for(made.stores.all_stored(), LIMIT)
         await asyncio.sleep(0)
         assert core.asked == asked
         is_known = Poison(tmp_path).verdict([BAD]) is Guilt.GUILTY

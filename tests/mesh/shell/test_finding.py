@@ -20,7 +20,7 @@ def test_other_nodes_learn_when_the_interfaces_change(monkeypatch: pytest.Monkey
         async with mesh_of("a", "b") as m:
             a = m.nodes["a"]
             there = a.described()["tcp"][0]
-            a.driver.readdressed((there, "tcp://127.0.0.2:7"))
+            a.driver.events.readdressed((there, "tcp://127.0.0.2:7"))
             other = m.nodes["b"].core.parts.neighbours.peers[a.core.parts.context.me.uuid]
             await eventually(lambda: other.node.also == ("tcp://127.0.0.2:7",))
 

@@ -1,12 +1,14 @@
 """Both ends of connections, and keys of meshes, for tests of sockets."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
+from mesh.errors import Refused
 from mesh.security.derive import GOSSIP, SERVER, derived
 from mesh.security.keys import Keys, Pair
 from mesh.security.signing import curve_pair
-from mesh.transport import Sockets
+from mesh.transport import Key, Sockets
 from mesh.transport.guard import Allowance
 from tests import waiting
 
@@ -16,7 +18,12 @@ LIMIT = waiting.LIMIT
 class End:
     """Sockets of one process, and what they told."""
 
-    def __init__(self, keys: Keys | None = None, allowance: Allowance = Allowance()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        keys: Keys | None = None,
+        allowance: Allowance = Allowance(),  # noqa: B008
+        failed: Callable[[Key, Refused], None] | None = None,
+    ) -> None:
         self.came: list[Any] = []
         self.users: list[str] = []
         self.received: list[tuple[Any, list[bytes]]] = []
@@ -32,6 +39,7 @@ class End:
             keys,
             self.heard.append,
             self.strangers.append,
+            failed,
             allowance=allowance,
         )
 

@@ -257,7 +257,7 @@ def test_of_two_lines_about_one_attempt_the_one_with_an_address_is_told(
     async def story() -> None:
         async with ends(node_keys(1)) as (listener,):
             listener.sockets.bind(ANY, trusted=False)
-            doorman = listener.sockets._routers[0].doorman
+            doorman = listener.sockets._listeners._routers[0].doorman
             assert isinstance(doorman, Doorman)
             for first, second in (("10.0.0.5", ""), ("", "10.0.0.5")):
                 doorman._report_stranger(first, "why")

@@ -13,7 +13,7 @@ import pytest
 import zmq
 
 from mesh.transport.options import UNANSWERED, UNBOUNDED, new_socket, readable
-from mesh.transport.sockets import NEVER
+from mesh.transport.outbound import NEVER
 from tests.mesh.transport.ends import LIMIT, End, node_keys
 
 RESET = struct.pack("ii", 1, 0)

@@ -206,7 +206,7 @@ def test_trial_A3_nothing_is_kept_of_connections_that_are_gone_and_their_last_wo
         assert sorted(listener.gone) == sorted(listener.came)
         assert listener.has(100)
         s = listener.sockets
-        assert s._watch._lines == {} and [*vars(s._arrivals).values()] == [{}, set(), {}]
+        assert s._watch._lines == {} and [*vars(s._listeners._arrivals).values()] == [{}, set(), {}]
         for end in (listener, dialler):
             end.sockets.close()
 

@@ -33,7 +33,7 @@ class Owner(End, Protocol):
 
 
 class Entrance:
-    """The inbound connections of one process, as `mesh/transport/sockets.py` follows them."""
+    """The inbound connections of one process, as `mesh/transport/listeners.py` follows them."""
 
     def __init__(self, net: Network[Any], owner: Owner, dice: Random) -> None:
         self._net, self._owner, self._dice = net, owner, dice

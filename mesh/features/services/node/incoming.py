@@ -18,7 +18,8 @@ from mesh.kernel.subscribers.sender_check import SenderCheck
 from mesh.names import OTHERS, SENDS, SessionName, is_group
 from mesh.routing.requester import from_peer
 from mesh.wire.commands import Answer, Sends
-from mesh.wire.envelope import EVERY, REQUEST, Envelope, short_parts
+from mesh.wire.content_limit import short_parts
+from mesh.wire.envelope import EVERY, REQUEST, Envelope
 from mesh.wire.limits import HOPS
 from mesh.wire.properties import check_properties
 

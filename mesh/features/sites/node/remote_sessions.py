@@ -32,7 +32,8 @@ from mesh.patterns import SYSTEM
 from mesh.remote_names import split
 from mesh.streams.ranges import numbers_within
 from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
-from mesh.wire.envelope import Envelope, runs, short_parts
+from mesh.wire.content_limit import short_parts
+from mesh.wire.envelope import Envelope, runs
 from mesh.wire.envelope_batches import TimedEnvelopes, batches
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import MIB

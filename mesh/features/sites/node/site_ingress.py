@@ -27,7 +27,8 @@ from mesh.remote_names import WAY_LOST, split
 from mesh.routing.verdict import refusal
 from mesh.site_policy.refusals import FOR_NOW
 from mesh.streams.deferred_numbers import DeferredNumbers
-from mesh.wire.envelope import Envelope, short_parts
+from mesh.wire.content_limit import short_parts
+from mesh.wire.envelope import Envelope
 
 TOLD_AGAIN = 60.0  # s between two warnings about messages that a site dropped
 STREAMS = 4096  # streams whose deferred messages are remembered

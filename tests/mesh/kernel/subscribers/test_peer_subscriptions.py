@@ -56,7 +56,7 @@ def cut_off(it: Linked, after: int) -> None:
         if parts[0] == after:
             it.a.core.parts.wanted.interest = hear  # type: ignore[method-assign]
             it.a.core.parts.context.out.hang_up(peer.data)
-            it.a.core._broke_protocol(peer.data, RemoteError("cut"))
+            it.a.core._closer.on_protocol_error(peer.data, RemoteError("cut"))
 
     it.a.core.parts.wanted.interest = few  # type: ignore[method-assign]
 
