@@ -185,7 +185,7 @@ class Arriving(Component):
         The envelope must be valid, and there must be room. This node must be one of the nodes of the queue,
         and not be drained.
         """
-        if queue is None or queue.is_removed or queue.is_full or self._queues.is_leaving:
+        if queue is None or queue.is_removed or queue.is_full or self._queues.schedule.is_leaving:
             return False
         if self._queues.has_no_room(queue, e):
             return False
