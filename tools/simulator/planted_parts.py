@@ -21,13 +21,13 @@ Patch = tuple[Any, str, Any]
 def known_by_its_message() -> list[Patch]:
     judged = Arriving._judged
 
-    def by_message(self: Any, source: Any, queue: Any, low: int, entry: Any, e: Any, fates: Any) -> Any:
+    def by_message(self: Any, source: Any, queue: Any, low: int, entry: Any, e: Any, outcomes: Any) -> Any:
         known = vars(self).setdefault("planted", set())
         name = e.stream, e.domain, e.first
         if name in known:
-            fates.taken.append(entry[0])
+            outcomes.taken.append(entry[0])
             return None
-        came = judged(self, source, queue, low, entry, e, fates)
+        came = judged(self, source, queue, low, entry, e, outcomes)
         if came is not None:
             known.add(name)
         return came

@@ -9,7 +9,8 @@ from unittest.mock import patch
 
 from mesh.features.queues.model.consumers.leased_deliveries import LeasedDeliveries
 from mesh.features.queues.model.lots.counts import Runs, numbers_of
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope, read_lot_row
+from mesh.features.queues.model.lots.lot_row import read_lot_row
+from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.part.delayed_messages import DelayedMessages
 from mesh.features.queues.model.part.queue_consumers import QueueConsumers
 from mesh.features.queues.model.part.queue_deliveries import QueueDeliveries

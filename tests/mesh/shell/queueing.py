@@ -68,7 +68,7 @@ def settle(it: NodeRuntime, name: str) -> int:
     queues = it.core.parts[QueueParts].queues
     queue = queues.get(name)
     count = queue.part.backlog.purge()
-    queues.write(queue)
+    queue.write_changed()
     return count
 
 

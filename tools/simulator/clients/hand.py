@@ -128,7 +128,7 @@ class Hand(Producer):
             it.opening = taking._opening
             kept = [
                 "{} {} {}".format(*_name(lot, place))
-                for lot in taking._lots
+                for lot in taking._inbox.lots
                 for place in lot.are(HERE, 0, len(lot))
                 if lot.tag_of(place, it.opening)
             ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mesh.features.queues.model.lots.queued_envelope import LotRow, read_lot_row
+from mesh.features.queues.model.lots.lot_row import LotRow, read_lot_row
 from mesh.features.queues.node.keeping.rows import PART
 from mesh.kernel.context.effects import Commit, Fetch
 from mesh.operations import Append, Delete, Op, Put

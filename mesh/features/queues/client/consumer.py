@@ -14,7 +14,8 @@ from mesh.client.reading import ContentReader
 from mesh.client.shell import Shell
 from mesh.errors import BadType, Closed, shown
 from mesh.features.queues.client.core.queue_consumption import QueueConsumption
-from mesh.features.queues.client.delivery import Deliveries, Delivery, Hands, SettlingClient, kept, made_of
+from mesh.features.queues.client.delivery import Deliveries, Delivery, made_of
+from mesh.features.queues.client.delivery_settling import DeliverySettling, SettlingClient, kept
 
 R = TypeVar("R")
 
@@ -43,7 +44,7 @@ class Consumer(Generic[T]):
     ) -> None:
         self._client = client
         self._shell, self._taking, self._reader = shell, taking, reader
-        self._hands = Hands(client, shell, taking, once)
+        self._hands = DeliverySettling(client, shell, taking, once)
         self._arrived: asyncio.Event = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None  # the loop in which it was entered
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Generic, Protocol, Self, overload
+from typing import Any, Generic, Self, overload
 
 from msgspec import UNSET
 
 from mesh.client.arguments import seconds
-from mesh.client.core.client_context import Promise
 from mesh.client.core.delivered_envelope import ACK, SAID, DeliveredEnvelope, Some
 from mesh.client.message import Message, T, TypedMessage
 from mesh.client.reading import WHATEVER, ContentReader
-from mesh.client.shell import Shell
-from mesh.errors import BadArgument, LeaseOver, MeshError, shown
-from mesh.features.queues.client.core.queue_consumption import QueueConsumption
+from mesh.errors import BadArgument, shown
+from mesh.features.queues.client.delivery_settling import DeliverySettling
 from mesh.values import check_text
 from mesh.wire.commands import EXTEND, NACK, REJECT
 from mesh.wire.limits import REASON
@@ -32,86 +29,6 @@ def milliseconds(name: str, value: Any, *, zero: bool = False) -> int:
             f"{name}={shown(value)} is invalid.", hint=f"Use at most {LONGEST // 1000:,} s (49 days)."
         )
     return -int(-ms // 1)
-
-
-class SettlingClient(Protocol):
-    """The client of a consumer, which limits the time of a call.
-
-    A consumer refers to its client, because a client that nothing refers to is closed.
-    """
-
-    async def _within(
-        self, timeout: float | None, work: Callable[[Promise], Coroutine[Any, Any, None]], promise: Promise, /
-    ) -> None: ...
-
-
-class Hands:
-    """Settles the deliveries of one consumer.
-
-    With `once` the consumer leaves after the first ack, nack or reject.
-    """
-
-    __slots__ = ("_client", "_shell", "once", "taking")
-    taking: QueueConsumption
-    once: bool
-
-    def __init__(
-        self, client: SettlingClient, shell: Shell, taking: QueueConsumption, once: bool = False
-    ) -> None:
-        self._client, self._shell = client, shell
-        self.taking, self.once = taking, once
-
-    async def settle(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> None:
-        """Settle deliveries as `what` says, and wait until the node has stored the settlement.
-
-        Raises: LocalError SETTLED, with none settled; LeaseOver for deliveries that are no longer this
-        consumer's, with the others settled; Closed.
-        """
-        promise, late = self._settle_messages(what, of, delay, reason)
-        if promise is not None:
-            await self._client._within(None, kept, promise)
-        if late is not None:
-            raise late
-
-    def _settle_messages(
-        self, what: int, of: Sequence[Some], delay: int = 0, reason: str = ""
-    ) -> tuple[Promise | None, LeaseOver | None]:
-        core, late = self._shell.now(), None
-        some: list[Some] = []
-        for lot, places in of:
-            ours = []
-            for place in places:
-                try:
-                    self.taking.check(lot, place)
-                    ours.append(place)
-                except LeaseOver as error:
-                    late = error
-            if ours:
-                some.append((lot, ours))
-        if not some:
-            return None, late
-        promise = self.taking.settle_messages(what, some, delay, reason)
-        if self.once and what != EXTEND:
-            core.queues.leave(self.taking)
-        return promise, late
-
-    async def settle_remaining(self, of: Sequence[Some], error: BaseException | None) -> None:
-        """Settle the deliveries that the user left unsettled when the block ended.
-
-        Without an error they are acked. With an error they are nacked, without waiting for the node, and a
-        failure to do so is ignored.
-        """
-        left = [(lot, places) for lot, all_ in of if (places := [p for p in all_ if lot.states[p] != SAID])]
-        if error is None and left:
-            await self.settle(ACK, left)
-        elif left:
-            with suppress(MeshError):  # the user's exception matters more
-                self._settle_messages(NACK, left)
-
-
-async def kept(promise: Promise) -> None:
-    """Wait for `promise`, as a coroutine function that `_within` can call."""
-    await promise
 
 
 class QueuedMessage(TypedMessage[T]):
@@ -160,7 +77,7 @@ class Delivery(QueuedMessage[T]):
     """
 
     # These fields are always set, but fields of a Struct need defaults after a field that has one.
-    _hands: Hands | None = None
+    _hands: DeliverySettling | None = None
     _lot: DeliveredEnvelope | None = None
     _place: int = 0
 
@@ -170,7 +87,7 @@ class Delivery(QueuedMessage[T]):
         return [(self._lot, (self._place,))]
 
     @property
-    def _at(self) -> Hands:
+    def _at(self) -> DeliverySettling:
         assert self._hands is not None
         return self._hands
 
@@ -239,7 +156,11 @@ class Delivery(QueuedMessage[T]):
 
 
 def made_of(
-    message: Message[Any], lot: DeliveredEnvelope, place: int, hands: Hands, reader: ContentReader | None
+    message: Message[Any],
+    lot: DeliveredEnvelope,
+    place: int,
+    hands: DeliverySettling,
+    reader: ContentReader | None,
 ) -> Delivery[Any]:
     """Return the delivery of one message to its consumer."""
     m, tries = message, lot.tries[place] if lot.tries else 0
@@ -262,7 +183,11 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
     """
 
     def __init__(
-        self, lot: DeliveredEnvelope, places: Sequence[int], hands: Hands, reader: ContentReader | None
+        self,
+        lot: DeliveredEnvelope,
+        places: Sequence[int],
+        hands: DeliverySettling,
+        reader: ContentReader | None,
     ) -> None:
         self._lot, self._places = lot, places
         self._hands, self._reader = hands, reader

@@ -11,7 +11,7 @@ from mesh.client.reading import ContentReader
 from mesh.client.shell import Shell
 from mesh.features.queues.client.consumer import Consumer
 from mesh.features.queues.client.core.queue_consumption import QueueConsumption
-from mesh.features.queues.client.delivery import SettlingClient
+from mesh.features.queues.client.delivery_settling import SettlingClient
 from mesh.features.queues.model.declared.durable import durable_of
 from mesh.features.queues.model.selecting.selector import Selector
 from mesh.names import PUTS, SUBS, check_durable

@@ -5,37 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from msgspec import UNSET
-
 from mesh.client.arguments import whole, yes_or_no
 from mesh.client.core.calls import ReplyPart
-from mesh.client.message import Batch, T
+from mesh.client.message import T
 from mesh.client.posting import Posting
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
-from mesh.errors import LocalError
 from mesh.features.queues.client.consumer import Consumer
 from mesh.features.queues.client.delivery import Delivery, QueuedMessage, milliseconds
 from mesh.features.queues.client.putting import Putting
-from mesh.features.queues.model.declared.definition import check_own, plain, terms_of
+from mesh.features.queues.client.queue_calls import declare_request, move_ready, peeked_messages
 from mesh.features.queues.model.selecting.selector import Selector
-from mesh.names import node_name
-from mesh.values import messages
-from mesh.wire.calls import (
-    MOVED,
-    PEEKED,
-    Ask,
-    AskQueueDeclare,
-    AskQueueInfo,
-    AskQueueMove,
-    AskQueuePeek,
-    AskQueuePurge,
-    AskQueueRemove,
-)
-from mesh.wire.limits import LARGEST_NUMBER, QUEUE_CREDIT
-from mesh.wire.replies import MovedOn, Peeked, Purged, QueueRow, Removed, read_result
+from mesh.wire.calls import PEEKED, Ask, AskQueueInfo, AskQueuePeek, AskQueuePurge, AskQueueRemove
+from mesh.wire.limits import QUEUE_CREDIT
+from mesh.wire.replies import Purged, QueueRow, Removed, read_result
 
 POLL = 0.1  # s, the shortest wait of `get`
-DEFAULTS = plain(terms_of({}))
 
 
 class Queue(Putting):
@@ -113,11 +97,7 @@ class Queue(Putting):
             "exclusive": exclusive,
             "policy": policy,
         }
-        terms = terms_of(said)
-        check_own(self._name, terms)
-        # Defaults are not sent, because a node of another release may not know every term.
-        special = {name: value for name, value in plain(terms).items() if value != DEFAULTS[name]}
-        parts = await self._asked(AskQueueDeclare(name=self._name, terms=special))
+        parts = await self._asked(declare_request(self._name, said))
         return read_result(QueueRow, parts[-1][0])
 
     async def info(self) -> QueueRow:
@@ -147,7 +127,7 @@ class Queue(Putting):
             NoQueue: The queue does not exist.
         """
         parts = await self._asked(AskQueuePeek(name=self._name, count=whole("n", n, 1, PEEKED)))
-        return _looked_at(parts, reader_of(self._client._codec, None) or WHATEVER)
+        return peeked_messages(parts, reader_of(self._client._codec, None) or WHATEVER)
 
     async def purge(self) -> int:
         """Delete the waiting messages at all nodes that answer.
@@ -181,23 +161,7 @@ class Queue(Putting):
         Example:
             moved = await q.move("stork", count=100)
         """
-        left = whole("count", count, 1, LARGEST_NUMBER) if count is not None else LARGEST_NUMBER
-        name, taken, is_first = node_name(to), 0, True
-        while left:
-            ask = AskQueueMove(name=self._name, to=name, count=min(left, MOVED))
-            try:
-                moved = read_result(MovedOn, (await self._asked(ask))[-1][0])
-            except LocalError as error:
-                if is_first:
-                    raise
-                if error.code != "NOTHING_READY":
-                    what = f"{error.what} Before that, {name} accepted {messages(taken)}."
-                    raise LocalError(what, hint=error.hint, code=error.code) from None
-                break
-            taken, left, is_first = taken + moved.taken, left - moved.taken, False
-            if not moved.rest:
-                break
-        return taken
+        return await move_ready(self._asked, self._name, to, count)
 
     async def delete(self, *, if_unused: bool = True) -> None:
         """Delete the queue at all nodes.
@@ -324,14 +288,3 @@ class Queueing(Posting):
             await q.put(b"job 7")
         """
         return Queue(self, name)
-
-
-def _looked_at(parts: list[ReplyPart], reader: ContentReader) -> list[QueuedMessage[Any]]:
-    found: list[QueuedMessage[Any]] = []
-    for value, envelopes in parts:
-        tries = iter(read_result(Peeked, value).tries)
-        for m in (m for envelope in envelopes for m in Batch(envelope)):
-            found.append(
-                QueuedMessage(m._envelope, m._index, m.key, m.content, reader, UNSET, next(tries, 0))
-            )
-    return found

@@ -11,9 +11,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
-from math import inf
 
 from mesh.client.core.calls import Calls
 from mesh.client.core.client_context import Alarm, ClientContext, Promise
@@ -31,6 +29,7 @@ from mesh.client.core.delivered_envelope import (
 from mesh.client.core.node_connection import NodeConnection
 from mesh.client.message import Message
 from mesh.errors import LeaseOver, LocalError, MeshError, RemoteError
+from mesh.features.queues.client.core.consumer_inbox import ConsumerInbox
 from mesh.features.queues.client.core.settling import Settling
 from mesh.wire.commands import EXTEND, Consume, ItemHead
 from mesh.wire.envelope import Envelope
@@ -63,15 +62,14 @@ class QueueConsumption:
         self.error: MeshError | None = None  # reason of the end
         self.stirred: Callable[[], None] = _nobody
         self.reopen: Callable[[], None] = _nobody  # requests another epoch on this connection
-        self.settling: Settling = Settling(context, line, calls, number, self._is_ours)
+        self._inbox = ConsumerInbox(lease)
+        self.settling: Settling = Settling(context, line, calls, number, self._inbox.update)
         self._selector, self._lease = selector, lease
         self._context, self._line = context, line
         self._epoch = -1  # -1: none is open
         self._opening = 0
         self._given = 0  # last delivery tag received
         self._begun = 0  # last delivery tag begun
-        self._lots: dict[DeliveredEnvelope, None] = {}  # with unsettled messages
-        self._waiting: deque[DeliveredEnvelope] = deque()  # with messages that are not begun
         self._listed: list[LotPlace] = []  # messages listed by CONSUME
         self._alarm: Alarm | None = None
         self._looked = 0.0  # when the alarm was set
@@ -80,7 +78,11 @@ class QueueConsumption:
 
     def asked_for(self, request: int) -> Consume:
         """Return the command that begins an epoch, and note the messages that it lists."""
-        self._listed = self._mine()
+        settled = self.settling.places()
+        if self.is_leaving:
+            self._listed = fitting([], settled, [])
+        else:
+            self._listed = self._inbox.listed(settled, self._context.now)
         self._begun = sum(lot.begun > place for lot, place in self._listed)
         # A consumer that leaves needs answers only, no new messages.
         credit = max(1, len(self._listed)) if self.is_leaving else self.credit
@@ -97,16 +99,6 @@ class QueueConsumption:
     def leave_command(self, request: int) -> Consume:
         return Consume(request, self.number, self.address, 0, begun=self._begun)
 
-    def _mine(self) -> list[LotPlace]:
-        """Return the messages to list in CONSUME, begun ones first."""
-        said = self.settling.places()
-        if self.is_leaving:
-            return fitting([], said, [])
-        now = self._context.now
-        mine = [(x, at) for x in self._lots if x.until > now for at in x.are(HERE, 0, x.begun)]
-        waiting = [(x, at) for x in self._waiting if x.until > now for at in x.are(HERE, x.begun, len(x))]
-        return fitting(mine, said, waiting)
-
     def on_opened(self, value: object) -> None:
         """Begin the epoch, after the answer to CONSUME. Raises: RemoteError for a bad answer."""
         said = read_result(Opened, value)
@@ -118,19 +110,8 @@ class QueueConsumption:
             )
         self.is_asked = False
         self._epoch, self._opening, self._given = said.epoch, self._opening + 1, len(self._listed)
-        for lot in dict.fromkeys(lot for lot, _ in self._listed):
-            lot.opening, lot.counts = self._opening, [0] * len(lot)
-            self._leased(lot, self._context.now)
-        kept: dict[DeliveredEnvelope, None] = {}
-        for count, (lot, place) in enumerate(self._listed, 1):
-            lot.counts[place] = count  # type: ignore[index]
-            if lot.states[place] == HERE:
-                if count in void:
-                    lot.states[place] = GONE
-                else:
-                    kept[lot] = None
-        self._lots, self._listed = kept, []
-        self._waiting = deque(lot for lot in self._waiting if lot in kept and lot.begun < len(lot))
+        self._inbox.retag(self._listed, void, self._opening, self._context.now)
+        self._listed = []
         self.settling.open(self._epoch, self._opening)
         self._watch()
         self.stirred()
@@ -148,8 +129,7 @@ class QueueConsumption:
         """
         self.settling.flush()
         self.is_leaving, self.error = True, self.error or why
-        self._waiting.clear()
-        self._lots.clear()
+        self._inbox.close()
         self._quiet()
         self.stirred()
 
@@ -172,32 +152,9 @@ class QueueConsumption:
         if self._given - self._begun > self.credit + 2 * ENVELOPE_MESSAGES:
             what = f"{self.address}: far more messages arrived than the credit of {self.credit} allows"
             raise RemoteError(what)
-        if self._lease and any(head.tries):
-            self._outdate(lot)
-        self._leased(lot, self._context.now)
-        self._lots[lot] = None
-        self._waiting.append(lot)
+        self._inbox.add(lot, self._context.now)
         self._watch()
         self.stirred()
-
-    def _outdate(self, new: DeliveredEnvelope) -> None:
-        """Drop the older copies of redelivered messages, whose leases are over.
-
-        The caller checks that the consumer has leases. Without leases, no message is redelivered in the same
-        epoch, and an equal number belongs to another message.
-        """
-        numbers = {number for number, tries in zip(new.numbers(), new.tries, strict=True) if tries}
-        for lot in [lot for lot in self._lots if lot.stream == new.stream]:
-            for place, number in enumerate(lot.numbers()):
-                if number in numbers and lot.states[place] == HERE:
-                    lot.states[place] = GONE
-            self._is_ours(lot)
-
-    def _is_ours(self, lot: DeliveredEnvelope) -> None:
-        if HERE not in lot.states:
-            self._lots.pop(lot, None)
-        elif not self.is_leaving:
-            self._lots[lot] = None
 
     @property
     def _is_open(self) -> bool:
@@ -205,10 +162,10 @@ class QueueConsumption:
 
     def take_message(self) -> tuple[DeliveredEnvelope, int, Message] | None:
         """Begin and return the next message; None if there is none now."""
-        while self._is_open and self._waiting and not self._must_ask():
-            lot = self._waiting[0]
+        while self._is_open and self._inbox.waiting and not self._must_ask():
+            lot = self._inbox.waiting[0]
             if lot.begun == len(lot):
-                self._waiting.popleft()
+                self._inbox.waiting.popleft()
                 continue
             place, message = lot.begun, lot.next()
             if lot.states[place] == HERE:
@@ -218,8 +175,8 @@ class QueueConsumption:
 
     def take_batch(self) -> Some | None:
         """Begin and return the next messages that arrived together; None if there are none now."""
-        while self._is_open and self._waiting and not self._must_ask():
-            lot = self._waiting.popleft()
+        while self._is_open and self._inbox.waiting and not self._must_ask():
+            lot = self._inbox.waiting.popleft()
             places = lot.are(HERE, lot.begun, len(lot))
             lot.begun = len(lot)
             if places:
@@ -234,9 +191,6 @@ class QueueConsumption:
             self.settling.queue_settlement(Settlement(EXTEND, [(lot, places)], self._lease))
 
     # --- leases -----------------------------------------------------------------------------------------
-
-    def _leased(self, lot: DeliveredEnvelope, now: float) -> None:
-        lot.since, lot.until = now, now + self._lease / 1000 if self._lease else inf
 
     def _watch(self) -> None:
         if self._alarm is None and self._lease and self._epoch >= 0:
@@ -263,19 +217,11 @@ class QueueConsumption:
             self._alarm = None
 
     def _ring(self) -> None:
-        """Extend the leases of messages that are not begun.
-
-        An envelope is dropped when all its messages are begun and its lease is over.
-        """
+        """Extend the leases of messages that are not begun."""
         self._alarm = None
         if self._must_ask():
             return
-        now = self._context.now
-        for lot in [lot for lot in self._lots if lot.until <= now and lot.begun == len(lot)]:
-            del self._lots[lot]
-        of = [(lot, places) for lot in self._waiting if (places := lot.are(HERE, lot.begun, len(lot)))]
-        for lot, _ in of:
-            self._leased(lot, now)
+        of = self._inbox.renew_waiting(self._context.now)
         if of and self._is_open:
             self.settling.queue_settlement(Settlement(EXTEND, of, self._lease))
         self._watch()
@@ -309,7 +255,7 @@ class QueueConsumption:
                 continue
             for place in places:
                 lot.states[place] = SAID
-            self._is_ours(lot)
+            self._inbox.update(lot)
         self.settling.queue_settlement(said)
         assert said.promise is not None
         return said.promise

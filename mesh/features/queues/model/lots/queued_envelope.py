@@ -7,55 +7,29 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
 from itertools import chain
 from math import inf
-from typing import Annotated
-
-import msgspec
-from msgspec import Meta
 
 from mesh.features.queues.model.lots.counts import Runs, count, first_of, numbers_of
+from mesh.features.queues.model.lots.lot_row import (
+    MOST_TRIES,
+    PERHAPS,
+    Going,
+    LateRun,
+    late_outside,
+    moves_within,
+    read_lot_row,
+    told_tries,
+)
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.streams.ranges import Ranges
 from mesh.values import PRIORITY
-from mesh.wire.codec import pack, reader
+from mesh.wire.codec import pack
 from mesh.wire.envelope import RESENT, Envelope
-from mesh.wire.limits import ENVELOPE_MESSAGES
 
-MOST_TRIES = 255  # limit of the attempt counter
-PERHAPS = 256  # added if one more delivery may have happened
-MOST_MOVES = 255  # limit of the move counter
 OWN = 1_000  # estimated overhead in bytes of an envelope
 
 LotKey = tuple[int, bytes, int]  # acceptance time, stream, first number
-LateRun = tuple[int, int, int, int]  # first, last, time it was set, delay (ns)
-Going = tuple[Runs, bytes, int]  # messages, target node, number of the move
-
-
-def told_tries(tries: int, most: int) -> int:
-    """Return the delivery count that a consumer receives for a value of `LotRow.tries`.
-
-    A possible delivery counts as one. The result is at most `most` - 1, but may be 1 if `most` is 1, because
-    a message with `most` failures is dead-lettered.
-    """
-    return min(sum(divmod(tries, PERHAPS)), max(1, most - 1), MOST_TRIES)
-
-
-class LotRow(msgspec.Struct, frozen=True, array_like=True):
-    """The stored state of an envelope that is no longer in its initial state."""
-
-    done: bytes = b""  # ranges of numbers
-    # By number: failed deliveries, plus PERHAPS if one more may have happened.
-    tries: dict[int, Annotated[int, Meta(ge=1, le=PERHAPS + MOST_TRIES)]] = {}
-    late: tuple[LateRun, ...] = ()  # delayed messages
-    # Moves in progress: first, last, ...; then as in Going.
-    going: tuple[tuple[tuple[int, ...], bytes, int], ...] = ()
-    moves: Annotated[int, Meta(ge=0, le=MOST_MOVES)] = 0  # completed moves
-    given: bytes = b""  # ranges of numbers that consumers may have
-
-
-read_lot_row = reader(LotRow, 64 * ENVELOPE_MESSAGES)
 
 
 class QueuedEnvelope:
@@ -250,19 +224,10 @@ class QueuedEnvelope:
 
     def delay_messages(self, first: int, last: int, said: int, delay: int) -> None:
         """Delay the messages `first` to `last` by `delay` ns from the time `said` (ns since 1970)."""
-        self.late = [*self._late_but(first, last), (first, last, said, delay)]
+        self.late = [*late_outside(self.late, first, last), (first, last, said, delay)]
 
     def wait_no_more(self, first: int, last: int) -> None:
-        self.late = list(self._late_but(first, last))
-
-    def _late_but(self, first: int, last: int) -> Iterator[LateRun]:
-        for a, b, said, delay in self.late:
-            if a < first <= b:
-                yield a, first - 1, said, delay
-            if a <= last < b:
-                yield last + 1, b, said, delay
-            if b < first or a > last:
-                yield a, b, said, delay
+        self.late = list(late_outside(self.late, first, last))
 
     def start_transfer(self, runs: Runs, node: bytes, number: int) -> None:
         """Mark `runs` as moving to `node` under `number`."""
@@ -299,11 +264,7 @@ class QueuedEnvelope:
             mine.add(first, last)
         self.tries = {n: tries for n, tries in stored.tries.items() if n in mine}
         self.late = [late for late in stored.late if mine.covers(late[0], late[1])]
-        self.going = [
-            (runs, node, number)
-            for flat, node, number in stored.going
-            if (runs := [run for run in zip(flat[::2], flat[1::2], strict=False) if mine.covers(*run)])
-        ]
+        self.going = moves_within(stored.going, mine)
         self.moves = stored.moves
         if stored.given:
             given = Ranges.unpack(stored.given)

@@ -7,7 +7,8 @@ from itertools import count
 from math import inf
 
 from mesh.features.queues.model.consumers.groups import MessageGroups
-from mesh.features.queues.model.lots.queued_envelope import LateRun, QueuedEnvelope
+from mesh.features.queues.model.lots.lot_row import LateRun
+from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
 
 S = 10**9  # ns
 

@@ -143,7 +143,7 @@ class ConsumerTable(Component):
         taker.is_paused = False
         opened = Opened(epoch=taker.epoch, void=[n for run in void for n in run])
         self._context.out.send(conn, Reply(command.request, opened))
-        self._queues.schedule_queue(queue)
+        self._queues.schedule.schedule_queue(queue)
 
     def _end_consumer(self, session: Session, number: int, begun: int = ALL) -> None:
         queue, taker = self._of[session].pop(number)
@@ -151,7 +151,7 @@ class ConsumerTable(Component):
         del self._sessions[taker.key]
         session.outlet.withdraw(taker)
         queue.close(taker, inf if begun == ALL else begun)
-        self._queues.write(queue)  # before its row is deleted, for a crash in between
+        queue.write_changed()  # before its row is deleted, for a crash in between
         queue.rows.takes_no_more(queue.name, taker.key)
         if not self._of[session]:
             del self._of[session]
@@ -200,7 +200,7 @@ class ConsumerTable(Component):
             over += [(first, last) for first, last, *_ in command.entries]
         else:
             over = self._settle(queue, taker, command)
-            self._queues.write(queue)
+            queue.write_changed()
         if command.request:
             late: Late = [(first, last, OVER) for first, last in over]
             self._answers.setdefault(queue.rows, []).append((conn, command.request, late))

@@ -70,6 +70,12 @@ class QueueSink:
         """Schedule the queue for the end of the event."""
         self._tell(self)
 
+    def write_changed(self) -> None:
+        """Write the changed states of messages to disk with the next commit."""
+        backlog = self.part.backlog
+        for lot in backlog.take_changed() if backlog.changed else ():
+            self.rows.write(self.name, lot)
+
     def declared(self, terms: QueueTerms) -> None:
         self.part.declare(terms)
         self.schedule()

@@ -1,10 +1,9 @@
-"""The queues of this node: delivery to consumers, and removal of finished messages from disk."""
+"""The queues of this node: their definitions, restored messages, and acceptance of new messages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from heapq import nlargest
-from math import inf
 from typing import Protocol
 
 from mesh.errors import NoQueue, QueueFull, StoreFull
@@ -14,6 +13,7 @@ from mesh.features.queues.model.part.queue_observer import QueueObserver
 from mesh.features.queues.node.keeping.dead_lettering import DeadLettering
 from mesh.features.queues.node.keeping.overflow import Overflow
 from mesh.features.queues.node.keeping.queue_puts import QueuePuts
+from mesh.features.queues.node.keeping.queue_schedule import QueueSchedule, QueueScheduleFace
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.node.keeping.rows import RowsOf
 from mesh.kernel.context.component import Beginning, Component, Restores
@@ -34,8 +34,8 @@ from mesh.wire.limits import QUEUES
 RECOVER = 5.0  # s after a start for consumers to return
 
 
-class QueueRoomFace(Protocol):
-    """The services that `Queues` needs from the other components of this package."""
+class QueueRoomFace(QueueScheduleFace, Protocol):
+    """The services that `Queues` and its schedule need from the other components of this package."""
 
     def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
         """Send messages to a consumer."""
@@ -52,25 +52,13 @@ class QueueRoomFace(Protocol):
     def on_queue_ended(self, queue: QueueSink) -> None:
         """Clean up after the messages and consumers of a removed queue were discarded."""
 
-    def redeemed(self, queue: QueueSink) -> None:
-        """Answer moves that ended here, whose source has kept a copy of the messages until now."""
-
-    def distribute_new(self, queue: QueueSink) -> None:
-        """Distribute the new messages of a queue; called only while other nodes are known."""
-
-    def seen_to(self, queue: QueueSink) -> None:
-        """React to a changed queue, after its messages were delivered, dead-lettered and written."""
-
-    def stays(self, queue: QueueSink) -> bool:
-        """Return whether messages stay for consumers here although this node is being drained."""
-
 
 class Queues(Component):
     """The queues of this node, by name.
 
-    New, settled and dead messages are processed at the end of the event. `others` is empty while this node
-    knows no other node. `publish(envelope)` is called with each message that a client puts, immediately or
-    when it is no longer held back.
+    `schedule` processes new, settled and dead messages at the end of the event. `others` is empty while this
+    node knows no other node. `publish(envelope)` is called with each message that a client puts, immediately
+    or when it is no longer held back.
     """
 
     def __init__(
@@ -85,20 +73,13 @@ class Queues(Component):
     ) -> None:
         self._context = context
         self._rows = rows
-        self._dying = dying
         self._overflow = Overflow(context, self.__iter__)
         self._around = around
-        self._others = others
         self._memory = memory
         self.watch: Callable[[QueueSink], QueueObserver] | None = None  # makes the observer of each part
-        self.is_leaving = False  # all messages move away if possible; see Draining
         self._all: dict[str, QueueSink] = {}
         self._puts = QueuePuts(context.settings, self._all, publish)
-        self._gone: dict[QueueSink, None] = {}  # removed, possibly still on disk
-        self._timed: dict[QueueSink, None] = {}  # queues with a timer
-        self._due: dict[QueueSink, None] = {}
-        # Queues with messages or recent events. The other queues cost nothing.
-        self._awake: dict[QueueSink, None] = {}
+        self.schedule = QueueSchedule(context, self._puts, self._overflow, dying, around, others)
 
     def __iter__(self) -> Iterator[QueueSink]:
         return iter(list(self._all.values()))
@@ -116,7 +97,7 @@ class Queues(Component):
         return {PUTS: self._puts.put}
 
     def figures(self) -> dict[str, int | float]:
-        parts = [queue.part for queue in self._awake]
+        parts = [queue.part for queue in self.schedule.awake]
         every = [queue.part for queue in self._all.values()]
         return {
             "queues": len(every),
@@ -133,7 +114,7 @@ class Queues(Component):
 
     def waiting(self, names: Collection[str]) -> Iterator[Waiting]:
         """Yield the state of the longest active queues, and of existing queues among `names`."""
-        busy = [queue for queue in self._awake if queue.part.backlog.messages or queue.part.takers]
+        busy = [queue for queue in self.schedule.awake if queue.part.backlog.messages or queue.part.takers]
         longest = nlargest(LONGEST, busy, key=_length)
         before = [self._all.get(name.removeprefix(PUTS)) for name in names if name.startswith(PUTS)]
         # Reporting a queue costs more than selecting it, and there may be thousands.
@@ -217,7 +198,7 @@ class Queues(Component):
     def _make(self, name: str, terms: QueueTerms) -> QueueSink:
         rows = self._rows.rows_of(name)
         queue = QueueSink(
-            self._context, rows, self._memory, name, terms, self._around.push, self.schedule_queue
+            self._context, rows, self._memory, name, terms, self._around.push, self.schedule.schedule_queue
         )
         if self.watch is not None:
             queue.part.backlog.watch = self.watch(queue)
@@ -226,8 +207,7 @@ class Queues(Component):
         if expected:
             credits = {key: credit for key, (_, credit) in expected.items()}
             queue.part.consumers.recover(self._context.clock.now + RECOVER, credits)
-            self._timed[queue] = None
-            self._context.clock.wake(self._context.clock.now + RECOVER)
+            self.schedule.set_timer(queue, self._context.clock.now + RECOVER)
         return queue
 
     def _remove(self, queue: QueueSink) -> None:
@@ -235,14 +215,13 @@ class Queues(Component):
         if lost := queue.part.backlog.messages:
             what = f"{queue.name!r}: discarded {counted(lost, 'message')}, because the queue was deleted"
             self._context.event("queue", what, level="warning")
-        self._timed.pop(queue, None)
-        self._awake.pop(queue, None)
+        self.schedule.drop(queue)
         self._around.on_queue_removed(queue)
         queue.end_queue()
         self._around.on_queue_ended(queue)
-        self._gone[queue] = None
+        self.schedule.delete_rest(queue)
         queue.rows.delete_queue(queue.name)
-        self.write(queue)
+        queue.write_changed()
 
     # --- new messages -----------------------------------------------------------------------------------
 
@@ -273,80 +252,13 @@ class Queues(Component):
         queue = taken_of(name)
         return self._all.get(queue) or self._make(queue, QueueTerms())
 
-    # --- end of the event -------------------------------------------------------------------------------
-
-    def schedule_queue(self, queue: QueueSink) -> None:
-        """Schedule a queue for delivery, dead-lettering and writing at the end of the event."""
-        self._due[queue] = self._awake[queue] = None
-        self._context.out.ending[self._see_to_all] = None
-
-    def _see_to_all(self) -> None:
-        self._overflow.is_tight = self._overflow.look()
-        while self._due:
-            queue, _ = self._due.popitem()
-            part = queue.part
-            if part.consumers.is_recovered:
-                self._tick_part(queue)
-            self._puts.release(queue)
-            if queue.fresh or queue.is_behind:
-                if self._others:
-                    self._around.distribute_new(queue)
-                queue.fresh = []
-            if not self.is_leaving or self._around.stays(queue):
-                queue.giving.give_out()
-            if queue.drops_oldest:
-                self._overflow.enforce_bound(queue)  # after delivery
-            queue.reading.load()
-            if part.failures.dead:
-                self._dying.bury(queue)
-            self.write(queue)
-            if part.backlog.pledges.redeemed:
-                self._around.redeemed(queue)
-            part.search.evict_unwanted()
-            if self._others:
-                self._around.seen_to(queue)
-            if (due := part.due) < inf:
-                self._timed[queue] = None
-                self._context.clock.wake(due)
-
-    def _tick_part(self, queue: QueueSink) -> None:
-        part = queue.part
-        was_recovering = part.consumers.is_recovering
-        part.tick(self._context.clock.now, self._context.clock.believed)
-        if was_recovering and not part.consumers.is_recovering:  # other consumers are no longer expected
-            self.write(queue)  # store which messages they may have
-            for key in queue.rows.consumers.get(queue.name, {}).keys() - part.takers.keys():
-                queue.rows.takes_no_more(queue.name, key)
-
-    def write(self, queue: QueueSink) -> None:
-        """Write the changed states of messages to disk with the next commit."""
-        backlog = queue.part.backlog
-        for lot in backlog.take_changed() if backlog.changed else ():
-            queue.rows.write(queue.name, lot)
+    # --- time -------------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        for queue in [queue for queue in self._timed if queue.part.due <= self._context.clock.now]:
-            del self._timed[queue]
-            self._tick(queue)
-        for queue in self._timed:
-            self._context.clock.wake(queue.part.due)
+        self.schedule.tick()
 
     def on_second(self) -> None:
-        self._dying.try_again()
-        self._overflow.tidy()
-        for queue in list(self._awake):
-            if queue.part.is_timed or queue.giving.is_stuck:
-                self._tick(queue)
-            is_leaving = queue.reading.unpage()
-            queue.reading.load_void()
-            if not (queue.part.backlog.messages or queue.part.takers or is_leaving or queue in self._due):
-                del self._awake[queue]
-        for queue in [queue for queue in self._gone if not queue.reading.unpage()]:
-            del self._gone[queue]
-
-    def _tick(self, queue: QueueSink) -> None:
-        self._tick_part(queue)
-        self.schedule_queue(queue)
+        self.schedule.on_second()
 
 
 def _length(queue: QueueSink) -> tuple[int, int]:

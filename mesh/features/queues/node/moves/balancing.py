@@ -252,7 +252,7 @@ class QueueBalancing(Component):
             queue.reading.load_more(_nothing)
         if not spread.waiting and is_guest:
             self._distribute(queue, spread, [*islice(queue.part.order.next(), TOGETHER)])
-        if not self._queues.is_leaving:
+        if not self._queues.schedule.is_leaving:
             self._redistribute(queue, spread)
         self.schedule_scan(queue)
 
@@ -271,7 +271,7 @@ class QueueBalancing(Component):
             name_of(n): stock for n, stock in self._places.others(queue).items() if not stock.is_leaving
         }
         closed = spread.refusals.closed_nodes(now) if spread is not None else ()
-        ways_out = [*map(name_of, self._ways_out(queue))] if self._queues.is_leaving else None
+        ways_out = [*map(name_of, self._ways_out(queue))] if self._queues.schedule.is_leaving else None
         drained = [name_of(node) for node, stock in self._places.meant(queue).items() if stock.is_leaving]
         yield from reasons(queue.part, others, [*map(name_of, closed)], now, name_of, ways_out, drained)
 

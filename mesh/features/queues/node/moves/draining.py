@@ -62,15 +62,15 @@ class Draining(Component):
         return (answer(AskQueueDrain, self._drain, Right.RUN),)
 
     def figures(self) -> dict[str, int | float]:
-        return {"queues_drained": int(self._queues.is_leaving)}
+        return {"queues_drained": int(self._queues.schedule.is_leaving)}
 
     # --- beginning and end --------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
-        self._queues.is_leaving = ROW in beginning.rows(MOVED)
+        self._queues.schedule.set_leaving(ROW in beginning.rows(MOVED))
 
     def on_restored(self) -> None:
-        if not self._queues.is_leaving:
+        if not self._queues.schedule.is_leaving:
             return
         left = sum(queue.part.backlog.messages for queue in self._shared())
         if left:
@@ -81,12 +81,12 @@ class Draining(Component):
 
     def _drain(self, asked: IncomingCall[AskQueueDrain]) -> None:
         do, who = asked.ask.do, asked.doer
-        if do == "begin" and not self._queues.is_leaving:
+        if do == "begin" and not self._queues.schedule.is_leaving:
             self._check()
             self._gone = 0
             self._turn(True)
             self._report_event(f"drain was started by {who}")
-        elif do == "cancel" and self._queues.is_leaving:
+        elif do == "cancel" and self._queues.schedule.is_leaving:
             self._turn(False)
             self._report_event(f"drain was ended by {who}")
         self._when_written(asked, self._how_far)
@@ -98,7 +98,7 @@ class Draining(Component):
             raise LocalError(what, hint="See `mesh ls`.", code="NO_OTHER_NODE")
 
     def _turn(self, is_on: bool) -> None:
-        self._queues.is_leaving = is_on
+        self._queues.schedule.set_leaving(is_on)
         self._disk.later(MOVED, ROW, Put(MOVED, ROW, b"") if is_on else Delete(MOVED, ROW))
         for queue in self._queues:
             self._stocks.report_change(queue)
@@ -122,7 +122,7 @@ class Draining(Component):
         own = [queue for queue in busy if queue.part.terms.scope == "node"]
         longest = nlargest(SHOWN, shared, key=lambda queue: queue.part.backlog.messages)
         return Drain(
-            drains=self._queues.is_leaving,
+            drains=self._queues.schedule.is_leaving,
             left=sum(queue.part.backlog.messages for queue in shared),
             rows=[
                 QueueReason(queue=queue.name, messages=n, why=why)
@@ -136,7 +136,7 @@ class Draining(Component):
 
     def on_second(self) -> None:
         """Schedule queues with local consumers, which during a drain receive messages that cannot move."""
-        if self._queues.is_leaving:
+        if self._queues.schedule.is_leaving:
             for queue in self._queues:
                 if queue.part.ready and queue.part.takers:
                     queue.schedule()

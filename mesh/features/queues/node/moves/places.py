@@ -29,7 +29,7 @@ class Places:
     def stays(self, queue: QueueSink) -> bool:
         """Return whether all new messages certainly stay here."""
         terms = queue.part.terms
-        if self._queues.is_leaving or terms.nodes or terms.distribution in ("strict", "round_robin"):
+        if self._queues.schedule.is_leaving or terms.nodes or terms.distribution in ("strict", "round_robin"):
             return False
         return terms.distribution == "independent" or taken_here(queue).takes_all
 
@@ -55,7 +55,7 @@ class Places:
         This node is included unless messages may not stay here. While this node is drained, one other node is
         returned, or none.
         """
-        terms, is_leaving = queue.part.terms, self._queues.is_leaving
+        terms, is_leaving = queue.part.terms, self._queues.schedule.is_leaving
         if not terms.nodes and terms.distribution != "strict" and not is_leaving:
             return None
         homes = [] if self.is_guest(queue) else [self._context.me.uuid]
@@ -70,7 +70,7 @@ class Places:
     def is_guest(self, queue: QueueSink) -> bool:
         """Return whether messages of the queue may not stay here."""
         nodes = queue.part.terms.nodes
-        return self._queues.is_leaving or (bool(nodes) and self._context.me.name not in nodes)
+        return self._queues.schedule.is_leaving or (bool(nodes) and self._context.me.name not in nodes)
 
 
 def taken_here(queue: QueueSink) -> Matching:

@@ -86,7 +86,7 @@ class Stocks(Component):
 
     def _stock(self, queue: QueueSink) -> QueueReport | None:
         """Return the state of a queue to report, or `None` if there is nothing to report."""
-        part, is_leaving = queue.part, self._queues.is_leaving
+        part, is_leaving = queue.part, self._queues.schedule.is_leaving
         takers = [taker for taker in part.consumers.eligible() if taker.away == inf]
         if not (takers or is_leaving) or queue.is_removed or part.terms.scope == "node":
             return None
@@ -119,7 +119,7 @@ class Stocks(Component):
 
     def _say_all(self) -> None:
         for queue in self._queues:
-            if queue.part.takers or self._queues.is_leaving:
+            if queue.part.takers or self._queues.schedule.is_leaving:
                 self.report_change(queue)
 
     def tick(self) -> None:

@@ -13,16 +13,21 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import partial
 
-from msgspec import Struct
-from msgspec.structs import replace
-
 from mesh.errors import MeshError, StoreFull
-from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.moves.transfer import PieceVerdict
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.node.keeping.queues import Queues
+from mesh.features.queues.node.transfers.arrived_pieces import (
+    AHEAD,
+    ArrivedPiece,
+    OutcomesByConnection,
+    PieceOutcomes,
+    is_readable,
+    queued_here,
+    refuse_pieces,
+)
 from mesh.features.queues.node.transfers.sources import TransferMessage, TransferSource, TransferSources
-from mesh.features.queues.wire import MovingEntry, Transfer, Transferred
+from mesh.features.queues.wire import MovingEntry, Transfer
 from mesh.kernel.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.facts import Hearing, on_fact
@@ -30,46 +35,7 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.facts import GivenUp
 from mesh.kernel.peers.peer import Peer
 from mesh.names import PUTS, SUBS
-from mesh.routing.stored_envelope import StoredEnvelope
-from mesh.values import check_key
-from mesh.wire.envelope import PERSISTENT, Envelope, as_ranges
-from mesh.wire.header import u16
-from mesh.wire.properties import check_properties
-
-AHEAD = 60 * 10**9  # ns that a peer's clock may be ahead
-
-
-class ArrivedPiece(Struct, eq=False):
-    """An accepted piece, which is stored next if it is persistent.
-
-    `is_doubtful` marks a possible duplicate.
-    """
-
-    number: int
-    lot: QueuedEnvelope
-    is_doubtful: bool
-    is_parting: bool = False  # the source no longer keeps it
-
-
-class PieceFates:
-    """The outcomes of the pieces that arrived on one connection."""
-
-    def __init__(self, conn: Conn) -> None:
-        self.conn = conn
-        self.taken: list[int] = []
-        self.refused: list[int] = []
-        self.unsure: list[int] = []
-
-    def refuse(self, number: int, is_doubtful: bool) -> None:
-        (self.unsure if is_doubtful else self.refused).append(number)
-
-
-class _Together(dict[Conn, PieceFates]):
-    """Outcomes by connection, created on first access."""
-
-    def __missing__(self, conn: Conn) -> PieceFates:
-        fates = self[conn] = PieceFates(conn)
-        return fates
+from mesh.wire.envelope import PERSISTENT, Envelope
 
 
 class Arriving(Component):
@@ -118,7 +84,7 @@ class Arriving(Component):
             self._is_early = self._is_early or not self._context.serves
             self._process_waiting(name, uuid, source)
         else:
-            self._refuse([(conn, command, envelopes)])
+            refuse_pieces(self._context.out, [(conn, command, envelopes)])
 
     def _process_waiting(self, name: str, uuid: bytes, source: TransferSource) -> None:
         """Process the waiting pieces, unless a commit is in progress or the node does not serve yet."""
@@ -135,13 +101,13 @@ class Arriving(Component):
         for conn, command, envelopes in messages:
             if conn.closed:
                 continue  # the source sends it again
-            fates = PieceFates(conn)
+            outcomes = PieceOutcomes(conn)
             for entry, envelope in zip(command.entries, envelopes, strict=True):
-                one = self._judged(source, queue, command.low, entry, envelope, fates)
+                one = self._judged(source, queue, command.low, entry, envelope, outcomes)
                 if one is not None:
                     one.is_parting = command.parting
                     came.append(one)
-            self._send_outcomes(name, fates)
+            outcomes.send(self._context.out, name)
             if queue is not None and command.parting:
                 self._part(queue, uuid, {number for number, *_ in command.entries})
         if queue is not None and came:
@@ -154,25 +120,26 @@ class Arriving(Component):
         low: int,
         entry: MovingEntry,
         envelope: Envelope,
-        fates: PieceFates,
+        outcomes: PieceOutcomes,
     ) -> ArrivedPiece | None:
         """Return the piece if it is new and accepted, or `None`.
 
-        The outcome of any other piece is added to `fates`, or follows when the first copy is stored.
+        The outcome of any other piece is added to `outcomes`, or follows when the first copy is stored.
         """
         number, is_again, moves, tries = entry
         verdict = source.incoming.classify(number, low, is_again)
         is_doubtful = verdict is PieceVerdict.PERHAPS
         if verdict is PieceVerdict.TAKEN:
-            fates.taken.append(number)
+            outcomes.taken.append(number)
         elif verdict is PieceVerdict.COMING:
-            source.asked[number] = fates.conn
+            source.asked[number] = outcomes.conn
         elif verdict is PieceVerdict.REUSED or source.incoming.is_long or not self._fits(queue, envelope):
-            fates.refuse(number, is_doubtful)
+            outcomes.refuse(number, is_doubtful)
         elif queue is not None:
             source.incoming.accept_number(number)
-            source.asked[number] = fates.conn
-            lot = self._lot(envelope, moves, tries, fates.conn.clock.shift)
+            source.asked[number] = outcomes.conn
+            shift, latest = outcomes.conn.clock.shift, self._context.clock.believed + AHEAD
+            lot = queued_here(envelope, self._context.me.uuid, shift, latest, moves, tries)
             if is_doubtful:
                 lot.may_have_been_given(lot.open())
             queue.expect(lot.parcel, +1)
@@ -185,7 +152,7 @@ class Arriving(Component):
         The envelope must be valid, and there must be room. This node must be one of the nodes of the queue,
         and not be drained.
         """
-        if queue is None or queue.is_removed or queue.is_full or self._queues.is_leaving:
+        if queue is None or queue.is_removed or queue.is_full or self._queues.schedule.is_leaving:
             return False
         if self._queues.has_no_room(queue, e):
             return False
@@ -193,22 +160,7 @@ class Arriving(Component):
         to, is_bound = PUTS + queue.name, queue.name.startswith(SUBS)  # the domain of a bound queue is free
         if (nodes and self._context.me.name not in nodes) or e.to != to or not (e.domain == to or is_bound):
             return False
-        return not e.flags & ~PERSISTENT and _is_readable(e)
-
-    def _lot(self, e: Envelope, moves: int, tries: bytes, shift: int) -> QueuedEnvelope:
-        """Return the envelope as it is queued here, with a corrected timestamp.
-
-        `shift` is how many ns the sender's clock is ahead; expiry counts from the corrected timestamp. The
-        timestamp is at most AHEAD in the future, in case a clock elsewhere is years ahead.
-        """
-        sent = max(1, min(e.sent - shift, self._context.clock.believed + AHEAD))
-        envelope = e if sent == e.sent else replace(e, sent=sent)
-        lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._context.me.uuid, own=True))
-        lot.moves = max(1, moves)
-        if tries:
-            numbers = envelope.number_list(range(envelope.count))
-            lot.tries = {n: told for n, told in zip(numbers, u16(tries), strict=False) if told}
-        return lot
+        return not e.flags & ~PERSISTENT and is_readable(e)
 
     # --- storing ------------------------------------------------------------------------------------------
 
@@ -247,7 +199,7 @@ class Arriving(Component):
     def _store_pieces(
         self, queue: QueueSink, uuid: bytes, source: TransferSource, came: list[ArrivedPiece]
     ) -> None:
-        fates = _Together()
+        outcomes = OutcomesByConnection()
         for one in came:
             lot, number = one.lot, one.number
             self._messages += lot.left
@@ -257,19 +209,19 @@ class Arriving(Component):
                 queue.part.backlog.pledges.add(lot, uuid, number)
             else:
                 source.incoming.written(number)
-                fates[source.asked.pop(number)].taken.append(number)
+                outcomes[source.asked.pop(number)].taken.append(number)
             queue.arrive(lot)
-        self._send_outcomes(queue.name, *fates.values())
+        outcomes.send(self._context.out, queue.name)
 
     def _not_stored(self, queue: QueueSink, source: TransferSource, came: list[ArrivedPiece]) -> None:
         if queue.part.backlog.watch is not None:
             queue.part.backlog.watch.has_no_room("where a move comes")
         queue.rows.not_arrived(one.lot for one in came if one.lot.parcel.position)
-        fates = _Together()
+        outcomes = OutcomesByConnection()
         for one in came:
             source.incoming.withdraw(one.number)
-            fates[source.asked.pop(one.number)].refuse(one.number, one.is_doubtful)
-        self._send_outcomes(queue.name, *fates.values())
+            outcomes[source.asked.pop(one.number)].refuse(one.number, one.is_doubtful)
+        outcomes.send(self._context.out, queue.name)
 
     def _part(self, queue: QueueSink, uuid: bytes, numbers: Collection[int]) -> None:
         """Answer the unsettled pieces `numbers`, which their source no longer keeps."""
@@ -278,29 +230,14 @@ class Arriving(Component):
 
     def redeemed(self, queue: QueueSink) -> None:
         """Answer the settled pieces that their source has kept until now."""
-        fates = _Together()
+        outcomes = OutcomesByConnection()
         for uuid, number in queue.part.backlog.pledges.take_redeemed():
             source = self._sources.find(queue.name, uuid)
             if source is not None:
                 source.incoming.written(number)
                 if (conn := source.asked.pop(number, None)) is not None:
-                    fates[conn].taken.append(number)
-        self._send_outcomes(queue.name, *fates.values())
-
-    # --- answers ------------------------------------------------------------------------------------------
-
-    def _send_outcomes(self, name: str, *fates: PieceFates) -> None:
-        for it in fates:
-            if it.taken or it.refused or it.unsure:
-                said = [_ranges(numbers) for numbers in (it.taken, it.refused, it.unsure)]
-                self._context.out.send(it.conn, Transferred(name, *said))
-
-    def _refuse(self, messages: list[TransferMessage]) -> None:
-        for conn, command, _ in messages:
-            fates = PieceFates(conn)
-            for number, is_again, *_ in command.entries:
-                fates.refuse(number, is_again)
-            self._send_outcomes(command.queue, fates)
+                    outcomes[conn].taken.append(number)
+        outcomes.send(self._context.out, queue.name)
 
     # --- removed queues and nodes -------------------------------------------------------------------------
 
@@ -309,7 +246,7 @@ class Arriving(Component):
         self.redeemed(queue)
         for name, uuid, source in self._sources:
             if name == queue.name:
-                self._refuse([*source.waiting])
+                refuse_pieces(self._context.out, source.waiting)
                 self._sources.drop(name, uuid)
 
     def _given_up(self, uuid: bytes) -> None:
@@ -317,19 +254,3 @@ class Arriving(Component):
         for name, source_uuid, source in self._sources:
             if source_uuid == uuid and source.is_idle:
                 self._sources.drop(name, uuid)
-
-
-def _is_readable(e: Envelope) -> bool:
-    """Return whether keys and properties are valid, as nothing else checks them before the commit."""
-    try:
-        check_properties(e)
-        for key in e.keys:
-            if key:
-                check_key(key)
-    except MeshError:
-        return False
-    return True
-
-
-def _ranges(numbers: list[int]) -> tuple[int, ...]:
-    return as_ranges(sorted(numbers)) if numbers else ()

@@ -8,7 +8,8 @@ from enum import Enum
 from msgspec import Struct
 
 from mesh.features.queues.model.lots.counts import Runs
-from mesh.features.queues.model.lots.queued_envelope import MOST_MOVES, QueuedEnvelope
+from mesh.features.queues.model.lots.lot_row import MOST_MOVES
+from mesh.features.queues.model.lots.queued_envelope import QueuedEnvelope
 from mesh.features.queues.model.moves.transfer import Outgoing
 from mesh.features.queues.node.keeping.queue_sink import QueueSink
 from mesh.features.queues.wire import Transferred

@@ -130,7 +130,7 @@ class Moving(Component):
                 queue.giving.goes_out(lot, here)
                 messages += queue.part.moving.start_transfer(lot, here, target, numbers[-1])
         if numbers:
-            self._queues.write(queue)
+            queue.write_changed()
             queue.rows.commit_if_any(partial(self._begun, way, numbers))
         self._let_go(way)
         return messages
@@ -190,7 +190,7 @@ class Moving(Component):
         Only pieces of volatile queues are affected, and only if no other node keeps the messages.
         """
         queue = way.queue
-        is_alone = self._queues.is_leaving and queue.rows.is_volatile
+        is_alone = self._queues.schedule.is_leaving and queue.rows.is_volatile
         return is_alone and way.out.going[number].lot not in queue.part.backlog.pledges.open
 
     def part(self) -> None:
@@ -223,7 +223,7 @@ class Moving(Component):
                 runs = moving.record_refused_transfer(piece.lot, way.target, number, is_sure)
                 ended.append((number, piece, runs))
         if ended:
-            self._queues.write(way.queue)
+            way.queue.write_changed()
             self._finish(way, ended)
 
     def _finish(self, way: QueueTransfer, ended: list[tuple[int, LeavingPiece, Runs]]) -> None:

@@ -133,8 +133,8 @@ class ChangingVerbs(Component):
         by = who.node.name if isinstance(who, Peer) else asked.doer
         if count or not isinstance(who, Peer):  # clients also get an event for 0 messages
             self._context.event("queue", f"{queue.name!r}: {by} purged {counted(count, 'message')}")
-        self._queues.write(queue)
-        self._queues.schedule_queue(queue)
+        queue.write_changed()
+        self._queues.schedule.schedule_queue(queue)
         self._stored(asked, lambda: (then or asked.reply)(Purged(purged=count)), queue.rows)
 
     def when_written(

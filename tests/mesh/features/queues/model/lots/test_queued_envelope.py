@@ -3,7 +3,7 @@
 import pytest
 
 from mesh.errors import RemoteError
-from mesh.features.queues.model.lots.queued_envelope import MOST_TRIES, PERHAPS
+from mesh.features.queues.model.lots.lot_row import MOST_TRIES, PERHAPS
 from mesh.wire.codec import pack
 from tests.mesh.features.queues.model.making import lot
 

@@ -353,4 +353,4 @@ def test_only_who_may_run_the_node_drains_it() -> None:
             if conn.owner == boss.stream:
                 conn.grant = grant
         assert boss.ask("queue_drain", do="begin").code == "NOT_ALLOWED"
-    assert not it.nodes[0].core.parts[QueueParts].queues.is_leaving
+    assert not it.nodes[0].core.parts[QueueParts].queues.schedule.is_leaving

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from mesh.features.queues.model.lots.queued_envelope import MOST_MOVES
+from mesh.features.queues.model.lots.lot_row import MOST_MOVES
 from mesh.features.queues.node.transfers.leaving import LeavingPiece, QueueTransfer, TransferOutcome
 from mesh.features.queues.wire import Transferred
 from tests.mesh.features.queues.model.making import lot
