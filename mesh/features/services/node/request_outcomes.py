@@ -126,7 +126,7 @@ class RequestOutcomes:
         answer = Answer("", 1, 1, matched=matched)
         if way.is_lost and not matched:
             answer = Answer(
-                "", 1, 1, LOST, text="The server disconnected before a reply. It may have run the request."
+                "", 1, 1, LOST, text="The server was lost before a reply. It may have run the request."
             )
         elif not matched:
             answer = way.refusal or Answer("", 1, 1, NOBODY, text=self._hints.nobody(way.to))
@@ -290,7 +290,7 @@ class RequestOutcomes:
             if memory is None:
                 continue
             numbers = list(way.open)
-            text = f"Node {name} left or restarted before a reply. The request may have run there."
+            text = f"Node {name} left or disconnected before a reply. The request may have run there."
             if way.is_for_all:
                 self._lost_for_all(memory, way, uuid, text)
             elif way.envelope is not None and (way.stream, way.envelope.first) in unsent:
