@@ -34,7 +34,9 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
             return java
         old = old or java
     if old:
-        raise SparkJobError(f"The Java in {old.home} is version {old.version}.", HINT, "OLD_JAVA")
+        raise SparkJobError(
+            f"The Java in {old.home} is version {old.version}, which is too old.", HINT, "OLD_JAVA"
+        )
     raise SparkJobError("No working Java was found in JAVA_HOME or on the PATH.", HINT, "NO_JAVA")
 
 

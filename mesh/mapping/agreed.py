@@ -114,14 +114,16 @@ def _check_rule(name: str, rule: Rule, left: int) -> int:
         raise bad(f"A rule of {name} belongs to {rule.node[:80]!r}.")
     if not 0 <= rule.stratum <= STRATA:
         raise bad(f"A rule of {name} has the stratum {rule.stratum}; the limit is {STRATA}.")
-    if rule.refid and (node_name(rule.refid) == name or not rule.stratum):
-        raise bad(f"A rule of {name} has itself as refid, or has a refid although it is the master.")
+    if rule.refid and node_name(rule.refid) == name:
+        raise bad(f"A rule of {name} has {name} itself as refid.")
+    if rule.refid and not rule.stratum:
+        raise bad(f"A rule of {name} has a refid, although its stratum 0 makes {name} the master.")
     given = list(rule.alternatives())
     if len(given) > left:
         raise bad(f"The rules have more than {ALTERNATIVES:,} keys, patterns, XPaths, domains and filters.")
     for key in given:
         if key.kind not in KINDS:
-            raise bad(f"A rule of {name} has a key of kind {key.kind[:80]!r}.")
+            raise bad(f"A rule of {name} has a key of the unknown kind {key.kind[:80]!r}.")
         check_alternative(key)
         if any(len(each.text) > LONGEST for each in key.filters):
             raise bad(f"A filter of {name} has more than {LONGEST:,} characters.")

@@ -82,6 +82,8 @@ def _check_key(key: str) -> None:
     try:
         check_key(key)
     except BadKey as error:
+        if not {"+", "#"}.intersection(key.split("/")):
+            raise
         hint = "The keys of a rule name single topics; use patterns or a domain for many."
         raise BadKey(error.what, hint=hint) from error
 

@@ -90,7 +90,10 @@ def plugged(group: str, what: str, name: str, version: str, ours: tuple[str, ...
             test = entry.load()(*told)
         except Exception as error:  # foreign code may raise anything
             why = f"{type(error).__name__}: {error!s:.200}"
-            raise BadFilter(f"The {what} {entry.name} ({entry.value}) cannot be created: {why}.") from error
+            raise BadFilter(
+                f"The {what} {entry.name} ({entry.value}) cannot be created: {why.rstrip('.')}.",
+                hint="Correct its argument in the rule, or fix or uninstall its package.",
+            ) from error
         return _guarded(test)
 
     return make
@@ -116,7 +119,7 @@ def _length(text: str) -> Test:
         most = -1
     if not 0 < most < 2**40:
         raise BadFilter(
-            f"ContentLength {text[:40]!r} is not a number of bytes.",
+            f"ContentLength {text[:40]!r} is not a number of bytes above 0 and below 1 TiB.",
             hint="Write a number such as 8000, which matches shorter contents.",
         )
     return lambda message: len(message.content) < most

@@ -21,6 +21,7 @@ ATTRIBUTES = ELEMENTS  # in all
 COMPILED = 4096  # compiled XPaths that are cached
 
 _FORBIDDEN = ("<!DOCTYPE", "<!ENTITY", "<?")
+_LONG = "Put long data into the content."
 _HINT = "Write the contents of <key>, such as <STOCK_EXCHANGE name='IBM'/>."
 
 
@@ -100,9 +101,10 @@ def check_xml(xml: str) -> str:
 def _checked(xml: str) -> str:
     size = len(xml) if xml.isascii() else len(xml.encode(errors="replace"))
     if size > KEY_XML:
-        raise BadXml(f"The XML of a key has {size:,} bytes; the limit is {KEY_XML:,}.", hint=_HINT)
+        raise BadXml(f"The XML of a key has {size:,} bytes; the limit is {KEY_XML:,}.", hint=_LONG)
     if bad := NOT_XML.search(xml):
-        raise BadXml(f"The XML of a key has the invalid character {bad[0]!r}.", hint=_HINT)
+        hint = "XML does not allow this character: put such data into the content."
+        raise BadXml(f"The XML of a key has the invalid character {bad[0]!r}.", hint=hint)
     for word in _FORBIDDEN:
         if word in xml:
             hint = "The XML of a key must have no DTD, entities or processing instructions."
@@ -118,12 +120,12 @@ def _check_shape(root: etree._Element) -> None:
         attributes += len(element.attrib)
     if elements > ELEMENTS or attributes > ATTRIBUTES:
         what = f"The XML of a key has {elements - 1:,} elements and {attributes:,} attributes"
-        raise BadXml(f"{what}; the limits are {ELEMENTS - 1} and {ATTRIBUTES}.", hint=_HINT)
+        raise BadXml(f"{what}; the limits are {ELEMENTS - 1} and {ATTRIBUTES}.", hint=_LONG)
     level, deepest = [root], 0
     while level:
         level, deepest = [below for element in level for below in element], deepest + 1
     if deepest > LEVELS:
-        raise BadXml(f"The XML of a key has {deepest} levels; the limit is {LEVELS}.", hint=_HINT)
+        raise BadXml(f"The XML of a key has {deepest} levels; the limit is {LEVELS}.", hint=_LONG)
     if root.find("key") is not None:
         raise BadXml("The XML of a key contains <key>.", hint=_HINT)
 

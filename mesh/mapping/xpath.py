@@ -110,7 +110,7 @@ class _Reader:
             )
 
     def _bad(self, place: int, what: str, hint: str = _EXAMPLE) -> BadXPath:
-        return BadXPath(f"The XPath {self._text!r} at character {place + 1}: {what}.", hint=hint)
+        return BadXPath(f"The XPath {self._text!r} has an error at character {place + 1}: {what}.", hint=hint)
 
     def _fail(self, what: str, hint: str = _EXAMPLE) -> NoReturn:
         raise self._bad(self._tokens[self._at][2], what, hint)

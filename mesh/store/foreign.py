@@ -24,5 +24,7 @@ def foreign_store_kind(address: str) -> ForeignStoreKind:
     kind = store_kind(address)
     if not isinstance(kind, ForeignStoreKind):
         scheme = address.partition("://")[0]
-        raise NotAvailable(f"No store {scheme!r:.40} is installed.", hint="Install the package that has it.")
+        raise NotAvailable(
+            f"No store {scheme!r:.40} is installed.", hint="Install the package that provides it."
+        )
     return kind

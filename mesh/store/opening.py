@@ -167,9 +167,11 @@ def _check_file(path: Path, uuid: bytes, was_used: bool) -> None:
     witness = path.with_name(path.name + WITNESS)
     with _named(witness):
         if is_there and read_witness(witness, uuid) is None:
+            what = f"{path} exists, but according to {witness} it does not belong to this node."
+            if not witness.exists():
+                what = f"{path} exists, but {witness}, which would show its node, is missing."
             raise StoreError(
-                f"{path} exists and does not belong to this node, according to {witness}, "
-                "which may be missing.",
+                what,
                 hint="Choose another file. If it is this node's file: mesh up --accept-rollback",
                 code="STORE_IN_USE",
             )

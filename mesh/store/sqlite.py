@@ -176,11 +176,12 @@ class SQLiteStore:
         version = self._number("PRAGMA user_version")
         is_empty = version == 0 and self._number("SELECT count(*) FROM sqlite_master") == 0
         if not is_empty and not 1 <= version <= VERSION:
-            raise StoreError(
-                f"{self._path} is not a store of this release: its version is {version}, not {VERSION}.",
-                hint=f"Use the release that wrote it, or {_ANEW}.",
-                code="STORE_VERSION",
-            )
+            what = f"{self._path} is not a store of a node: its version is {version}."
+            hint = f"Choose another file, or {_ANEW}."
+            if version > VERSION:
+                what = f"{self._path} has version {version}, but this release reads only up to {VERSION}."
+                hint = f"Use the release that wrote it, or {_ANEW}."
+            raise StoreError(what, hint=hint, code="STORE_VERSION")
         return version
 
     def _number(self, query: str) -> int:
@@ -271,7 +272,8 @@ def copy_file(source: Path, path: Path) -> None:
         with contextlib.closing(sqlite3.connect(source, timeout=0, isolation_level=None)) as db:
             _copy(db, path, lambda: None)
     except sqlite3.Error as error:
-        raise StoreError(f"{source} cannot be copied: {error}.") from error
+        hint = "Check that no process has the file open, and that its disk works."
+        raise StoreError(f"{source} cannot be copied: {error}.", hint=hint) from error
 
 
 def _copy(source: sqlite3.Connection, path: Path, meanwhile: Callable[[], None]) -> None:
@@ -285,5 +287,6 @@ def _copy(source: sqlite3.Connection, path: Path, meanwhile: Callable[[], None])
             copy.execute("PRAGMA journal_mode=DELETE").fetchone()
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
-            f"{path} cannot be written: {error}.", hint="Check the free space on that disk."
+            f"The copy to {path} failed: {error}.",
+            hint="Check that the file does not exist yet, its directory and the free space there.",
         ) from error

@@ -181,7 +181,12 @@ class Sockets:
 
 def refusal(address: str, error: zmq.ZMQError, has_keys: bool) -> BindRefused:
     """Return the error for an address that cannot be bound. With keys a node binds two ports."""
-    if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+    port = address.rpartition(":")[2]
+    if address.startswith("ipc://"):
+        hint = "Check the permissions of its directory, and that the path is not too long."
+    elif error.errno == errno.EACCES and port.isdecimal() and 0 < int(port) < 1024:
+        hint = "Ports below 1024 may be reserved for the system: choose a higher port, or 0 for a free one."
+    elif error.errno not in (errno.EADDRINUSE, errno.EACCES):
         hint = "Write tcp://127.0.0.1:PORT; port 0 selects a free one."
     elif has_keys:
         hint = (

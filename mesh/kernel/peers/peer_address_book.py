@@ -118,7 +118,7 @@ class PeerAddressBook(Component):
             what = f"{address[:80]!r} is not an address of a node."
             raise LocalError(what, hint="Write tcp://HOST:PORT.", code="BAD_ADDRESS")
         if len(self._seeds) >= MET:
-            what = f"This node keeps {len(self._seeds):,} addresses already, which is the limit."
+            what = f"This node keeps {len(self._seeds):,} addresses; the limit is {MET:,}."
             hint = "Remove some: `mesh peer ls`, `mesh peer rm ADDRESS`."
             raise LocalError(what, hint=hint, code="BAD_ADDRESS")
         self._seeds[address] = Seed(ADDED)

@@ -232,14 +232,14 @@ class PeerHandshake(Component):
             )
         member = self._neighbours.membership.of(node.uuid)
         is_doubled = member is not None and member.state is NodeLife.CONFLICT
-        hint = COPIED if is_doubled else ""
         if node.boot < known.node.boot:
-            text = f"{node.name} already reached boot {known.node.boot}"
-            return Refuse("OLD_BOOT", text, hint, final=True)
+            text = f"{node.name} already reached boot {known.node.boot}, but now has boot {node.boot}"
+            older = f'Restore its newest identity.json, or write "boot": {known.node.boot} into that file.'
+            return Refuse("OLD_BOOT", text, COPIED if is_doubled else older, final=True)
         if is_doubled:
             text = f"two processes answer for {node.name} ({node.uuid.hex()[:8]})"
             is_outlived = self._neighbours.membership.is_outlived(node.uuid)
-            return Refuse("CONFLICT", text, hint, final=is_outlived)
+            return Refuse("CONFLICT", text, COPIED, final=is_outlived)
         self._proven(known, node)
         return None
 
@@ -267,19 +267,19 @@ class PeerHandshake(Component):
         If this node has the name and is young, and the newcomer started first, this node gives way.
         """
         holder, newcomer = clash.holder, clash.newcomer
-        text = (
-            f"the name {newcomer.name!r} belongs to a live node at {holder.address or 'an unknown address'}"
-        )
+        text, where = f"the name {newcomer.name!r} belongs to", holder.address or "an unknown address"
         hint = "Start one of them with another `--id`."
         if holder.uuid == self._context.me.uuid:
             gives_way = self.is_young and is_senior(process, self._context.process)
             if gives_way:
-                where = newcomer.node.address or "an unknown address"
-                what = f"the name {newcomer.name!r} belongs to an older node at {where}"
+                older = newcomer.node.address or "an unknown address"
+                what = f"{text} an older node at {older}"
                 self._context.facts.publish(LoginRefused(Stop(f"{what}. {hint}", "NAME_IN_USE")))
-            return Refuse("NAME_IN_USE", text, hint, final=not gives_way)
-        answers = self._answers(self._neighbours.peers[holder.uuid], holder.heard)
-        return Refuse("NAME_IN_USE", text, hint, final=answers)
+            return Refuse("NAME_IN_USE", f"{text} a live node at {where}", hint, final=not gives_way)
+        if self._answers(self._neighbours.peers[holder.uuid], holder.heard):
+            return Refuse("NAME_IN_USE", f"{text} a live node at {where}", hint, final=True)
+        text = f"{text} a node at {where}, which has not answered yet"
+        return Refuse("NAME_IN_USE", text, f"If that node still runs: {hint[0].lower()}{hint[1:]}")
 
     @property
     def is_young(self) -> bool:

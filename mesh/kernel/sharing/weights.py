@@ -170,7 +170,7 @@ class Weights(Component):
         mine, theirs = self._context.settings.cluster, said.cluster or self._context.settings.cluster
         if mine != theirs:
             text = f"The weights were learned in the mesh {theirs!r:.80}, and this is {mine!r}."
-            raise LocalError(text, hint="To apply them anyway: --force", code="CLUSTER")
+            raise LocalError(text, hint="To apply them anyway: --force.", code="CLUSTER")
         new = checked(WeightSet(self._shared.stamp(WEIGHTS, ""), said.made, said.expires, by, said.weights))
         check_times(new, self._context.clock.wall)
         if new.expires <= self._context.clock.wall:

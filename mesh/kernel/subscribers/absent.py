@@ -45,12 +45,16 @@ class AbsentClients:
         """
         me, most, is_new = self._context.me.name, self._context.settings.inboxes_bytes, to not in inboxes
         if is_new and len(inboxes) >= ABROAD and is_foreign(envelope.sender):
-            text = f"{me} keeps inboxes for {len(inboxes):,} names of other sites, which is the limit."
-            raise PublishRefused(text, hint="Send to a connected client.", code="INBOX_FULL")
+            text = (
+                f"{me} has {len(inboxes):,} inboxes; from {ABROAD:,} on, senders in other sites cannot "
+                "create more."
+            )
+            hint = "Send to a connected client, or to one that already has an inbox."
+            raise PublishRefused(text, hint=hint, code="INBOX_FULL")
         size = len(envelope.body) + OWN + is_new * INBOX
         if self._bytes + size > most:
             self._context.counters.loss_counter(to)(envelope, "INBOX_FULL", envelope.count)
-            text = f"{me} holds {self._bytes:,} bytes for disconnected clients, which is the limit."
+            text = f"The inboxes at {me} have no room: they hold {self._bytes:,} of {most:,} bytes."
             hint = "Clients must read their inboxes; or raise `limits.inboxes_bytes` of that node."
             raise PublishRefused(text, hint=hint, code="INBOX_FULL")
         if envelope.flags & PERSISTENT and self.is_tight():

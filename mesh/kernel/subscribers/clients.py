@@ -91,7 +91,7 @@ class Clients(Component):
         must_prove = session is not None and session.has_spoken
         wanted = token(self._context.settings.secret, str(name), h.stream)
         if (h.token or must_prove) and not same(h.token, wanted):
-            return Refuse("BAD_TOKEN", f"{name} belongs to another client", final=True)
+            return _wrong_token(name, session)
         opened = session or self._crowd(conn) or self._open(name, conn, h)
         if opened is None or isinstance(opened, Refuse):
             return opened
@@ -287,3 +287,10 @@ class Clients(Component):
         # A session number of an earlier boot must never name another session.
         self._generated += 1
         return -(self._context.me.boot << 32 | self._generated)
+
+
+def _wrong_token(name: SessionName, session: Session | None) -> Refuse:
+    if session is not None:
+        return Refuse("BAD_TOKEN", f"{name} belongs to another client", final=True)
+    text = "the token of this client's session is not one of this mesh"
+    return Refuse("BAD_TOKEN", text, "Open the client again, without its earlier session.", final=True)

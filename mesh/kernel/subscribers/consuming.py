@@ -35,7 +35,8 @@ class Consuming(Component):
             raise LocalError(ONLY_READS, code="NOT_ALLOWED")
         if number in (INBOX, REPLIES):
             raise BadArgument(
-                f"The subscription number {number} is reserved.", hint="Use a number from 1 up."
+                f"The subscription number {number} is reserved.",
+                hint=f"Use a number from 1 to {REPLIES - 1}.",
             )
         kind = kind_of(command.address)
         for other, giver in self._context.face.delivery_sources.items():
@@ -51,7 +52,8 @@ class Consuming(Component):
                 return
         self._context.counters.count("settled_late")
         if command.request:
-            over = LocalError("The consumer with that number is closed.", code="LEASE_OVER")
+            what = f"No open consumer has the subscription number {command.subscription}."
+            over = LocalError(what, code="LEASE_OVER")
             self._context.out.reply_to(conn, command.request, lambda: _raise(over))
 
 

@@ -119,7 +119,9 @@ class Inboxes(Component):
         to = SessionName.parse(envelope.to).at(self._context.me.name)
         sessions = self._entitled(to)
         if not sessions and not envelope.flags & FORCE_QUEUING:
-            raise NotConnected(f"{to} is not connected.", hint="To queue the message: force_queuing=True.")
+            how = "only with another key than that of its inbox" if self._open_of(to) else ""
+            text = f"{to} is connected {how}." if how else f"{to} is not connected."
+            raise NotConnected(text, hint="To queue the message: force_queuing=True.")
         if not sessions:
             self._absent.check(str(to), envelope, self._feeds)
         names = {session.text: session.text for session in sessions}  # inbox -> addressee of its copy
@@ -130,15 +132,23 @@ class Inboxes(Component):
             waiting = self.taker(name).accepted_bytes
             are_full = self._absent.is_full and waiting > 0
             if are_full or waiting + len(envelope.body) > self._context.settings.backlog_bytes:
-                text = f"The inbox of {name} is full: {waiting} bytes wait."
-                if are_full:
-                    text = f"The inboxes of disconnected clients are full; that of {name} has messages."
                 self._context.counters.loss_counter(name)(envelope, "INBOX_FULL", envelope.count)
-                raise PublishRefused(text, hint="The client must read its inbox().", code="INBOX_FULL")
+                raise self._full(name, waiting, len(envelope.body), are_full)
         copies: list[tuple[Envelope, Targets]] = []
         for name, whom in names.items():
             copies.append((replace(envelope, to=whom), [(self.taker(name), None)]))
         return copies, len(sessions)
+
+    def _full(self, name: str, waiting: int, size: int, are_full: bool) -> PublishRefused:
+        text = f"The inbox of {name} is full: {waiting:,} bytes wait."
+        hint = "The client must read its inbox()."
+        if are_full:
+            text = f"The inboxes of {self._context.me.name} are full; that of {name} has messages."
+        elif not waiting:
+            most = self._context.settings.backlog_bytes
+            text = f"{size:,} bytes do not fit into the empty inbox of {name}; the limit is {most:,} bytes."
+            hint = "Send the content in parts, or raise `limits.backlog_bytes` of that node."
+        return PublishRefused(text, hint=hint, code="INBOX_FULL")
 
     def _entitled(self, to: SessionName) -> list[Session]:
         """Return the connected sessions of an addressee.

@@ -61,10 +61,10 @@ class Ingress:
         holder = self._holder.setdefault(session.stream, user or session.stream)
         count = self._counts.get(holder, 0)
         if count >= DOMAINS:
+            others = " and other sessions with its key have" if user else " has"
             return PublishRefused(
-                f"{session.name} and other sessions with its key have published in {count:,} "
-                "domains, which is the limit.",
-                hint="Use more keys and fewer domains.",
+                f"{session.name}{others} published in {count:,} domains, which is the limit.",
+                hint="Use fewer domains, with more topics in each.",
                 code="TOO_MANY_DOMAINS",
             )
         domains[domain] = self._context.clock.now

@@ -73,7 +73,10 @@ class LastValues(Component):
             if all(as_seen_by(asked.who, value.envelope) is value.envelope for value in found.values):
                 self._erase(asked)
             else:
-                what = f"{key} had one receiver; only that client, the sender or a node may erase it."
+                what = (
+                    f"{key} is the dead letter of a message to one client; only that client, the sender or a "
+                    "node may erase it."
+                )
                 asked.fail(LocalError(what, hint="See `mesh dlq ls`.", code="NOT_ALLOWED"))
 
         self._lookup.look_up(Query("exact", key), found)
@@ -125,7 +128,10 @@ class LastValues(Component):
 def _say(asked: IncomingCall[AskGet], found: LookupResult) -> None:
     """Answer a client's GET, with an error if masters are unreachable and no value was found."""
     if not found.best and found.away:
-        text = f"{listed(found.away)} cannot be reached, and no value is cached here."
+        text = (
+            "No retained value is stored here, and the master or a node on the route to it does not answer: "
+            f"{listed(found.away)}."
+        )
         asked.fail(MasterAway(text, hint="See `mesh ls`."))
         return
     seen = [replace(value, envelope=as_seen_by(asked.who, value.envelope)) for value in found.values]

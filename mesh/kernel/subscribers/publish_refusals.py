@@ -78,7 +78,7 @@ def _terms_elsewhere(a: Attempt) -> Answer:
 
 
 def _other_domain(a: Attempt) -> Answer:
-    text = f"A message to {a.envelope.to[:80]!r} must be in the domain of that name."
+    text = f"A message to {a.envelope.to[:80]!r} must have this name as its domain."
     return refusal(a.envelope, BadName(text))
 
 

@@ -61,9 +61,11 @@ class Publishing(Component):
             is_own = e.stream == session.stream and not (e.numbers or e.sender or e.route or e.sent)
             domain = e.domain
             if not is_own or (e.flags & ODD and (domain != SENDS or e.flags & ODD_IN_SENDS)):
-                raise RemoteError(
-                    f"{session.name} publishes with the sender of another session", code="FORGED_SENDER"
+                is_of_other = e.stream != session.stream
+                what = (
+                    "the stream of another session" if is_of_other else "fields or flags that only nodes set"
                 )
+                raise RemoteError(f"{session.name} publishes with {what}", code="FORGED_SENDER")
             if not (domain in sent and e.first > sent[domain] and free.issuperset(e.keys)):
                 refused = self._ingress.refuses(session, e)
                 if refused is not None:  # not counted in the accounts, which keep a row for each domain

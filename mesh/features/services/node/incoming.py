@@ -69,9 +69,10 @@ class IncomingSends(Component):
     def _check(self, peer: Peer, e: Envelope) -> None:
         if is_group(e.to):  # a master sends it to members here
             if len(e.route) >= HOPS or e.flags:
-                raise PublishRefused(
-                    "The request passed too many nodes, or has invalid flags.", code="TOO_MANY_HOPS"
-                )
+                what = "has flags that a request to a group cannot have"
+                if len(e.route) >= HOPS:
+                    what = f"passed more than {HOPS} nodes"
+                raise PublishRefused(f"The request {what}.", code="TOO_MANY_HOPS")
             if self._sender_check.origins.check(peer, e, peer.node.uuid) is Verdict.FORGED:
                 raise PublishRefused(f"{self._sender_check.report(peer, e, True)}.", code="FORGED_SENDER")
             return
@@ -83,16 +84,11 @@ class IncomingSends(Component):
         except BadName:
             is_theirs = False
         way = [hop.node for hop in inside(e.route)]
-        if (
-            not is_theirs
-            or way != [peer.node.name]
-            or e.domain != SENDS
-            or e.numbers
-            or e.flags & ~(REQUEST | EVERY)
-        ):
+        is_theirs = is_theirs and way == [peer.node.name]
+        if not is_theirs or e.domain != SENDS or e.numbers or e.flags & ~(REQUEST | EVERY):
             self._context.counters.count("forged")
-            what = f"{peer.node.name} sent a request that does not come from its clients."
-            raise PublishRefused(what, code="FORGED_SENDER")
+            what = "does not come from its clients" if not is_theirs else "has invalid fields"
+            raise PublishRefused(f"{peer.node.name} sent a request that {what}.", code="FORGED_SENDER")
         if e.props:
             check_properties(e)
 
@@ -100,7 +96,8 @@ class IncomingSends(Component):
         most = self._context.settings.max_content
 
         def too_long(part: Envelope) -> None:
-            what = f"{self._context.me.name} accepts at most {most} bytes per message."
+            me = self._context.me.name
+            what = f"The message is too large: {me} accepts at most {most:,} bytes per message."
             error = MessageTooLarge(
                 what, hint="Raise `limits.max_content` of that node, or send the content in parts."
             )

@@ -49,7 +49,7 @@ class RequestLosses:
             if memory is None:
                 continue
             numbers = list(way.open)
-            text = f"Node {name} left or restarted before a reply. The request may have run there."
+            text = f"Node {name} left or disconnected before a reply. The request may have run there."
             if way.is_for_all:
                 self._lost_for_all(memory, way, uuid, text)
             elif way.envelope is not None and (way.stream, way.envelope.first) in unsent:

@@ -106,7 +106,7 @@ class RequestOutcomes:
         answer = Answer("", 1, 1, matched=matched)
         if way.is_lost and not matched:
             answer = Answer(
-                "", 1, 1, LOST, text="The server disconnected before a reply. It may have run the request."
+                "", 1, 1, LOST, text="The server was lost before a reply. It may have run the request."
             )
         elif not matched:
             answer = way.refusal or Answer("", 1, 1, NOBODY, text=self._hints.nobody(way.to))

@@ -121,8 +121,8 @@ class ServedAddresses(Component):
         if command.credit:
             if len(ours) >= self._context.settings.max_subscriptions:
                 raise LocalError(
-                    f"{session.name} serves {len(ours):,} addresses, which is the limit.",
-                    hint="Serve fewer addresses, and put the details into the content.",
+                    f"{session.name} serves {len(ours):,} addresses or groups, which is the limit.",
+                    hint="Serve fewer of them, and put the details into the content.",
                     code="TOO_MANY_ADDRESSES",
                 )
             self._open(session, command, address)
@@ -178,10 +178,10 @@ class ServedAddresses(Component):
             if lost < last:
                 address.add_first(run.part(max(lost + 1, run.tag), last).as_work())
             if run.tag <= lost:
-                text = f"{server.name} disconnected before a reply. It may have run the request."
+                text = f"{server.name} stopped serving before a reply. It may have run the request."
                 self._replies.fail(run.part(run.tag, lost), LOST, text)
         for work, at in server.line:
-            self._replies.skip(work, at, LOST, f"{server.name} disconnected before it accepted the message.")
+            self._replies.skip(work, at, LOST, f"{server.name} stopped serving before it accepted the message.")
         for work in address.waiting():
             if not address.ready(work.requester):
                 address.drop(work)
@@ -267,8 +267,11 @@ class ServedAddresses(Component):
 
         Tags that were never assigned are invalid. A command for a consumer that has ended changes nothing.
         """
-        if len(envelopes) > 1 or sum(e.count for e in envelopes) != len(command.replied):
-            what = f"the replies do not match the {len(command.replied)} that were announced"
+        replies = sum(e.count for e in envelopes)
+        if len(envelopes) > 1 or replies != len(command.replied):
+            what = f"{replies} replies were sent, but {len(command.replied)} were announced"
+            if len(envelopes) > 1:
+                what = f"the replies were sent in {len(envelopes)} envelopes; the limit is 1"
             raise RemoteError(what, code="MALFORMED")
         address, server = self._of.get(session, {}).get(command.subscription, (None, None))
         if address is None or server is None or server.epoch != command.epoch:

@@ -114,7 +114,10 @@ def _strange(envelope: Envelope, came: NeighbourSite, here: str, is_sent: bool =
     except BadName:
         is_forged = True
     if is_forged:
-        what = f"The message of {envelope.sender[:80]!r} cannot come through the site {came.name}."
+        what = (
+            f"The site {came.name} may not send this message of {envelope.sender[:80]!r}: its route or "
+            "another field is not valid."
+        )
         return PublishRefused(what, hint=_hint(sites, came, here), code="FORGED_SENDER")
     return _circle(envelope, (*sites, here))
 
@@ -167,7 +170,7 @@ def _clock(envelope: Envelope, came: NeighbourSite, now: int) -> LocalError | No
     if is_followed(envelope.sent, now):
         return None
     seconds = (envelope.sent - now) / 1e9
-    what = f"The clock of the site {came.name} is {seconds:,.0f} s ahead of the clock of {came.node}."
+    what = f"A clock of the site {origin(envelope)} is {seconds:,.0f} s ahead of the clock of {came.node}."
     hint = (
         f"Correct the clock that is wrong. {came.node} accepts a difference of less than {AHEAD // 10**9} s."
     )
@@ -200,12 +203,15 @@ def _addressed(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError
     if to.site != here:
         return SiteUnreachable(f"{here} does not forward to the site {(to.site or '')[:64]!r}.")
     if is_own(envelope.domain) or any(key.startswith(SYSTEM) for key in envelope.keys):
-        what = _writing(repr(envelope.keys[0][:80]), envelope.domain)
-        return came.no_right(what, "accepts", first, here)
+        key = next((key for key in envelope.keys if key.startswith(SYSTEM)), envelope.keys[0])
+        what = _writing(repr(key[:80]), envelope.domain)
+        return PublishRefused(
+            f"The site {first} may not {what}, which is reserved for the mesh.", code="NO_RIGHT"
+        )
     if not came.rights[first].may_write_to(to.client):
         return came.no_right(_writing(f"client {to.client!r}", envelope.domain), "letters", first, here)
     return None
 
 
 def _writing(to: str, domain: str) -> str:
-    return f"write to {to} in the domain {domain[:80]!r}"
+    return f"write to {to} in the domain {domain[:80]!r}" if domain else f"write to {to} without a domain"

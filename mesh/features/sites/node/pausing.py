@@ -91,8 +91,8 @@ class Pausing(Component):
                 f"The row of the site {row.name} has the invalid value {row.value[:40]!r}.", code="BAD_ROW"
             )
         if row.value and row.name not in self._rows and len(self._rows) >= MOST:
-            what = f"The mesh has rows for {MOST:,} sites, which is the limit."
-            raise LocalError(what, hint="Remove a site from mesh.toml.", code="TOO_MANY_ROWS")
+            what = f"{len(self._rows):,} sites are paused; the limit is {MOST:,}."
+            raise LocalError(what, hint="Resume one first: `mesh relay resume SITE`.", code="TOO_MANY_ROWS")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         if row.value:

@@ -123,8 +123,8 @@ class RemoteSessions(Component):
         count, size = self._load.get(gate.name, (0, 0))
         if count + e.count > OPEN or size + len(e.body) > OPEN_BYTES:
             what = (
-                f"The site {gate.name} has {count:,} unanswered messages at {self._context.me.name}, "
-                "which is the limit."
+                f"The site {gate.name} has {count:,} unanswered messages with {size:,} bytes at "
+                f"{self._context.me.name}; the limits are {OPEN:,} and {OPEN_BYTES:,}."
             )
             raise PublishRefused(what, hint="Send more slowly.", code="TOO_MANY_REQUESTS")
         if e.props:
@@ -140,9 +140,9 @@ class RemoteSessions(Component):
 
     def _too_long(self, conn: Conn, part: Envelope) -> None:
         settings = self._context.settings
-        what = f"{self._context.me.name} accepts at most {settings.max_content} bytes per message."
+        most = f"{self._context.me.name} accepts at most {settings.max_content:,} bytes per message"
         hint = f"Raise `limits.max_content` at {settings.site.name}, or send the content in parts."
-        self._refuse(conn, part, MessageTooLarge(what, hint=hint))
+        self._refuse(conn, part, MessageTooLarge(f"The message is too large: {most}.", hint=hint))
 
     def _refuse(self, conn: Conn, e: Envelope, error: LocalError) -> None:
         self._context.counters.count("refused", e.count)

@@ -138,7 +138,9 @@ class SiteRequests(Component):
             text = f"{me} has no connection with a gateway of {site[:64]} that accepts requests."
             self._refuse(requester, e, UNREACHABLE, text)
         elif self._counts[site] + e.count > OPEN:
-            text = f"{self._counts[site]:,} messages for the site {site} are unanswered, which is the limit."
+            text = (
+                f"{self._counts[site]:,} messages for the site {site} are unanswered; the limit is {OPEN:,}."
+            )
             self._refuse(requester, e, "TOO_MANY_REQUESTS", text)
         else:
             until = end_of(ttl, self._context.clock.now)

@@ -105,7 +105,7 @@ class SiteIngress(Component):
 
     def _no_room(self) -> TailBackFull:
         return TailBackFull(
-            f"The outbound buffer of {self._context.me.name} for unreachable masters is full."
+            f"The half of the outbound buffer of {self._context.me.name} that is for other sites is full."
         )
 
     def _is_full(self, envelope: Envelope) -> bool:
@@ -119,7 +119,8 @@ class SiteIngress(Component):
         most, here = self._context.settings.max_content, self._context.settings.site.name
 
         def too_long(part: Envelope) -> None:
-            what = f"{self._context.me.name} accepts at most {most} bytes per message."
+            me = self._context.me.name
+            what = f"The message is too large: {me} accepts at most {most:,} bytes per message."
             hint = f"Raise `limits.max_content` at {here}, or send the content in parts."
             self._refuse(origin, part, MessageTooLarge(what, hint=hint))
 

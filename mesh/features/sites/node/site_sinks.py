@@ -60,7 +60,7 @@ class SiteSinks(Component):
             if feed.rejects and not feed.has_room(envelope.persistent):
                 what = (
                     f"{self._context.me.name} has {feed.waiting_bytes:,} waiting bytes for the site "
-                    f"{feed.site}, which is the limit."
+                    f"{feed.site}, and no room for this message."
                 )
                 hint = f"Publish it again when the site is reachable (`mesh why site {feed.site}`), or raise "
                 raise SiteFull(what, hint=f"{hint}max_bytes in [sites.{feed.site}].")

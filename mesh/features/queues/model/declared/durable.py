@@ -41,9 +41,7 @@ def durable_of(queries: Iterable[Query]) -> DurableTerms:
             raise BadQuery(f"{query.text[:80]!r} is reserved for the mesh and cannot be durable.", hint=hint)
     if not 1 <= len(found) <= QUERIES:
         what = f"A durable subscription cannot have {len(found)} keys and patterns."
-        raise BadQuery(
-            what, hint=f"The limit is 1 to {QUERIES}; a pattern such as 'orders/#' matches many keys."
-        )
+        raise BadQuery(what, hint=f"Name 1 to {QUERIES}; a pattern such as 'orders/#' matches many keys.")
     return DurableTerms(tuple(sorted(found, key=lambda query: (query.domain, query.text, query.kind))))
 
 

@@ -123,8 +123,8 @@ class Declaring(Component):
         return terms
 
     def _declare(self, name: str, terms: QueueTerms) -> None:
-        if len(self._own) + len(self._mesh) >= MOST:
-            what = f"The mesh has {MOST:,} queues, which is the limit."
+        if (known := len(self._own) + len(self._mesh)) >= MOST:
+            what = f"{self._context.me.name} knows {known:,} queues; the limit is {MOST:,}."
             hint = "Delete some, or put messages with different keys into one queue."
             raise LocalError(what, hint=hint, code="TOO_MANY_QUEUES")
         if terms.scope == "node":

@@ -67,7 +67,7 @@ class Durables(Component):
         known = self.get(name)
         if known is None:
             if len(self._all) >= MOST:
-                what = f"The mesh has {MOST:,} durable subscriptions, which is the limit."
+                what = f"The mesh has {len(self._all):,} durable subscriptions; the limit is {MOST:,}."
                 hint = "Remove some with `mesh unsub NAME`. Subscribers that use the same name share one."
                 raise LocalError(what, hint=hint, code="TOO_MANY_QUEUES")
             self._write_row(name, packed(durable))

@@ -121,7 +121,7 @@ class ConsumerTable(Component):
             )
         ours = self._of.get(session, {})
         if command.subscription not in ours and len(ours) >= self._context.settings.max_subscriptions:
-            what = f"{session.name} has consumers of {len(ours):,} queues, which is the limit."
+            what = f"{session.name} has {len(ours):,} queue consumers, which is the limit."
             raise LocalError(what, hint="Close some consumers.", code="TOO_MANY")
 
     def _begun(

@@ -192,7 +192,7 @@ class Queues(Component):
         if queue.part.terms.scope == "node":
             me = self._context.me.name
             what = f'The queue {name!r} of {me} has scope "node", so other nodes cannot use it.'
-            raise NoQueue(what, hint=f"Ask that node: --url {me}")
+            raise NoQueue(what, hint=f"Ask that node: `--url {me}`.")
         return queue
 
     def _make(self, name: str, terms: QueueTerms) -> QueueSink:
@@ -232,7 +232,7 @@ class Queues(Component):
         if queue.is_full:
             has = queue.part.backlog
             text = f"The queue {name!r} is full: {counted(has.messages, 'message')} with {has.bytes:,} bytes."
-            raise QueueFull(text, hint="Start a consumer, or declare the queue with higher limits.")
+            raise QueueFull(text, hint="Start a consumer, or use a queue with higher limits.")
         if self.has_no_room(queue, envelope):
             raise no_room(envelope, name, self._context.me.name)
         queue.expects(envelope.put[0] if envelope.put else PRIORITY)

@@ -94,7 +94,7 @@ class Draining(Component):
     def _check(self) -> None:
         """Check that another node can be asked, if there are messages to move. Raises: LocalError."""
         if any(queue.part.backlog.messages for queue in self._shared()) and not self._nodes.askable():
-            what = f"{self._context.me.name} knows no other node that can accept its queue messages."
+            what = f"{self._context.me.name} can reach no other node that could accept its queue messages."
             raise LocalError(what, hint="See `mesh ls`.", code="NO_OTHER_NODE")
 
     def _turn(self, is_on: bool) -> None:

@@ -122,8 +122,8 @@ class ManualMoves(Component):
         now, data = self._context.clock.now, job.peer.data
         if data is not None and data.is_open and not self._moving.can_take(job.peer.node.uuid):
             who = job.peer.node.name
-            what = f"{who} runs an earlier release, which accepts no queue messages from other nodes."
-            raise NotAvailable(what, hint=f"Upgrade {who}.")
+            what = f"{who} does not support moves of queue messages from other nodes."
+            raise NotAvailable(what, hint=f"Upgrade {who}, if it runs an earlier release.")
         is_reading = self._begin(job) if self._may_begin(job) else False
         is_over = job.going == 0 and (data is not None) and not is_reading
         if is_over or now >= job.begun + WAITS:
@@ -153,13 +153,10 @@ class ManualMoves(Component):
             what = f"{who} is not connected" if job.peer.data is None else f"{who} does not answer"
             what += f"; {who} accepted {counted(job.taken, 'message')}" if job.taken else ""
             what += f"; still in transit: {counted(job.going, 'message')}." if job.going else "."
-            job.asked.fail(
-                LocalError(
-                    what,
-                    hint="Messages in transit have an outcome when the node is reachable again.",
-                    code="NODE_AWAY",
-                )
-            )
+            hint = f"See `mesh why node {who}`."
+            if job.going:
+                hint = "Messages in transit have an outcome when the node is reachable again."
+            job.asked.fail(LocalError(what, hint=hint, code="NODE_AWAY"))
             return
         rest = not (job.refused or job.going or job.queue.is_removed) and job.queue.part.ready > 0
         job.asked.reply(MovedOn(taken=job.taken, refused=job.refused, going=job.going, rest=rest))
