@@ -181,7 +181,9 @@ class ServedAddresses(Component):
                 text = f"{server.name} stopped serving before a reply. It may have run the request."
                 self._replies.fail(run.part(run.tag, lost), LOST, text)
         for work, at in server.line:
-            self._replies.skip(work, at, LOST, f"{server.name} stopped serving before it accepted the message.")
+            self._replies.skip(
+                work, at, LOST, f"{server.name} stopped serving before it accepted the message."
+            )
         for work in address.waiting():
             if not address.ready(work.requester):
                 address.drop(work)
@@ -228,9 +230,13 @@ class ServedAddresses(Component):
                 work, NOBODY, f"No client serves {harmless(envelope.to)} at {self._context.me.name}."
             )
         elif (ahead := address.bytes_ahead(work)) + work.size > self._context.settings.backlog_bytes:
-            self._replies.refuse(
-                work, FULL, f"The servers of {envelope.to} are too slow: {ahead:,} bytes wait for them."
+            most = self._context.settings.backlog_bytes
+            text = (
+                f"{work.size:,} bytes for {envelope.to} do not fit into the limit of {most:,} waiting bytes."
             )
+            if ahead:
+                text = f"The servers of {envelope.to} are too slow: {ahead:,} bytes wait for them."
+            self._replies.refuse(work, FULL, text)
         elif work.is_for_all:
             self._to_all(work, ready)
             self._assignment.schedule(address)
