@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from mesh.client.batch import Batch
 from mesh.client.core.intake import Intake, Terms
-from mesh.client.message import Batch
 from mesh.errors import MeshError
 from mesh.values import Published
 from mesh.wire import commands as c

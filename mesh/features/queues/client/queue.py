@@ -8,8 +8,9 @@ from typing import Any, Literal
 from msgspec import UNSET
 
 from mesh.client.arguments import whole, yes_or_no
+from mesh.client.batch import Batch
 from mesh.client.core.calls import ReplyPart
-from mesh.client.message import Batch, T
+from mesh.client.message import T
 from mesh.client.posting import Posting
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
 from mesh.errors import LocalError
