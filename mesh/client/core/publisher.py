@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from mesh.client.core.builder import Builder
 from mesh.client.core.client_context import Alarm, ClientContext, Promise
-from mesh.client.core.deadlines import Deadlines
 from mesh.client.core.verdicts import Verdicts
 from mesh.errors import BadName, MeshError, MessageTooLarge, PublishRefused, WouldBlock
 from mesh.names import SENDS
@@ -25,9 +24,9 @@ LINGER = 0.001  # s of gathering while others are in flight
 class Publisher:
     """The messages of a session that are not answered yet.
 
-    `send` sends an envelope if there is a connection; otherwise the envelope is sent after the reconnect.
-    `refused_later(id, why)` is called if a message that had to wait is refused and no call awaits its final
-    answer.
+    `send(envelope, until)` sends an envelope if there is a connection; otherwise the envelope is sent after
+    the reconnect. `until` is its deadline; 0: none. `refused_later(id, why)` is called if a message that had
+    to wait is refused and no call awaits its final answer.
     """
 
     def __init__(
@@ -35,7 +34,7 @@ class Publisher:
         context: ClientContext,
         stream: bytes,
         outbox: Outbox,
-        send: Callable[[Envelope], None],
+        send: Callable[[Envelope, float], None],
         refused_later: Callable[[str, PublishRefused], None],
     ) -> None:
         self.stream = stream
@@ -49,14 +48,7 @@ class Publisher:
         self._is_planned = False
         self._sealed = 0.0  # when the last envelope left
         self._alarm: Alarm | None = None  # fires when the next envelope is due
-        self.deadlines: Deadlines = Deadlines()
-        self.elsewhere: dict[str, int] = {}  # by domain: highest number another node may have
         self._quiet: dict[Promise, None] = {}  # promises of `change`
-
-    def on_moved(self) -> None:
-        """Record a connection to another node or process: earlier ones may have the unanswered messages."""
-        self.deadlines.on_moved()
-        self.elsewhere = self.outbox.numbered()
 
     def post(
         self,
@@ -254,10 +246,8 @@ class Publisher:
         if builder is not None and builder.slices:
             envelope = self.outbox.add(builder.seal(self.stream))
             self.builder = None
-            if builder.until:
-                self.deadlines.add(envelope.first, builder.until, envelope.low)
             self._sealed = self._context.now
-            self._send(envelope)
+            self._send(envelope, builder.until)
 
     # --- answers ----------------------------------------------------------------------------------------
 
@@ -269,9 +259,6 @@ class Publisher:
         self.verdicts.record_answer(answer)
         self._seal_if_due()
         self._wake()
-
-    def is_answered(self, envelope: Envelope) -> bool:
-        return self.outbox.is_answered_below({envelope.domain: envelope.last + 1})
 
     @property
     def unanswered(self) -> int:

@@ -28,7 +28,7 @@ class Bench(DeskBench):
             self.context,
             STREAM,
             Outbox(4 << 20, 1024),
-            self.envelopes.append,
+            lambda envelope, until: self.envelopes.append(envelope),
             lambda name, error: self.later.append((name, error)),
         )
 
