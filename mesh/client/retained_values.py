@@ -119,7 +119,7 @@ class RetainedValues(Posting):
     async def _erase(self, key: str, domain: str) -> list[str]:
         arguments = {"key": key, "domain": domain}
         publisher = self._now().publisher
-        publisher.seal()
+        publisher.accumulator.seal()
         marks = publisher.outbox.marks()
         while not publisher.outbox.is_answered_below(marks):
             await self._change()

@@ -139,8 +139,7 @@ class ClientCore:
 
     def _welcomed(self, welcome: c.Welcome, is_new: bool) -> None:
         """Send everything that the node may not know, after each connect."""
-        self.publisher.max_content = welcome.max_content
-        self.publisher.outbox.window = welcome.window
+        self.publisher.accumulator.adopt_limits(welcome.max_content, welcome.window)
         self._came_to(welcome, is_new)
         self.subscriptions.resubscribe(is_new, welcome.window)
         self.watches.rewatch_all()

@@ -87,6 +87,6 @@ def read(
 
 
 def sent(it: Wired) -> list[Envelope]:
-    it.client._core.publisher.seal()
+    it.client._core.publisher.accumulator.seal()
     it.client._shell.hurry()
     return it.sent

@@ -88,7 +88,7 @@ class SimClient(Driver):
             self._post_now(*messages[0])
             del messages[0]
         if not self.gathers:
-            self.core.publisher.seal()
+            self.core.publisher.accumulator.seal()
 
     def _post_now(self, key: str, content: bytes, domain: str, flags: int, expires: int, to: str) -> None:
         props = encode_properties(Properties(expires=expires))

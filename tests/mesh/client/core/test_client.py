@@ -60,7 +60,7 @@ def test_a_node_says_what_it_will_take() -> None:
     bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     bench.connect(replace(WELCOME, max_content=77, window=(5, 6)))
     publisher = bench.core.publisher
-    assert (publisher.max_content, publisher.outbox.window) == (77, (5, 6))
+    assert (publisher.accumulator.max_content, publisher.outbox.window) == (77, (5, 6))
 
 
 @pytest.mark.parametrize(
