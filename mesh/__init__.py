@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mesh import errors, sync, testing
+    from mesh.client.batch import Batch
     from mesh.client.client import Client, Event, connect
     from mesh.client.codecs import Codec
-    from mesh.client.message import Batch, Message
+    from mesh.client.message import Message
     from mesh.client.receipt import Receipt
     from mesh.client.registrations import Registration, Registrations
     from mesh.client.sending import Sent
@@ -79,7 +80,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Batch": "mesh.client.message",
+    "Batch": "mesh.client.batch",
     "Client": "mesh.client.client",
     "Codec": "mesh.client.codecs",
     "Consumer": "mesh.features.queues.client.consumer",

@@ -4,50 +4,31 @@ Spark's "continuous" mode reads no files, and has no batches from which duplicat
 continuous ingest is therefore a stream of small batches.
 """
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from urllib.parse import unquote
 
-from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from mesh.history import checkpoint, marker
-from mesh.history.batch import Added, Table
+from mesh.history import checkpoint
 from mesh.history.compaction import compact, finish
 from mesh.history.errors import SparkJobError
 from mesh.history.failures import CHECKPOINT, OF_SPARK, explained, in_words
 from mesh.history.files import Files, address, history_address
-from mesh.history.growing import Growing
+from mesh.history.intake import Ingested, SegmentIntake
 from mesh.history.lock import Lock, locked
-from mesh.history.segments import COMPRESSED, FILE, PLAIN, lines, reread, stream
-from mesh.history.unfinished import QUIET, Read
+from mesh.history.segments import COMPRESSED, PLAIN, stream
+from mesh.history.unfinished import QUIET
 
 BATCH = 4096  # approximate MiB of segments in one batch
 LOOK = 0.1  # s between two checks of the streams
 # Seconds after which continuous streams restart, and may clean their checkpoints.
 DAY = 86_400.0
 ENDED = "the job was stopped before this batch"
-
-
-@dataclass(frozen=True, slots=True)
-class Ingested:
-    """The counts of an ingest, and its duration in seconds.
-
-    `rows` counts new rows, `repeated` duplicate lines, and `quarantined` bad lines that were added to the
-    quarantine. `segments` counts a segment each time it is read.
-    """
-
-    rows: int = 0
-    repeated: int = 0
-    quarantined: int = 0
-    segments: int = 0
-    seconds: float = 0.0
 
 
 class Ingest:
@@ -70,15 +51,12 @@ class Ingest:
         self._files = Files(session)
         self._sources = list(dict.fromkeys(map(address, sources)))
         self._to = history_address(to)
-        self._table = Table(session, self._files, self._to)
-        self._growing = Growing(self._files, self._to)
+        self._intake = SegmentIntake(session, self._files, self._to, tell)
         self._busy = threading.Lock()  # one batch at a time over all streams
         self._stopping = threading.Event()  # a stop was requested
         self._ending = threading.Event()  # no further batch may begin
         self._failed: Exception | None = None
         self._missing: list[str] = []  # missing sources at the last check
-        self._told: set[str] = set()  # messages that are printed once
-        self._sum = Ingested()
 
     def stop(self) -> None:
         """End after the current batch."""
@@ -107,7 +85,7 @@ class Ingest:
                     self._read_on(source, lock)
             if not self._stopping.is_set():
                 compact(self._session, self._files, self._to, lock.check)
-        return replace(self._sum, seconds=time.monotonic() - began)
+        return replace(self._intake.counts, seconds=time.monotonic() - began)
 
     def again_and_again(self, every: float) -> Ingested:
         """Read new segments every `every` seconds until `stop`. Raises: SparkJobError.
@@ -121,7 +99,7 @@ class Ingest:
                     self._run(sources, lock, every)
                 else:
                     self._stopping.wait(every)
-        return replace(self._sum, seconds=time.monotonic() - began)
+        return replace(self._intake.counts, seconds=time.monotonic() - began)
 
     @contextmanager
     def _writing(self) -> Iterator[Lock]:
@@ -223,7 +201,7 @@ class Ingest:
             if self._ending.is_set():
                 raise InterruptedError(ENDED)
             try:
-                self._add(source, batch, lock)
+                self._intake.add(source, batch, lock)
             except OF_SPARK as error:
                 self._failed = explained(error, self._to)
                 raise
@@ -231,63 +209,9 @@ class Ingest:
                 self._failed = error
                 raise
 
-    def _add(self, source: str, batch: DataFrame, lock: Lock) -> None:
-        """Add a batch without duplicates, and mark its complete segments as ingested."""
-        seen = Observation()
-        # As JSON text, because an Observation of PySpark 4.0 cannot return lists.
-        files = F.to_json(F.collect_set(F.struct(*FILE)))
-        read = lines(self._without_links(source, batch).observe(seen, files.alias("files")))
-        added = self._table.add(read, lock.check)
-        lock.check()
-        reads = [Read(**read) for read in json.loads(seen.get["files"])]
-        self._count(added, reads)
-        self._mark(self._growing.read(reads))
-
-    def _without_links(self, source: str, batch: DataFrame) -> DataFrame:
-        """Return `batch` without files below symbolic links, and report each link once.
-
-        Spark would follow the links, out of the source or in endless loops.
-        """
-        for link in self._files.links(source):
-            self._tell_once(f"{unquote(link)} is a link and is not followed.")
-            batch = batch.where((F.col("path") != link) & ~F.col("path").startswith(f"{link}/"))
-        return batch
-
     def _read_on(self, source: str, lock: Lock) -> None:
-        """Reread the files of `source` that changed in size, or whose end stayed incomplete too long."""
         with self._busy, in_words(self._to):
-            grown = self._growing.grown(source)
-            for kind in (PLAIN, COMPRESSED):
-                paths = [path for path in grown if path.endswith(kind.removeprefix("*"))]
-                for path in paths:
-                    self._tell_once(f"{path} was incomplete and is read again.")
-                if paths:
-                    self._add(source, reread(self._session, paths, kind), lock)
-
-    def _tell_once(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
-            self._tell(text)
-
-    def _count(self, added: Added, reads: Sequence[Read]) -> None:
-        it = self._sum
-        self._sum = Ingested(
-            it.rows + added.rows,
-            it.repeated + added.repeated,
-            it.quarantined + added.quarantined,
-            it.segments + len(reads),
-        )
-
-    def _mark(self, paths: list[str]) -> None:
-        """Record in marker files that nodes may delete the segments `paths`."""
-        for place, names in marker.by_place(paths).items():
-            path = f"{place}/{marker.NAME}"
-            try:
-                self._files.replace(path, marker.added(self._files.read(path), names))
-            except OF_SPARK:
-                self._tell_once(
-                    f"{path} cannot be written, so nodes there keep segments that the history already has."
-                )
+            self._intake.reread_grown(source, lock)
 
 
 def _hour() -> datetime:

@@ -9,7 +9,8 @@ from types import FrameType
 import click
 
 from mesh.history import options
-from mesh.history.ingest import BATCH, Ingest, Ingested
+from mesh.history.ingest import BATCH, Ingest
+from mesh.history.intake import Ingested
 from mesh.history.progress import Progress
 from mesh.history.session import session
 

@@ -10,7 +10,7 @@ import pytest
 
 from mesh import weightset
 from mesh.balancers import capacity, least_loaded
-from mesh.client.core import node_connection, publisher
+from mesh.client.core import accumulator, node_connection
 from mesh.config import DAY, FIELDS, MIB, Limits, Snapshots, TimingSettings
 from mesh.discovery import advert_limiter, listening, relay, rumor_evidence, rumor_queue
 from mesh.discovery import state as node_state
@@ -102,7 +102,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
     "journeys/publish.md": [
         (
             "up to {} messages or {} KiB, and a message waits {:w} at most",
-            (limits.ENVELOPE_MESSAGES, limits.ENVELOPE_BYTES // KIB, publisher.LINGER),
+            (limits.ENVELOPE_MESSAGES, limits.ENVELOPE_BYTES // KIB, accumulator.LINGER),
         ),
         ("live node that does not answer ends after {} s", (settings.CONFIRM,)),
         ("waits for at most {} s until the nodes", (rounds.FIRST_VIEW,)),

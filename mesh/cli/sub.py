@@ -11,7 +11,8 @@ from mesh import sync
 from mesh.cli import jobs, options, show
 from mesh.cli.completing import complete_topics
 from mesh.cli.options import count, print_message
-from mesh.client.message import GONE, Batch, Message
+from mesh.client.batch import Batch
+from mesh.client.message import GONE, Message
 from mesh.errors import MeshTimeout
 from mesh.routing.overflow import Overflow
 

@@ -77,6 +77,7 @@ class Connected(NotCopied):
         self._shell = self._made((name, number, client is not None), key)
         self._core = self._shell.core
         self._publisher = self._core.publisher
+        self._accumulator = self._publisher.accumulator
 
     def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
         """Return the shell that runs the core. The shell must not hold a reference to this client."""
@@ -269,11 +270,11 @@ class Connected(NotCopied):
         Raise the first refusal for which no receipt was awaited.
         """
         publisher = self._now().publisher
-        publisher.seal()
+        self._accumulator.seal()
         while not publisher.is_quiet:
             await self._change()
             self._now()
-            publisher.seal()
+            self._accumulator.seal()
         publisher.verdicts.raise_first()
 
 

@@ -1,8 +1,8 @@
-"""Messages as a subscriber receives them, and the batches in which they traveled."""
+"""Messages as a subscriber receives them. Their content and properties are decoded on access."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Generic
 
 from msgspec import UNSET, Struct
@@ -192,7 +192,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
         "INITIAL" is a retained value from before the subscription. "ERASED" means that the topic was deleted,
         and "RETRACTED" that the master did not accept the `provisional` message of the same id.
         """
-        return _state(self._envelope)
+        return state_of(self._envelope)
 
     @property
     def provisional(self) -> bool:
@@ -264,76 +264,8 @@ class FoundMessage(TypedMessage[T], eq=False):
         return self._stale
 
 
-class Batch(Sequence[Message[T]]):
-    """Messages that traveled together; cheaper to read than single messages.
-
-    Example:
-        async for batch in messages.batches():
-            total += sum(map(len, batch.contents()))
-    """
-
-    def __init__(self, envelope: Envelope, indices: Sequence[int] | None = None, gap: int = 0) -> None:
-        self._envelope = envelope
-        self._indices = indices
-        self.gap = gap  # messages dropped before this batch
-
-    def __len__(self) -> int:
-        return self._envelope.count if self._indices is None else len(self._indices)
-
-    @property
-    def state(self) -> str:
-        """The state of each message in the batch."""
-        return _state(self._envelope)
-
-    def of(self, messages: Sequence[Message[Any]]) -> Batch:
-        """Return a batch of only `messages`, which must be in this batch, without the gap."""
-        return Batch(self._envelope, [message._index for message in messages])
-
-    def __getitem__(self, i: int) -> Message[T]:  # type: ignore[override]
-        index = range(self._envelope.count)[i] if self._indices is None else self._indices[i]
-        e = self._envelope
-        return Message(e, index, e.keys[e.row(index)], e.message(index)[1])
-
-    def __iter__(self) -> Iterator[Message[T]]:
-        e = self._envelope
-        if self._indices is not None:
-            return (self[i] for i in range(len(self._indices)))
-        contents = e.contents()
-        if len(e.keys) == 1:
-            key = e.keys[0]
-            return (Message(e, i, key, content) for i, content in enumerate(contents))
-        keys, rows = e.keys, e.rows()
-        return (Message(e, i, keys[rows[i]], content) for i, content in enumerate(contents))
-
-    def contents(self) -> list[bytes]:
-        """Return the content of each message."""
-        if self._indices is None:
-            return self._envelope.contents()
-        return [self._envelope.message(i)[1] for i in self._indices]
-
-
-class TypedBatch(Batch[T]):
-    """A batch whose messages are decoded as their subscription's type."""
-
-    def __init__(self, batch: Batch[Any], reader: ContentReader) -> None:
-        super().__init__(batch._envelope, batch._indices, batch.gap)
-        self._reader = reader
-
-    def __getitem__(self, i: int) -> Message[T]:  # type: ignore[override]
-        return self._typed(super().__getitem__(i))
-
-    def __iter__(self) -> Iterator[Message[T]]:
-        return map(self._typed, super().__iter__())
-
-    def of(self, messages: Sequence[Message[Any]]) -> TypedBatch[T]:
-        """Return a batch of only `messages`, which must be in this batch, with the same gap."""
-        return TypedBatch(Batch(self._envelope, [m._index for m in messages], self.gap), self._reader)
-
-    def _typed(self, m: Message[T]) -> Message[T]:
-        return TypedMessage(m._envelope, m._index, m.key, m.content, self._reader)
-
-
-def _state(envelope: Envelope) -> str:
+def state_of(envelope: Envelope) -> str:
+    """Return the `state` of each message in `envelope`."""
     if envelope.flags & ERASED:
         return "ERASED"
     if envelope.flags & RETRACTED:

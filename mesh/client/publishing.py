@@ -91,20 +91,19 @@ class Publishing(Posting):
             receipt = m.post("sensors/kitchen/temp", b"21.5")
             published = await receipt
         """
-        publisher = self._publisher
-        builder = publisher.builder
+        builder = self._accumulator.builder
         if builder is not None and options == builder.options and type(content) is bytes:
             # `Builder.add` is inlined, because the calls took half of the time of a message.
             slices, size = builder.slices, len(content)
             count = len(slices)
             if count < ENVELOPE_MESSAGES and size < builder.room and size <= builder.most:
                 row = builder.rows.get(key)
-                builder.index.append(publisher.row(builder, key) if row is None else row)
+                builder.index.append(self._publisher.row(builder, key) if row is None else row)
                 slices.append(content)
                 builder.room -= size
                 return Receipt(self, builder.domain, builder.first + count)
         receipt = self._post_prepared(self._prepared(key, content, **options))
-        builder = publisher.builder
+        builder = self._accumulator.builder
         # The caller may change the headers later, so options with headers are not compared.
         if builder is not None and not builder.props and options.get("headers") is None:
             builder.options = options
@@ -180,7 +179,7 @@ class Publishing(Posting):
         The contents before an invalid one are posted.
         """
         plain = [content for content in contents if type(content) is bytes]
-        if len(plain) < len(contents) or max(map(len, plain), default=0) > self._publisher.max_content:
+        if len(plain) < len(contents) or max(map(len, plain), default=0) > self._accumulator.max_content:
             for content in contents:
                 await self._post_when_room(self._prepared(key, content, **options))
             return len(contents)

@@ -7,9 +7,10 @@ from itertools import chain, repeat
 from typing import Any
 
 from mesh.client.arguments import yes_or_no
+from mesh.client.batch import Batch
 from mesh.client.core.calls import ReplyPart
 from mesh.client.core.subscriptions import query
-from mesh.client.message import Batch, FoundMessage, Message, T
+from mesh.client.message import FoundMessage, Message, T
 from mesh.client.posting import Posting
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
 from mesh.client.ruling import check_everywhere, withdraw_rules
@@ -118,7 +119,7 @@ class RetainedValues(Posting):
     async def _erase(self, key: str, domain: str) -> list[str]:
         arguments = {"key": key, "domain": domain}
         publisher = self._now().publisher
-        publisher.seal()
+        publisher.accumulator.seal()
         marks = publisher.outbox.marks()
         while not publisher.outbox.is_answered_below(marks):
             await self._change()

@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequen
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
+from mesh.client.batch import Batch, TypedBatch
 from mesh.client.core.calls import Pending
 from mesh.client.core.intake import Intake
 from mesh.client.core.member import GroupMember
 from mesh.client.core.several import Several
-from mesh.client.message import Batch, Message, T, TypedBatch
+from mesh.client.message import Message, T
 from mesh.client.oneloop import check_loop, running_loop
 from mesh.client.reading import ContentReader
 from mesh.client.shell import Shell

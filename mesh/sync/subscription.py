@@ -10,7 +10,8 @@ from typing import Any, Generic
 
 from mesh.client import subscription
 from mesh.client.arguments import seconds
-from mesh.client.message import Batch, Message, T
+from mesh.client.batch import Batch
+from mesh.client.message import Message, T
 from mesh.errors import MeshTimeout
 from mesh.sync.thread import LoopThread
 

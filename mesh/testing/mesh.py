@@ -9,9 +9,10 @@ from typing import Self, Unpack
 from msgspec.structs import replace
 
 from mesh.client.arguments import seconds
+from mesh.client.batch import Batch
 from mesh.client.client import Client
 from mesh.client.like import shows_options
-from mesh.client.message import Batch, Message
+from mesh.client.message import Message
 from mesh.client.oneloop import running_loop, wrong_loop
 from mesh.client.options import ConnectOptions
 from mesh.errors import BadArgument, Closed, MeshTimeout, shown

@@ -5,19 +5,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from mesh.history.report.facts import (
-    FARES,
-    MEASURES,
-    Coverage,
-    Facts,
-    Fare,
-    Flapping,
-    Life,
-    Load,
-    Node,
-    Quality,
-    Series,
-)
+from mesh.history.report.facts import FARES, MEASURES, Facts, Series
+from mesh.history.report.message_rows import Fare, Quality
+from mesh.history.report.node_rows import Coverage, Flapping, Life, Load, Node
 from mesh.history.report.sampling import mean, median, most
 
 Span = tuple[str, datetime, datetime]  # node, start, end

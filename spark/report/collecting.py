@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mesh.history.report import assembling, facts
-from mesh.history.report.facts import Facts, Fare, Load
+from mesh.history.report import assembling, message_rows, node_rows
+from mesh.history.report.facts import Facts
 from mesh.history.report.figures import harmless
+from mesh.history.report.message_rows import Fare
+from mesh.history.report.node_rows import Load
 from mesh.history.views import (
     balance,
     clocks,
@@ -67,29 +69,29 @@ def _alone(view: Callable[[DataFrame], DataFrame]) -> Callable[[DataFrame, DataF
 
 VIEWS = {
     "lives": View("joins and "
-        "departures", lambda history, lives: lives, facts.Life, ("-first_at", "node"), SOME),
-    "flapping": View("flapping nodes", membership.flapping, facts.Flapping,
+        "departures", lambda history, lives: lives, node_rows.Life, ("-first_at", "node"), SOME),
+    "flapping": View("flapping nodes", membership.flapping, node_rows.Flapping,
                      ("-deaths", "-restarts", "-suspicions", "node"), SOME),
-    "detections": View("detection of deaths", detection.times, facts.Detection,
+    "detections": View("detection of deaths", detection.times, node_rows.Detection,
                        ("-first_at", "node"), SOME),
-    "counters": View("choices of balancers", _alone(balance.counters), facts.Counter,
+    "counters": View("choices of balancers", _alone(balance.counters), message_rows.Counter,
                      ("observer", "observer_boot", "-sent", "node"), MANY),
-    "balance": View("fairness of balancers", _alone(balance.quality), facts.Quality,
+    "balance": View("fairness of balancers", _alone(balance.quality), message_rows.Quality,
                     ("observer", "-chosen", "node"), MANY),
-    "links": View("links", _alone(links.matrix), facts.Link, ("observer", "node"), MANY),
-    "queues": View("backlogs", _alone(queues.growth), facts.Queue,
+    "links": View("links", _alone(links.matrix), node_rows.Link, ("observer", "node"), MANY),
+    "queues": View("backlogs", _alone(queues.growth), message_rows.Queue,
                    ("-growth_per_hour", "-depth_max", "observer", "queue"), FEW),
-    "parts": View("moves of queue messages", _alone(parts.of_queues), facts.Parts,
+    "parts": View("moves of queue messages", _alone(parts.of_queues), message_rows.Parts,
                   ("-moved", "-parts", "queue"), FEW),
-    "topics": View("busiest topics", _alone(topics.busiest), facts.Topic,
+    "topics": View("busiest topics", _alone(topics.busiest), message_rows.Topic,
                    ("-messages", "topic", "domain"), TOPICS),
-    "services": View("requests", _alone(services.fared), facts.Service,
+    "services": View("requests", _alone(services.fared), message_rows.Service,
                      ("-requests", "-sent", "address", "node"), SOME),
-    "forecasts": View("capacity of nodes", _alone(forecast.capacity), facts.Forecast,
+    "forecasts": View("capacity of nodes", _alone(forecast.capacity), node_rows.Forecast,
                       ("full_at", "-rate_per_s", "node"), SOME),
-    "coverage": View("missing data", _alone(coverage.rows), facts.Coverage,
+    "coverage": View("missing data", _alone(coverage.rows), node_rows.Coverage,
                      ("-states_lost", "-gap_s", "node"), SOME),
-    "quarantined": View("unreadable lines", _alone(coverage.quarantined), facts.Quarantined,
+    "quarantined": View("unreadable lines", _alone(coverage.quarantined), node_rows.Quarantined,
                         ("-rows", "reason", "node"), FEW),
 }  # fmt: skip
 
@@ -106,7 +108,7 @@ def collect(history: DataFrame, now: datetime, tell: Tell) -> Facts:
 
     step("wrong clocks")
     skews = clocks.skews(history).cache()
-    found: dict[str, Any] = {"clocks": rows_of(skews, facts.Clock)}
+    found: dict[str, Any] = {"clocks": rows_of(skews, node_rows.Clock)}
     is_off = any(abs(clock.skew_s) > TOLERANCE for clock in found["clocks"])
     aligned = clocks.aligned(history, skews) if is_off else history
     lives = membership.timeline(aligned).cache()

@@ -7,11 +7,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mesh.history.report.facts import Facts, Node
+from mesh.history.report.facts import Facts
 from mesh.history.report.figures import counted, decimal, duration, number, percent, short
 from mesh.history.report.findings import findings, verdict
 from mesh.history.report.findings.finding import BAD, GOOD, NOTE, RANKS, WARN, Finding
 from mesh.history.report.headline import headline, name, span
+from mesh.history.report.node_rows import Node
 
 NODES, ROOM = 10, 16  # nodes, lines of findings: at most 40 lines in all
 GAP = 2  # between columns

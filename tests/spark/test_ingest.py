@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 from mesh.history.batch import Added, Table
 from mesh.history.errors import SparkJobError
 from mesh.history.files import Files, address
-from mesh.history.ingest import Ingest, Ingested, ingest
+from mesh.history.ingest import Ingest, ingest
+from mesh.history.intake import Ingested
 from mesh.history.lines import TABLE, unknown
 from mesh.history.lock import locked
 from mesh.history.reading import history

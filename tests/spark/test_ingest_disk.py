@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mesh.history.errors import SparkJobError
-from mesh.history.ingest import Ingested, ingest
+from mesh.history.ingest import ingest
+from mesh.history.intake import Ingested
 from tests.spark.comparing import rows
 from tests.spark.writing import line, segments
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msgspec.structs import replace
-
 from mesh.client.access import Access
 from mesh.client.core.calls import Calls
-from mesh.client.core.cautious_resend import UNREADABLE, CautiousResend
+from mesh.client.core.cautious_resend import UNREADABLE
 from mesh.client.core.client_context import ClientContext
 from mesh.client.core.effects import ClientEffect, Report
+from mesh.client.core.envelope_sender import EnvelopeSender
 from mesh.client.core.member import GroupMember
 from mesh.client.core.node_connection import OURS, NodeConnection
 from mesh.client.core.publisher import Publisher
@@ -24,9 +23,8 @@ from mesh.names import OTHERS, PUTS, SENDS, group_name
 from mesh.security.streamkey import StreamKey
 from mesh.streams.outbox import Outbox
 from mesh.wire import commands as c
-from mesh.wire.envelope import NO_RELAY, RESENT, Envelope, runs
-from mesh.wire.frames import body_frames
-from mesh.wire.limits import DURABLE, LETTERS, QUEUES, SERVICES, STAYS
+from mesh.wire.envelope import Envelope, runs
+from mesh.wire.limits import LETTERS, QUEUES, SERVICES
 
 
 class ClientCore:
@@ -53,9 +51,9 @@ class ClientCore:
         self.line: NodeConnection = NodeConnection(
             context, name, key, self._welcomed, self._objected, self._waiting
         )
-        self.publisher: Publisher = Publisher(
-            context, key.id, outbox or Outbox(4 << 20, 1024), self._publish, self._refused_later
-        )
+        outbox = outbox or Outbox(4 << 20, 1024)
+        self.sender: EnvelopeSender = EnvelopeSender(context, self.line, outbox)
+        self.publisher: Publisher = Publisher(context, key.id, outbox, self.sender.send, self._refused_later)
         self.calls: Calls = Calls(context, self.line, timeout)
         self.subscriptions: Subscriptions = Subscriptions(context, self.line, self.calls)
         self.requests: Requests = Requests(context)
@@ -63,7 +61,6 @@ class ClientCore:
         self.queues: Takings = Takings(context, self.line, self.calls)
         self.watches: Watches = Watches(self.line)
         self.subscriptions.others = self._other_item
-        self._caution = CautiousResend(self.publisher.is_answered)
 
     # --- events from the shell ----------------------------------------------------------------------------
 
@@ -142,13 +139,11 @@ class ClientCore:
 
     def _welcomed(self, welcome: c.Welcome, is_new: bool) -> None:
         """Send everything that the node may not know, after each connect."""
-        self.publisher.max_content = welcome.max_content
-        self.publisher.outbox.window = welcome.window
+        self.publisher.accumulator.adopt_limits(welcome.max_content, welcome.window)
         self._came_to(welcome, is_new)
         self.subscriptions.resubscribe(is_new, welcome.window)
         self.watches.rewatch_all()
-        for envelope in self._caution.begin(self.publisher.outbox.resend()):
-            self._send(envelope)
+        self.sender.resend_all()
         self.queues.end_epochs()
         self.calls.resend_all()  # after the publishes, which an erase must not overtake
         self.services.reopen_all()  # pending registrations were just sent again
@@ -162,14 +157,14 @@ class ClientCore:
         """
         place = (welcome.node.uuid, welcome.node.boot)
         if is_new or place != self._place:
-            was, self._place, publisher = self._place, place, self.publisher
+            was, self._place = self._place, place
             if was[0]:
-                publisher.on_moved()
-            lost = [n for n in self.requests.numbers() if publisher.outbox.is_final(SENDS, n)]
+                self.sender.on_moved()
+            lost = [n for n in self.requests.numbers() if self.publisher.outbox.is_final(SENDS, n)]
             self.requests.fail_lost(lost)
         elif not self.line.inlet.have:
             # The node may have forgotten this session meanwhile, without notice.
-            self.publisher.on_moved()
+            self.sender.on_moved()
         if SERVICES not in self.line.words:
             self._does_without("addresses", lambda e: e.domain == SENDS)
             self.services.end_all(_without())
@@ -216,8 +211,8 @@ class ClientCore:
                     self.publisher.on_answer(answer)
                     if answer.domain == SENDS:
                         self.requests.on_answer(answer)
-                if self._caution.is_on:
-                    self._send_next()
+                if self.sender.caution.is_on:
+                    self.sender.send_next()
             case c.Reply():
                 self.calls.on_reply(command, envelopes)
             case c.Serving():
@@ -251,48 +246,12 @@ class ClientCore:
             return
         for first, last in runs(numbers):
             self.publisher.on_answer(c.Answer(SENDS, first, last, matched=1))
-        if self._caution.is_on:
-            self._send_next()
-
-    def _publish(self, envelope: Envelope) -> None:
-        if not self._caution.is_on or self._caution.add(envelope):
-            self._send(envelope)
-
-    def _send(self, envelope: Envelope) -> None:
-        if envelope.domain == SENDS:
-            self._send_on(envelope)
-        else:
-            self.line.send(c.Publish((body_frames(envelope),)), (self._marked(envelope),))
-
-    def _marked(self, envelope: Envelope) -> Envelope:
-        """Return the envelope in a form that this node can read.
-
-        A message that is not for a queue is marked as resent if an earlier node or process may have it, and
-        this node has the feature DURABLE.
-        """
-        if envelope.flags & NO_RELAY and STAYS not in self.line.words:
-            envelope = replace(envelope, flags=envelope.flags & ~NO_RELAY)
-        domain, elsewhere = envelope.domain, self.publisher.elsewhere
-        is_again = elsewhere and envelope.first <= elsewhere.get(domain, 0) and not domain.startswith(PUTS)
-        if not is_again or DURABLE not in self.line.words:
-            return envelope
-        return replace(envelope, flags=envelope.flags | RESENT)
-
-    def _send_on(self, envelope: Envelope) -> None:
-        """Send an envelope to an address, with the ms until its deadline if it has one."""
-        deadlines = self.publisher.deadlines
-        ttl = deadlines.ttl(envelope, self.context.now)
-        command = c.Publish((body_frames(envelope),), (ttl,) if ttl else ())
-        if self.line.send(command, (deadlines.marked(envelope),)):
-            deadlines.record_sent(envelope)
-
-    def _send_next(self) -> None:
-        for envelope in self._caution.next_after_answer():
-            self._send(envelope)
+        if self.sender.caution.is_on:
+            self.sender.send_next()
 
     def _objected(self, refusal: c.Refuse) -> None:
         """Refuse the envelope that makes the node hang up, once that envelope is known."""
-        bad = self._caution.on_hang_up() if refusal.code in UNREADABLE else None
+        bad = self.sender.caution.on_hang_up() if refusal.code in UNREADABLE else None
         if bad is not None:
             text = f"{self.line.home} closed the connection twice because of this message: {refusal.reason}"
             self._on_answer(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from mesh.client.batch import Batch
 from mesh.client.core.client_context import Promise
-from mesh.client.message import Batch, Message
+from mesh.client.message import Message
 from mesh.errors import MeshError
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from mesh.client.batch import Batch
 from mesh.client.core.unconfirmed import Unconfirmed
-from mesh.client.message import Batch, Message
+from mesh.client.message import Message
 from mesh.errors import MeshError
 from mesh.streams.seen import SeenMessages
 from mesh.wire.commands import Query, Subscribe

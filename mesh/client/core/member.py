@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from mesh.client.message import Batch, Message
+from mesh.client.batch import Batch
+from mesh.client.message import Message
 from mesh.errors import MeshError
 from mesh.features.services.client.core.serving import ClientServing
 

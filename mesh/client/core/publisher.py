@@ -1,33 +1,28 @@
-"""The publishing half of a client: gathers messages into envelopes, and keeps unanswered ones."""
+"""The publishing half of a client: checks and appends messages, and records their answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from mesh.client.core.accumulator import TOGETHER, EnvelopeAccumulator, PutTerms
 from mesh.client.core.builder import Builder
-from mesh.client.core.client_context import Alarm, ClientContext, Promise
-from mesh.client.core.deadlines import Deadlines
+from mesh.client.core.client_context import ClientContext, Promise
 from mesh.client.core.verdicts import Verdicts
-from mesh.errors import BadName, MeshError, MessageTooLarge, PublishRefused, WouldBlock
+from mesh.errors import BadName, MeshError, MessageTooLarge, PublishRefused
 from mesh.names import SENDS
-from mesh.reserved import check_domain_free, check_free
+from mesh.reserved import check_free
 from mesh.streams.outbox import Outbox
 from mesh.values import check_key, parse_message_id
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import MAX_CONTENT
-
-PutTerms = tuple[int, int, str] | tuple[()]  # priority, delay, group of a queued message
-TOGETHER = 500  # messages in an envelope for a queue
-LINGER = 0.001  # s of gathering while others are in flight
 
 
 class Publisher:
     """The messages of a session that are not answered yet.
 
-    `send` sends an envelope if there is a connection; otherwise the envelope is sent after the reconnect.
-    `refused_later(id, why)` is called if a message that had to wait is refused and no call awaits its final
-    answer.
+    `send(envelope, until)` sends an envelope if there is a connection; otherwise the envelope is sent after
+    the reconnect. `until` is its deadline; 0: none. `refused_later(id, why)` is called if a message that had
+    to wait is refused and no call awaits its final answer.
     """
 
     def __init__(
@@ -35,28 +30,16 @@ class Publisher:
         context: ClientContext,
         stream: bytes,
         outbox: Outbox,
-        send: Callable[[Envelope], None],
+        send: Callable[[Envelope, float], None],
         refused_later: Callable[[str, PublishRefused], None],
     ) -> None:
         self.stream = stream
-        self.max_content = MAX_CONTENT
         self.outbox = outbox
-        self.builder: Builder | None = None
+        self.accumulator: EnvelopeAccumulator = EnvelopeAccumulator(context, stream, outbox, send)
         self.verdicts: Verdicts = Verdicts(stream, outbox, context.promise, refused_later)
         self._context = context
-        self._send = send
         self._checked: set[str] = set()
-        self._is_planned = False
-        self._sealed = 0.0  # when the last envelope left
-        self._alarm: Alarm | None = None  # fires when the next envelope is due
-        self.deadlines: Deadlines = Deadlines()
-        self.elsewhere: dict[str, int] = {}  # by domain: highest number another node may have
         self._quiet: dict[Promise, None] = {}  # promises of `change`
-
-    def on_moved(self) -> None:
-        """Record a connection to another node or process: earlier ones may have the unanswered messages."""
-        self.deadlines.on_moved()
-        self.elsewhere = self.outbox.numbered()
 
     def post(
         self,
@@ -74,9 +57,10 @@ class Publisher:
         Raises: WouldBlock, PublishRefused for a reserved domain, and the errors of `check`.
         """
         self.check(key, content, to)
-        builder = self._builder_of(domain, flags, to, xml)
+        accumulator = self.accumulator
+        builder = accumulator.publish_builder(domain, flags, to, xml)
         number = builder.add(key, content, props, expires)
-        self._added(builder)
+        accumulator.on_added(builder)
         return number
 
     def post_to(
@@ -84,7 +68,8 @@ class Publisher:
     ) -> int:
         """Append a message for an address, and return its number. `until` is its deadline; 0: none."""
         self.check(key, content, address)
-        it = self.builder
+        accumulator = self.accumulator
+        it = accumulator.builder
         if (
             it is None
             or it.full
@@ -93,9 +78,9 @@ class Publisher:
             or it.to != address
             or it.until != until
         ):
-            it = self._open(SENDS, flags, address, until)
+            it = accumulator.open_builder(SENDS, flags, address, until)
         number = it.add(key, content, props, 0)
-        self._added(it)
+        accumulator.on_added(it)
         return number
 
     def append_put(
@@ -106,9 +91,9 @@ class Publisher:
         Raises: WouldBlock, and the errors of `check`.
         """
         self.check(key, content, to)
-        builder = self._builder_for(to, flags, how)
+        builder = self.accumulator.put_builder(to, flags, how)
         number = builder.add(key, content, props, expires)
-        self._append_builder(builder)
+        self.accumulator.on_put(builder)
         return number
 
     def put_many(
@@ -127,24 +112,11 @@ class Publisher:
         of `check`.
         """
         self.check(key, max(contents, key=len), to)
-        builder = self._builder_for(to, flags, how)
+        builder = self.accumulator.put_builder(to, flags, how)
         count = len(builder.slices)
         taken = builder.add_many(key, contents[: TOGETHER - count], props, expires)
-        self._append_builder(builder)
+        self.accumulator.on_put(builder)
         return builder.first + count, taken
-
-    def _builder_for(self, to: str, flags: int, how: PutTerms) -> Builder:
-        it = self.builder
-        if it is None or it.full or it.domain != to or it.flags != flags or it.put != how:
-            it = self._open(to, flags, to, 0.0)
-            it.put = how
-        return it
-
-    def _append_builder(self, builder: Builder) -> None:
-        if len(builder.slices) >= TOGETHER:
-            self.seal()
-        else:
-            self._added(builder)
 
     def row(self, builder: Builder, key: str) -> int:
         self.check(key, b"")
@@ -165,46 +137,10 @@ class Publisher:
         Return how many were appended. Raises: as `post`.
         """
         self.check(key, max(contents, key=len))
-        builder = self._builder_of(domain, flags, "", xml)
+        builder = self.accumulator.publish_builder(domain, flags, "", xml)
         taken = builder.add_many(key, contents, props, expires)
-        self._added(builder)
+        self.accumulator.on_added(builder)
         return taken
-
-    def _added(self, builder: Builder) -> None:
-        if builder.full:
-            self.seal()
-        elif not self._is_planned:
-            self._context.soon(self._flush_soon)
-            self._is_planned = True
-
-    def _builder_of(self, domain: str, flags: int, to: str, xml: str) -> Builder:
-        builder = self.builder
-        if (
-            builder is None
-            or builder.full
-            or builder.domain != domain
-            or builder.flags != flags
-            or builder.to != to
-            or builder.xml != xml
-        ):
-            builder = self._open(domain, flags, to)
-            builder.xml = xml
-        return builder
-
-    def _open(self, domain: str, flags: int, to: str, until: float | None = None) -> Builder:
-        self._context.wake()  # raises if not allowed here
-        self.seal()
-        if until is None:
-            check_domain_free(domain)
-        if not self.outbox.open:
-            raise WouldBlock(
-                f"The window is full: {self.outbox.flight} envelopes are unanswered.",
-                hint="Await flush(), or use publish() or publish_many(), which wait.",
-            )
-        self.builder = Builder(domain, flags, to, self.outbox.next_number(domain), self.max_content)
-        if until:
-            self.builder.until = until
-        return self.builder
 
     def check(self, key: str, content: bytes, to: str = "") -> None:
         """Raise BadKey, PublishRefused for a reserved key, or MessageTooLarge; callable in any thread.
@@ -217,11 +153,11 @@ class Publisher:
         except (TypeError, ValueError):  # not hashable, or not a str
             check_key(key)
             raise
-        if len(content) > self.max_content:
-            hint = "Send the content in parts, or raise limits.max_content on every node (up to 64 MiB)."
+        if len(content) > self.accumulator.max_content:
+            most = self.accumulator.max_content
             raise MessageTooLarge(
-                f"The content for {to or key} has {len(content)} bytes; the limit is {self.max_content}.",
-                hint=hint,
+                f"The content for {to or key} has {len(content)} bytes; the limit is {most}.",
+                hint="Send the content in parts, or raise limits.max_content on every node (up to 64 MiB).",
             )
 
     def _check_key(self, key: str) -> None:
@@ -229,35 +165,6 @@ class Publisher:
         if len(self._checked) > 100_000:
             self._checked.clear()
         self._checked.add(key)
-
-    # --- sending ----------------------------------------------------------------------------------------
-
-    def _flush_soon(self) -> None:
-        self._is_planned = False
-        self._seal_if_due()
-
-    def _seal_if_due(self) -> None:
-        if self.builder is None:
-            return
-        # An envelope costs the nodes the same at any size, so under load fewer and larger ones are sent.
-        if not self.outbox.flight or self.builder.full or self._context.now - self._sealed >= LINGER:
-            self.seal()
-        elif self._alarm is None:
-            self._alarm = self._context.later(LINGER, self._time)
-
-    def _time(self) -> None:
-        self._alarm = None
-        self._seal_if_due()
-
-    def seal(self) -> None:
-        builder = self.builder
-        if builder is not None and builder.slices:
-            envelope = self.outbox.add(builder.seal(self.stream))
-            self.builder = None
-            if builder.until:
-                self.deadlines.add(envelope.first, builder.until, envelope.low)
-            self._sealed = self._context.now
-            self._send(envelope)
 
     # --- answers ----------------------------------------------------------------------------------------
 
@@ -267,20 +174,18 @@ class Publisher:
         An envelope that is due is sent, and the promises of `change` resolve.
         """
         self.verdicts.record_answer(answer)
-        self._seal_if_due()
+        self.accumulator.seal_if_due()
         self._wake()
-
-    def is_answered(self, envelope: Envelope) -> bool:
-        return self.outbox.is_answered_below({envelope.domain: envelope.last + 1})
 
     @property
     def unanswered(self) -> int:
         """The number of unanswered messages, including unsent ones."""
-        return self.outbox.unanswered + (0 if self.builder is None else len(self.builder.slices))
+        builder = self.accumulator.builder
+        return self.outbox.unanswered + (0 if builder is None else len(builder.slices))
 
     @property
     def is_quiet(self) -> bool:
-        return not self.outbox.unanswered and self.builder is None
+        return not self.outbox.unanswered and self.accumulator.builder is None
 
     def is_ours(self, text: str) -> tuple[bool, str, int]:
         """Return whether this session published the message with the id `text`, its domain and its number.
@@ -291,7 +196,7 @@ class Publisher:
             stream, domain, number = parse_message_id(text)
         except BadName:
             return False, "", 0
-        it, end = self.builder, self.outbox.marks().get(domain, 0)
+        it, end = self.accumulator.builder, self.outbox.marks().get(domain, 0)
         if it is not None and it.domain == domain:
             end = it.first + len(it.slices)
         return stream == self.stream and number < end, domain, number
@@ -320,7 +225,7 @@ class Publisher:
 
     def fail(self, error: MeshError) -> None:
         """Drop the open envelope and fail all waiting promises, because the client is closed."""
-        self.builder = None
+        self.accumulator.drop()
         self.verdicts.fail(error)
         for promise in self._quiet:
             if not promise.done():

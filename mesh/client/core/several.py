@@ -6,8 +6,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mesh.client.batch import Batch
 from mesh.client.core.intake import Intake
-from mesh.client.message import Batch, Message
+from mesh.client.message import Message
 from mesh.errors import Closed, MeshError
 from mesh.flow.bounded import Bounded
 from mesh.streams.ranges import Ranges

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from mesh.history.report.facts import Facts, Parts, Quality, Queue
+from mesh.history.report.facts import Facts
 from mesh.history.report.figures import counted, decimal, duration, listed, number, percent
 from mesh.history.report.findings.finding import BAD, NOTE, WARN, Finding, so
+from mesh.history.report.message_rows import Parts, Quality, Queue
 
 UNEVEN, CHOSEN = 0.25, 100  # coefficient of variation, minimum of choices
 STRANDED = 0.1  # share of the time with waiting messages

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from mesh.history.report.facts import Facts, Node
+from mesh.history.report.facts import Facts
 from mesh.history.report.figures import counted, duration, listed, number, percent, spoken
 from mesh.history.report.findings.finding import BAD, WARN, Finding, so
 from mesh.history.report.machines import labels
+from mesh.history.report.node_rows import Node
 from mesh.history.report.sampling import median
 
 BUSY_PERCENT, FULL_RAM_PERCENT = 85, 92

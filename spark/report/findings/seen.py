@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from mesh.history.report.facts import Clock, Facts
+from mesh.history.report.facts import Facts
 from mesh.history.report.figures import counted, decimal, duration, listed, percent, spoken
 from mesh.history.report.findings.finding import NOTE, WARN, Finding
 from mesh.history.report.machines import labels
+from mesh.history.report.node_rows import Clock
 from mesh.history.report.sampling import median, most
 
 CLOCK_S = 2.0  # tolerance of the views

@@ -1,9 +1,11 @@
 """The section about balance."""
 
 from mesh.history.report.charts.by_name import Dots, dots
-from mesh.history.report.facts import Counter, Facts, Node, Quality
+from mesh.history.report.facts import Facts
 from mesh.history.report.figures import counted, decimal, duration, number, percent
 from mesh.history.report.markup import Html
+from mesh.history.report.message_rows import Counter, Quality
+from mesh.history.report.node_rows import Node
 from mesh.history.report.sections.section import Section, drawn, nothing, worst
 
 HOW = (

@@ -1,9 +1,10 @@
 """The section about load."""
 
 from mesh.history.report.charts.over_time import bands, heat, lines
-from mesh.history.report.facts import Facts, Node, Series
+from mesh.history.report.facts import Facts, Series
 from mesh.history.report.figures import decimal, duration, number, percent
 from mesh.history.report.markup import Html
+from mesh.history.report.node_rows import Node
 from mesh.history.report.sampling import mean
 from mesh.history.report.sections.section import (
     FEW,

@@ -5,9 +5,10 @@ from datetime import datetime
 
 from mesh.history.report import assembling
 from mesh.history.report.charts.over_time import Bar, points, spells, steps
-from mesh.history.report.facts import Detection, Facts, Life
+from mesh.history.report.facts import Facts
 from mesh.history.report.figures import counted, decimal, duration, number, second
 from mesh.history.report.markup import Html
+from mesh.history.report.node_rows import Detection, Life
 from mesh.history.report.sampling import most, quantile
 from mesh.history.report.sections.section import Section, axis, drawn, nothing, worst
 

@@ -2,9 +2,11 @@
 
 from mesh.history.report.charts.by_name import bars, matrix
 from mesh.history.report.charts.over_time import bands, lines
-from mesh.history.report.facts import Facts, Link, Queue, Topic
+from mesh.history.report.facts import Facts
 from mesh.history.report.figures import counted, decimal, duration, harmless, number, percent, signed, size
 from mesh.history.report.markup import Html
+from mesh.history.report.message_rows import Queue, Topic
+from mesh.history.report.node_rows import Link
 from mesh.history.report.sampling import median, most
 from mesh.history.report.sections.section import FEW, Section, axis, drawn, in_words, nothing, worst
 

@@ -3,10 +3,11 @@
 from math import inf
 
 from mesh.history.report.charts.by_name import Dots, dots
-from mesh.history.report.facts import Clock, Coverage, Facts, Forecast, Quarantined
+from mesh.history.report.facts import Facts
 from mesh.history.report.figures import counted, decimal, duration, moment, number, percent, second
 from mesh.history.report.findings.seen import CLOCK_S, wrong_clocks
 from mesh.history.report.markup import Html
+from mesh.history.report.node_rows import Clock, Coverage, Forecast, Quarantined
 from mesh.history.report.sampling import most
 from mesh.history.report.sections.section import Section, drawn, nothing, worst
 

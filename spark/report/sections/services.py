@@ -1,9 +1,10 @@
 """The section about services."""
 
 from mesh.history.report.charts.over_time import lines
-from mesh.history.report.facts import Facts, Service
+from mesh.history.report.facts import Facts
 from mesh.history.report.figures import counted, decimal, duration, number, percent
 from mesh.history.report.markup import Html
+from mesh.history.report.message_rows import Service
 from mesh.history.report.sampling import most
 from mesh.history.report.sections.section import Section, axis, drawn, in_words, nothing, worst
 

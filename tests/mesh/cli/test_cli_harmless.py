@@ -11,8 +11,9 @@ import pytest
 
 from mesh.cli import metrics
 from mesh.cli.main import main
+from mesh.client.batch import Batch
 from mesh.client.events import Event
-from mesh.client.message import Batch, Message
+from mesh.client.message import Message
 from mesh.errors import LocalError
 from mesh.kernel.context.facts import EventOccurred
 from mesh.kernel.context.node_context import NodeContext

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from mesh.cli.main import main
-from mesh.client.message import Batch, FoundMessage
+from mesh.client.batch import Batch
+from mesh.client.message import FoundMessage
 from mesh.errors import MasterAway
 from tests.mesh.cli.fake import Given
 from tests.mesh.envelopes import envelope

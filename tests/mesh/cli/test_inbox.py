@@ -5,7 +5,8 @@ import json
 import pytest
 
 from mesh.cli.main import main
-from mesh.client.message import Batch, Message
+from mesh.client.batch import Batch
+from mesh.client.message import Message
 from mesh.errors import MeshTimeout
 from mesh.wire.envelope import Envelope
 from tests.mesh.cli.fake import FakeClient, Given

@@ -7,7 +7,8 @@ import pytest
 
 from mesh.cli import show
 from mesh.cli.sub import lines_of, raw_lines
-from mesh.client.message import Batch, Message
+from mesh.client.batch import Batch
+from mesh.client.message import Message
 from mesh.values import Headers
 from mesh.wire.envelope import ERASED, Envelope
 from mesh.wire.properties import Properties, encode_properties

@@ -3,7 +3,7 @@
 import pytest
 
 from mesh.cli.main import main
-from mesh.client.message import Batch
+from mesh.client.batch import Batch
 from mesh.errors import MeshTimeout
 from mesh.routing.overflow import Overflow
 from mesh.wire.envelope import INITIAL

@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import msgspec
 
+from mesh.client.batch import Batch, TypedBatch
 from mesh.client.codecs import JSON
-from mesh.client.message import Batch, Message, TypedBatch
+from mesh.client.message import Message
 from mesh.client.reading import ContentReader
 from mesh.values import Headers
 from mesh.wire.envelope import Envelope
@@ -86,6 +87,6 @@ def read(
 
 
 def sent(it: Wired) -> list[Envelope]:
-    it.client._core.publisher.seal()
+    it.client._core.publisher.accumulator.seal()
     it.client._shell.hurry()
     return it.sent

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mesh.client.message import Batch
+from mesh.client.batch import Batch
 from mesh.errors import BadArgument, BadType, MeshError
 from mesh.features.queues.client.deadletters import PATTERN
 from tests.mesh.client.contents import Model, Reading, Reversed, sent

@@ -1,20 +1,12 @@
 """What does a message say of itself?"""
 
-import pytest
 from msgspec.structs import replace
 
-from mesh.client.message import Batch, Message
+from mesh.client.batch import Batch
+from mesh.client.message import Message
 from mesh.client.retained_values import found
 from mesh.values import Hop
-from mesh.wire.envelope import ERASED, INITIAL
 from tests.mesh.envelopes import envelope
-
-
-@pytest.mark.parametrize(("flags", "state"), [(0, "OK"), (INITIAL, "INITIAL"), (ERASED, "ERASED")])
-def test_its_state_is_told_by_the_envelope(flags: int, state: str) -> None:
-    batch = Batch(envelope("a b", flags=flags))
-    assert batch.state == state
-    assert [message.state for message in batch] == [state] * 2
 
 
 def test_it_was_sent_when_its_first_node_took_it_not_when_its_master_did() -> None:

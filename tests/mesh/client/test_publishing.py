@@ -46,7 +46,7 @@ def client_on_a_wire() -> Iterator[tuple[asyncio.Runner, Client]]:
 
 async def all_left(client: Client) -> None:
     """What waits for company has gone; the test's own limit ends it otherwise."""
-    while client._core.publisher.builder is not None:
+    while client._core.publisher.accumulator.builder is not None:
         await asyncio.sleep(0)
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from mesh.client.batch import Batch, TypedBatch
 from mesh.client.codecs import CODECS, JSON
-from mesh.client.message import Batch, TypedBatch
 from mesh.client.reading import ContentReader
 from mesh.errors import BadContent, BadType
 from mesh.wire.envelope import ERASED

@@ -141,7 +141,8 @@ def test_without_it_nothing_is_carried_and_nothing_imported() -> None:
     @story
     async def told(it: Wired) -> None:
         it.post()
-        assert it.client._core.publisher.builder is not None and not it.client._core.publisher.builder.props
+        builder = it.client._core.publisher.accumulator.builder
+        assert builder is not None and not builder.props
 
     told()
     code = "import sys, mesh.sync; mesh.sync.connect('a'); print('opentelemetry' in sys.modules)"

@@ -8,24 +8,18 @@ from random import Random
 from typing import Any
 
 from mesh.history.report.assembling import assemble
-from mesh.history.report.facts import (
+from mesh.history.report.facts import Facts
+from mesh.history.report.message_rows import Counter, Fare, Parts, Quality, Queue, Service, Topic
+from mesh.history.report.node_rows import (
     Clock,
-    Counter,
     Coverage,
     Detection,
-    Facts,
-    Fare,
     Flapping,
     Forecast,
     Life,
     Link,
     Load,
-    Parts,
-    Quality,
     Quarantined,
-    Queue,
-    Service,
-    Topic,
 )
 
 END = datetime(2026, 11, 21, 9, 58, 24, tzinfo=UTC)

@@ -13,7 +13,8 @@ from mesh.history.report.assembling import (
     series,
     waiting,
 )
-from mesh.history.report.facts import Coverage, Fare, Flapping, Load, Quality
+from mesh.history.report.message_rows import Fare, Quality
+from mesh.history.report.node_rows import Coverage, Flapping, Load
 from mesh.history.report.sampling import mean, median, most, quantile
 from tests.spark.report.invented import facts
 

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from mesh.history.report.facts import MEASURES, Facts, Flapping, Series
+from mesh.history.report.facts import MEASURES, Facts, Series
 from mesh.history.report.headline import Figure, headline
+from mesh.history.report.node_rows import Flapping
 from tests.spark.report.invented import empty, facts
 
 

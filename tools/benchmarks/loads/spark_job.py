@@ -18,7 +18,8 @@ from typing import Any
 
 import psutil
 
-from mesh.history.ingest import Ingested, ingest
+from mesh.history.ingest import ingest
+from mesh.history.intake import Ingested
 from mesh.history.reading import history
 from mesh.history.report.collecting import collect
 from mesh.history.report.facts import Facts

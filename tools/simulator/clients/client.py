@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from mesh.client.batch import Batch
 from mesh.client.core.intake import Intake, Terms
-from mesh.client.message import Batch
 from mesh.errors import MeshError
 from mesh.values import Published
 from mesh.wire import commands as c
@@ -88,7 +88,7 @@ class SimClient(Driver):
             self._post_now(*messages[0])
             del messages[0]
         if not self.gathers:
-            self.core.publisher.seal()
+            self.core.publisher.accumulator.seal()
 
     def _post_now(self, key: str, content: bytes, domain: str, flags: int, expires: int, to: str) -> None:
         props = encode_properties(Properties(expires=expires))

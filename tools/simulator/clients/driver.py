@@ -116,7 +116,11 @@ class Driver:
     @property
     def is_through(self) -> bool:
         """Whether all published messages have a final answer."""
-        return not any(self._waiting) and self.core.publisher.builder is None and self.outbox.is_through
+        return (
+            not any(self._waiting)
+            and self.core.publisher.accumulator.builder is None
+            and self.outbox.is_through
+        )
 
     @property
     def is_stuck(self) -> bool:

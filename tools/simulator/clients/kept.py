@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mesh.client.batch import Batch
 from mesh.client.core.intake import Intake
-from mesh.client.message import Batch
 from mesh.streams.seen import SeenMessages
 from mesh.wire import commands as c
 from mesh.wire.envelope import ERASED, INITIAL, PROVISIONAL, RETRACTED, Envelope

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import cycle
 from typing import Any
 
-from mesh.client.core.publisher import PutTerms
+from mesh.client.core.accumulator import PutTerms
 from mesh.errors import MeshError
 from mesh.names import PUTS
 from mesh.values import Headers

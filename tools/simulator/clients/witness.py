@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from mesh.client.batch import Batch
 from mesh.client.core.intake import INBOX
-from mesh.client.message import Batch
 from mesh.names import OTHERS
 from mesh.routing.feed import PROGRESS
 from mesh.routing.stored_envelope import StoredEnvelope

@@ -11,7 +11,7 @@ from typing import Never, Unpack
 from mesh.client.arguments import several, whole
 from mesh.client.codecs import Codec
 from mesh.client.content import Content, Headings, Prepared
-from mesh.client.core.publisher import TOGETHER, PutTerms
+from mesh.client.core.accumulator import TOGETHER, PutTerms
 from mesh.client.like import shows_options
 from mesh.client.options import PutOptions, unknown_option
 from mesh.client.posting import Posting
@@ -204,7 +204,7 @@ class Putting:
     async def _wait_for_answers(self, numbers: PutNumbers) -> None:
         """Wait until the messages with these `numbers` are answered. Raises: the first refusal."""
         publisher = self._client._publisher
-        publisher.seal()
+        publisher.accumulator.seal()
         marks = {self._to: numbers[-1][1] + 1} if numbers else {}
         while not publisher.outbox.is_answered_below(marks):
             await self._client._change()
@@ -215,7 +215,7 @@ class Putting:
     async def _put_some(self, contents: Sequence[Content], options: PutOptions, numbers: PutNumbers) -> None:
         publisher = self._client._publisher
         plain = [content for content in contents if type(content) is bytes]
-        if len(plain) < len(contents) or max(map(len, plain), default=0) > publisher.max_content:
+        if len(plain) < len(contents) or max(map(len, plain), default=0) > publisher.accumulator.max_content:
             for content in contents:
                 receipt = await self._posted_when_room(*self._prepared(content, **options))
                 add(numbers, receipt.number, receipt.number)

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import UNSET
 
 from mesh.client.arguments import whole
+from mesh.client.batch import Batch
 from mesh.client.core.calls import ReplyPart
-from mesh.client.message import Batch
 from mesh.client.reading import ContentReader
 from mesh.errors import LocalError
 from mesh.features.queues.client.delivery import QueuedMessage

@@ -9,9 +9,6 @@ from mesh.client.core.intake import Terms
 from mesh.client.core.node_connection import SILENCE
 from mesh.errors import Closed
 from mesh.wire import commands as c
-from mesh.wire.envelope import PERSISTENT, RESENT
-from mesh.wire.limits import DURABLE
-from tests.mesh.client.core.askers import Bench
 from tests.mesh.client.core.benches import CoreBench, result
 from tools.costing.wire import WELCOME
 
@@ -63,7 +60,7 @@ def test_a_node_says_what_it_will_take() -> None:
     bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     bench.connect(replace(WELCOME, max_content=77, window=(5, 6)))
     publisher = bench.core.publisher
-    assert (publisher.max_content, publisher.outbox.window) == (77, (5, 6))
+    assert (publisher.accumulator.max_content, publisher.outbox.window) == (77, (5, 6))
 
 
 @pytest.mark.parametrize(
@@ -126,61 +123,6 @@ def test_after_it_was_lost_it_finds_its_node_by_name_wherever_that_is_now() -> N
     elsewhere = Access("ipc:///run/elsewhere")
     bench.core.found(bench.context.now, elsewhere)
     assert bench.wait()[0] == DialNode(2, elsewhere)
-
-
-SPEAKS = (*WELCOME.speaks, DURABLE)
-
-
-def post_persistent(bench: Bench, domain: str = "") -> None:
-    bench.core.publisher.post("k", b"x", domain, PERSISTENT, b"", 0)
-    bench.wait(0.01)
-
-
-def flags(bench: Bench) -> list[tuple[str, int, int]]:
-    return [(e.domain, e.first, e.flags & RESENT) for _, e in bench.published()]
-
-
-@pytest.mark.parametrize("how", [{"boot": 2}, {"next": 1}])
-def test_what_is_not_answered_says_so_to_another_process_and_what_is_new_not(how: dict[str, int]) -> None:
-    bench = Bench()
-    bench.lose(speaks=SPEAKS, boot=3)
-    post_persistent(bench)
-    post_persistent(bench, "a")
-    bench.hear(c.Answers((c.Answer("", 1, 1, "OK"),)))
-    post_persistent(bench)
-    bench.done.clear()
-    bench.lose(speaks=SPEAKS, **{"boot": 3, **how})
-    assert sorted(flags(bench)) == [("", 2, RESENT), ("a", 1, RESENT)]
-    post_persistent(bench)
-    assert flags(bench)[-1] == ("", 3, 0)
-    bench.lose(speaks=SPEAKS, boot=9)
-    assert sorted(flags(bench)) == [("", 2, RESENT), ("", 3, RESENT), ("a", 1, RESENT)]
-
-
-def test_the_same_process_and_one_of_an_earlier_release_hear_nothing_of_it() -> None:
-    bench = Bench()
-    post_persistent(bench)
-    bench.lose()
-    assert flags(bench) == [("", 1, 0)]
-    bench.lose(boot=2)
-    assert flags(bench) == [("", 1, 0)]
-
-
-def test_what_was_never_sent_anywhere_says_nothing() -> None:
-    bench = Bench()
-    bench.core._place = (b"", 0)
-    bench.core.on_disconnected(bench.context.now, bench.core.line.key)
-    post_persistent(bench)
-    bench.lose(speaks=SPEAKS)
-    assert flags(bench) == [("", 1, 0)]
-
-
-def test_what_is_put_into_a_queue_never_says_it() -> None:
-    bench = Bench()
-    bench.core.publisher.append_put("queue/jobs", (5, 0, ""), "", b"x", PERSISTENT, b"", 0)
-    bench.wait(0.01)
-    bench.lose(speaks=(*SPEAKS, "queues"), boot=2)
-    assert flags(bench) == [("queue/jobs", 1, 0)]
 
 
 def test_trial_B2_a_node_of_which_pieces_come_is_not_silent() -> None:

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
+from mesh.client.batch import Batch
 from mesh.client.core.intake import INBOX, Intake, Terms
-from mesh.client.message import Batch
 from mesh.errors import Closed
 from mesh.values import Hop
 from mesh.wire.commands import Query

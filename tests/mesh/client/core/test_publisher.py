@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.client.core.publisher import LINGER, Publisher
+from mesh.client.core.accumulator import LINGER
+from mesh.client.core.publisher import Publisher
 from mesh.errors import BadKey, Closed, MessageTooLarge, PublishRefused, WouldBlock
 from mesh.streams.outbox import Outbox
 from mesh.wire.commands import Answer
@@ -28,7 +29,7 @@ class Bench(DeskBench):
             self.context,
             STREAM,
             Outbox(4 << 20, 1024),
-            self.envelopes.append,
+            lambda envelope, until: self.envelopes.append(envelope),
             lambda name, error: self.later.append((name, error)),
         )
 
@@ -130,7 +131,7 @@ def test_only_what_is_sent_to_somebody_may_lack_a_key() -> None:
 
 def test_too_large_a_message_names_its_receiver() -> None:
     bench = Bench()
-    bench.publisher.max_content = 3
+    bench.publisher.accumulator.max_content = 3
     with pytest.raises(MessageTooLarge, match=f"{JOE} has 4 bytes"):
         bench.post(b"1234", to=JOE)
 
@@ -161,7 +162,7 @@ def test_many_at_once_become_the_same_envelopes_as_one_by_one(
                 del waiting[: bench.publisher.post_many("k", waiting, "", 0, props, expires)]
             else:
                 bench.publisher.post("k", waiting.pop(0), "", 0, props, expires)
-        bench.publisher.seal()
+        bench.publisher.accumulator.seal()
         return bench.envelopes
 
     assert sent(True) == sent(False)
@@ -176,7 +177,9 @@ def test_many_at_once_stop_where_the_window_is_full() -> None:
     with pytest.raises(WouldBlock):
         bench.publisher.post_many("k", contents, "", 0, b"", 0)
     with pytest.raises(MessageTooLarge):
-        bench.publisher.post_many("k", [b"x", bytes(bench.publisher.max_content + 1)], "", 0, b"", 0)
+        bench.publisher.post_many(
+            "k", [b"x", bytes(bench.publisher.accumulator.max_content + 1)], "", 0, b"", 0
+        )
     with pytest.raises(BadKey):
         bench.publisher.post_many("k/+", [b"x"], "", 0, b"", 0)
 
@@ -215,7 +218,7 @@ def test_what_cannot_wake_its_shell_begins_no_envelope() -> None:
     bench.context._wake = away
     with pytest.raises(Closed):
         bench.post()
-    assert bench.publisher.builder is None and bench.publisher.is_quiet
+    assert bench.publisher.accumulator.builder is None and bench.publisher.is_quiet
 
 
 # --- into queues ------------------------------------------------------------------------------------------
@@ -239,7 +242,7 @@ def test_what_is_put_goes_in_envelopes_that_a_consumer_is_soon_through_with() ->
     assert [bench.publisher.append_put(JOBS, (9, 0, "g"), "", b"x", 1, b"", 0) for _ in range(501)][
         -1
     ] == 1701
-    bench.publisher.seal()
+    bench.publisher.accumulator.seal()
     assert bench.counts == [500, 500, 200, 500, 1]
     assert [e.put for e in bench.envelopes] == [(), (), (), (9, 0, "g"), (9, 0, "g")]
     assert {(e.to, e.domain, e.flags) for e in bench.envelopes} == {(JOBS, JOBS, 1)}
@@ -250,7 +253,7 @@ def test_what_is_put_goes_in_envelopes_that_a_consumer_is_soon_through_with() ->
 def test_of_what_was_put_it_is_known_how_many_were_taken_and_why_the_first_was_not() -> None:
     bench = Bench()
     put_many(bench, 30)
-    bench.publisher.seal()
+    bench.publisher.accumulator.seal()
     verdicts, mine = bench.publisher.verdicts, [(1, 10), (16, 30)]
     assert (verdicts.count_accepted(JOBS, mine), verdicts.has_refused(JOBS, mine)) == (0, False)
     bench.publisher.on_answer(Answer(JOBS, 1, 7))

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mesh
+from mesh.client.batch import Batch
 from mesh.client.core.intake import Terms
 from mesh.client.core.several import RANGES, STREAMS, GivenBefore, Several, Strand
-from mesh.client.message import Batch, Message
+from mesh.client.message import Message
 from mesh.errors import BadKey, BadPattern, BadQuery, MeshError, SlowConsumer
 from mesh.wire import commands as c
 from mesh.wire.envelope import ERASED, INITIAL

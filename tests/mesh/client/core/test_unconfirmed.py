@@ -1,8 +1,8 @@
 """Is what came before its master had it given once, and taken back only from who was given it?"""
 
+from mesh.client.batch import Batch
 from mesh.client.core.several import GivenBefore
 from mesh.client.core.unconfirmed import RANGES, Unconfirmed
-from mesh.client.message import Batch
 from mesh.streams.seen import SeenMessages
 from mesh.wire.envelope import PROVISIONAL, RETRACTED, Envelope
 from tests.mesh.envelopes import envelope

@@ -263,7 +263,7 @@ def test_a_letter_that_was_perhaps_sent_before_goes_by_the_new_rules() -> None:
     """So do the stories 7300248 and 7300305 of rules go, in which it waited for ever."""
     net, nodes = mesh(())
     bilbo, pub = nodes[2], client_of(nodes[2], "pub")
-    pub.connected().core.publisher.elsewhere = {D: 1}  # it says that it may have sent that before
+    pub.connected().core.sender.elsewhere = {D: 1}  # it says that it may have sent that before
     for node in nodes:
         adopt(node, HERON)
     net.run(SWITCH - 0.5)

@@ -121,7 +121,7 @@ def three(sender: SimClient, node: SimNode) -> None:
     publisher, flags = sender.core.publisher, PERSISTENT | FORCE_QUEUING
     for own, content in zip(owns, (b"1", b"2", b"3"), strict=True):
         publisher.post("", content, "", flags, own, soon, ONE)
-    assert publisher.builder is not None and len(publisher.builder.slices) == 3
+    assert publisher.accumulator.builder is not None and len(publisher.accumulator.builder.slices) == 3
     sender.settled()
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from mesh.client.message import UNREADABLE, Batch
+from mesh.client.batch import Batch
+from mesh.client.message import UNREADABLE
 from mesh.errors import BadArgument
 from mesh.wire import commands as c
 from mesh.wire.codec import pack

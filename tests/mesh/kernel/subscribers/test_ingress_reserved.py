@@ -24,8 +24,8 @@ OWN = ["__sys__deadMessage/x", "__sys__cluster.node.state[a]", "__sys__", "__sys
 
 def test_trial_A5_topics_of_the_mesh_are_written_by_nodes_only(monkeypatch: pytest.MonkeyPatch) -> None:
     key = OWN[0]
-    for check in ("check_free", "check_domain_free"):
-        monkeypatch.setattr(f"mesh.client.core.publisher.{check}", lambda text: None)
+    for check in ("publisher.check_free", "accumulator.check_domain_free"):
+        monkeypatch.setattr(f"mesh.client.core.{check}", lambda text: None)
     net = SimNetwork()
     a = net.node("a")
     b = net.node("b", "a")

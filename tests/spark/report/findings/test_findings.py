@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from mesh.history.report.facts import Clock, Detection, Facts, Forecast, Life, Parts, Quality, Queue
+from mesh.history.report.facts import Facts
 from mesh.history.report.findings import findings, verdict
 from mesh.history.report.findings.finding import BAD, GOOD, NOTE, WARN
+from mesh.history.report.message_rows import Parts, Quality, Queue
+from mesh.history.report.node_rows import Clock, Detection, Forecast, Life
 from mesh.history.report.page import page
 from tests.spark.report.invented import END, empty, facts
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from math import ceil, frexp, ldexp
 from typing import Protocol
 
+from mesh.client.batch import Batch
 from mesh.client.core.client_context import Alarm, ClientContext, Promise
 from mesh.client.core.refusals import of_answer, of_reply_code
-from mesh.client.message import Batch, Message
+from mesh.client.message import Message
 from mesh.errors import HandlerLost, MeshError, MeshTimeout
 from mesh.names import SENDS
 from mesh.printable import typed

@@ -11,11 +11,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from math import inf
 
+from mesh.client.batch import Batch
 from mesh.client.core.builder import Builder
 from mesh.client.core.client_context import Alarm, ClientContext
 from mesh.client.core.delivered_envelope import as_ranges
 from mesh.client.core.node_connection import NodeConnection
-from mesh.client.message import Batch, Message
+from mesh.client.message import Message
 from mesh.errors import MeshError, RemoteError
 from mesh.names import SENDS
 from mesh.wire.commands import Consume, Settle

@@ -10,7 +10,8 @@ import pytest
 
 from mesh import sync
 from mesh.cli.main import main
-from mesh.client.message import Batch, Message
+from mesh.client.batch import Batch
+from mesh.client.message import Message
 from mesh.errors import BadName
 from mesh.features.queues.cli.dlq import chosen
 from mesh.features.queues.client.deadletters import DeadLetter

@@ -281,7 +281,7 @@ def test_ends_of_what_is_settled_are_not_kept() -> None:
         bench.wait(0.002)
         bench.answer(number, number)
         bench.item(reply(number))
-    assert len(bench.core.publisher.deadlines) <= 2 and bench.is_empty
+    assert len(bench.core.sender.deadlines) <= 2 and bench.is_empty
     assert len(bench.core.requests._buckets) < 200
 
 

@@ -1,0 +1,86 @@
+"""Sends the envelopes of published messages, in a form that the connected node can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from mesh.client.core.cautious_resend import CautiousResend
+from mesh.client.core.client_context import ClientContext
+from mesh.client.core.deadlines import Deadlines
+from mesh.client.core.node_connection import NodeConnection
+from mesh.names import PUTS, SENDS
+from mesh.streams.outbox import Outbox
+from mesh.wire import commands as c
+from mesh.wire.envelope import NO_RELAY, RESENT, Envelope
+from mesh.wire.frames import body_frames
+from mesh.wire.limits import DURABLE, STAYS
+
+
+class EnvelopeSender:
+    """The sending of a client's envelopes over its connections, for the lifetime of the client.
+
+    Without a connection an envelope is not sent; `resend_all` sends the envelopes of `outbox` after the
+    reconnect.
+    """
+
+    def __init__(self, context: ClientContext, line: NodeConnection, outbox: Outbox) -> None:
+        self._context, self._line, self._outbox = context, line, outbox
+        self.caution: CautiousResend = CautiousResend(self._is_answered)
+        self.deadlines: Deadlines = Deadlines()
+        self.elsewhere: dict[str, int] = {}  # by domain: highest number another node may have
+
+    def on_moved(self) -> None:
+        """Record a connection to another node or process: earlier ones may have the unanswered messages."""
+        self.deadlines.on_moved()
+        self.elsewhere = self._outbox.numbered()
+
+    def send(self, envelope: Envelope, until: float) -> None:
+        """Send a new envelope, or append it if others must be answered first. `until` as in a Builder."""
+        if until:
+            self.deadlines.add(envelope.first, until, envelope.low)
+        if not self.caution.is_on or self.caution.add(envelope):
+            self._send(envelope)
+
+    def resend_all(self) -> None:
+        """Send the unanswered envelopes after a reconnect; while `caution` is on, only the first."""
+        self._send_each(self.caution.begin(self._outbox.resend()))
+
+    def send_next(self) -> None:
+        """Send the envelopes that waited for an answer, while `caution` is on."""
+        self._send_each(self.caution.next_after_answer())
+
+    def _send_each(self, envelopes: Iterable[Envelope]) -> None:
+        for envelope in envelopes:
+            self._send(envelope)
+
+    def _send(self, envelope: Envelope) -> None:
+        if envelope.domain == SENDS:
+            self._send_on(envelope)
+        else:
+            self._line.send(c.Publish((body_frames(envelope),)), (self._marked(envelope),))
+
+    def _marked(self, envelope: Envelope) -> Envelope:
+        """Return the envelope in a form that this node can read.
+
+        A message that is not for a queue is marked as resent if an earlier node or process may have it, and
+        this node has the feature DURABLE.
+        """
+        if envelope.flags & NO_RELAY and STAYS not in self._line.words:
+            envelope = replace(envelope, flags=envelope.flags & ~NO_RELAY)
+        domain, elsewhere = envelope.domain, self.elsewhere
+        is_again = elsewhere and envelope.first <= elsewhere.get(domain, 0) and not domain.startswith(PUTS)
+        if not is_again or DURABLE not in self._line.words:
+            return envelope
+        return replace(envelope, flags=envelope.flags | RESENT)
+
+    def _send_on(self, envelope: Envelope) -> None:
+        """Send an envelope to an address, with the ms until its deadline if it has one."""
+        ttl = self.deadlines.ttl(envelope, self._context.now)
+        command = c.Publish((body_frames(envelope),), (ttl,) if ttl else ())
+        if self._line.send(command, (self.deadlines.marked(envelope),)):
+            self.deadlines.record_sent(envelope)
+
+    def _is_answered(self, envelope: Envelope) -> bool:
+        return self._outbox.is_answered_below({envelope.domain: envelope.last + 1})
