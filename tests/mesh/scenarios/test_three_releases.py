@@ -5,13 +5,14 @@ features became packages.
 """
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import permutations
 from pathlib import Path
 
 import pytest
 
 import mesh.sync
+from mesh.client.message import Message
 from mesh.sync import Client
 from tests.mesh.running import LIMIT, RunningNode, running, until
 from tests.mesh.scenarios.test_mixed_releases import taken
@@ -81,7 +82,7 @@ def test_queues_and_services_work_between_the_releases_that_have_them(
                     break
         assert done == list(range(50))
         with other.serve(f"double/{there}") as service, ThreadPoolExecutor(1) as pool:
-            reply = pool.submit(m.request, f"double/{there}", "21", timeout=LIMIT)
+            reply: Future[Message] = pool.submit(m.request, f"double/{there}", "21", timeout=LIMIT)
             request = next(iter(service))
             request.reply(str(2 * int(request.content)))
             assert reply.result().content == b"42"

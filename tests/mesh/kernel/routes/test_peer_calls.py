@@ -1,7 +1,5 @@
 """What does it cost the others when a node lives, and answers no question?"""
 
-from functools import partial
-
 import pytest
 
 from mesh.errors import BadName
@@ -220,8 +218,8 @@ def test_a_route_to_a_name_that_cannot_be_is_refused_although_the_peers_are_not_
 def test_work_that_fails_keeps_no_later_work_from_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
     parts, done = SimNetwork(3).node("a").core.parts, list[int]()
     monkeypatch.setattr(parts.neighbours, "settled", lambda: False)
-    for work in (partial(int, "no number"), partial(done.append, 1)):
-        parts.questions.when_settled(work)
+    parts.questions.when_settled(lambda: done.append(int("no number")))
+    parts.questions.when_settled(lambda: done.append(1))
     monkeypatch.setattr(parts.neighbours, "settled", lambda: True)
     with pytest.raises(ValueError, match="no number"):
         parts.questions.review()
