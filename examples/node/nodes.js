@@ -70,7 +70,7 @@ export async function findNode(name, environ) {
   const nodes = (await runningNodes(environ)).filter((node) => !wanted || node.name === wanted);
   if (nodes.length === 1) return nodes[0].ipc ?? nodes[0].tcp;
   const names = nodes.map((node) => node.name).join(', ');
-  throw new Error(names ? `several nodes run here: ${names}` : `no node ${wanted} runs here: start one with "mesh up"`);
+  throw new Error(names ? `Several nodes run here: ${names}.` : `No node ${wanted} runs here. Start one with "mesh up".`);
 }
 
 async function runningNodes(environ) {

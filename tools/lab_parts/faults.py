@@ -130,6 +130,8 @@ def fill_disk(v: Victims) -> None:
             v.pause(0.0, 5.0)
     finally:
         disk.empty()
+    # A start without space may fail later than this, on a busy machine.
+    v.processes.until(lambda: node.program.ended() or node.is_ready(), READY, "no restart")
     if node.program.ended() and NO_SPACE in node.program.words():
         v.back([node])
     v.processes.until(node.is_ready, READY, "no restart")
