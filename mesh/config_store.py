@@ -31,19 +31,25 @@ def check_store(text: str) -> None:
 
     The error does not repeat a text that may contain a password.
     """
-    if text in (MEMORY, SQLITE):
-        return
+    if text not in (MEMORY, SQLITE):
+        _check_kind(text, SQLITE)
+
+
+def _check_kind(text: str, file: str) -> None:
+    """Raise BadConfig for an unknown or invalid store; `file` is how the hint writes an SQLite store."""
     if (kind := store_kind(text)) is not None:
         kind.check(text)
         return
     what = f"{text!r:.40}" if "@" not in text and "=" not in text else "the value"
-    raise BadConfig(f"{what} is not a store.", hint="Use sqlite, memory or postgresql://USER@HOST/DATABASE.")
+    raise BadConfig(f"{what} is not a store.", hint=f"Use {file}, memory or postgresql://USER@HOST/DATABASE.")
 
 
 def check_queue_store(text: str) -> None:
     """Raise BadConfig for a store that a queue cannot have, such as the node's own ("sqlite")."""
-    if text == MEMORY or not text.startswith("sqlite"):
-        check_store(text)
+    if text == MEMORY:
+        return
+    if not text.startswith("sqlite"):
+        _check_kind(text, f"{FILE}/PATH")
         return
     path = text.removeprefix(FILE)
     if path == text or not path.startswith("/") or path.endswith("/"):

@@ -36,5 +36,5 @@ def load(entry: EntryPoint, what: str, kind: type[T]) -> T:
         problem = f"{place} cannot be loaded: {type(error).__name__}: {error}."
         raise FeatureFailed(problem, hint=hint) from error
     if not isinstance(found, kind):
-        raise FeatureFailed(f"{place} is a {type(found).__name__}, not a {kind.__name__}.", hint=hint)
+        raise FeatureFailed(f"{place} is of type {type(found).__name__}, not {kind.__name__}.", hint=hint)
     return found

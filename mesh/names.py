@@ -158,20 +158,13 @@ def check_asked(text: str) -> str:
 
 def check_queue(text: str) -> str:
     """Return the name if a queue can have it, such as `orders/new`. Raises: BadName."""
-    name = _levels(text, "name of a queue", "orders/new", "Use a single queue")
-    if len(name) > LONGEST_QUEUE:
-        hint = f"The limit is {LONGEST_QUEUE}."
-        raise BadName(f"The queue name {name[:40]!r}... has {len(name)} characters.", hint=hint)
-    return name
+    return _levels(text, "name of a queue", "orders/new", "Use a single queue", LONGEST_QUEUE)
 
 
 def check_durable(text: str) -> str:
     """Return the name if a durable subscription can have it. Raises: BadName."""
-    name = _levels(text, "name of a durable subscription", "audit", "Use a single subscription")
-    if len(name) > LONGEST_QUEUE - len(SUBS):
-        what = f"The durable subscription name {name[:40]!r}... has {len(name)} characters."
-        raise BadName(what, hint=f"The limit is {LONGEST_QUEUE - len(SUBS)}.")
-    return name
+    what, longest = "name of a durable subscription", LONGEST_QUEUE - len(SUBS)
+    return _levels(text, what, "audit", "Use a single subscription", longest)
 
 
 def store_of(queue: str, stores: Iterable[tuple[str, str]]) -> str:
@@ -211,9 +204,13 @@ def queue_of(destination: str) -> str:
     return check_queue(destination.removeprefix(PUTS))
 
 
-def _levels(text: str, what: str, example: str, single: str) -> str:
+def _levels(text: str, what: str, example: str, single: str, longest: int = LONGEST_KEY) -> str:
     if text == "":
         raise BadName(f"The {what} is empty.", hint=f"Write a name such as {example}.")
+    if isinstance(text, str) and len(text) > longest:
+        raise BadName(
+            f"The {what} {text[:40]!r}... has {len(text)} characters.", hint=f"The limit is {longest}."
+        )
     try:
         name = check_key(text)
     except BadKey as error:

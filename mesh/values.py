@@ -12,6 +12,7 @@ from mesh.errors import BadKey, BadName, LocalError, shown
 
 LONGEST_KEY = 512  # characters
 LONGEST_DOMAIN = 256  # characters
+CARRIED = ("key", "group", "reason")  # texts that users may fill with data
 PRIORITY = 5  # of a message in a queue, unless its producer sets another
 
 # Lone surrogates are included, because UTF-8 cannot encode them and sending would fail.
@@ -184,8 +185,8 @@ def check_key(key: str) -> str:
         for level in key.split("/"):
             if level in ("+", "#"):
                 raise BadKey(
-                    f"{level!r} stands for a whole level in the key {key[:80]!r}.",
-                    hint=f"A key names one topic; to subscribe to many, use pattern={key[:80]!r}",
+                    f"The key {key[:80]!r} contains the wildcard {level!r} as a level.",
+                    hint="A key names one topic. For many, subscribe to a pattern, with # only at the end.",
                 )
     return key
 
@@ -229,7 +230,7 @@ def check_text(text: str, what: str, longest: int, error: type[LocalError]) -> N
     if len(text) > longest:
         raise error(
             f"The {what} {text[:40]!r}... has {len(text)} characters.",
-            hint=f"The limit is {longest}; put long data into the content.",
+            hint=f"The limit is {longest}{'; put long data into the content' if what in CARRIED else ''}.",
         )
     if found is not None:
         raise error(

@@ -28,6 +28,7 @@ from mesh.local.queueplaces import QueuePlaces, check_chosen, check_targets
 from mesh.local.restore import restore
 from mesh.local.unpacking import RATIO
 from mesh.printable import typed
+from mesh.store.room import is_full
 
 PAUSE = 0.1  # s
 
@@ -56,7 +57,9 @@ def command() -> None:
 def create(file: Path, data: str | None, url: str | None) -> None:
     """Write a backup of a node to FILE, which must not exist. A running node keeps running."""
     if file.exists():
-        raise BadArgument(f"{file} exists already.", hint="Choose another name: a backup replaces no file.")
+        raise BadArgument(
+            f"{file} exists already.", hint="Choose another name: a backup never replaces a file."
+        )
     if not file.absolute().parent.is_dir():
         hint = f"Create it: mkdir -p {typed(file.absolute().parent)}"
         raise BadArgument(f"The directory {file.absolute().parent} does not exist.", hint=hint)
@@ -76,6 +79,9 @@ def create(file: Path, data: str | None, url: str | None) -> None:
 
         try:
             made = pack(folder, file, about)
+        except FileExistsError as error:
+            hint = "Choose another name: a backup never replaces a file."
+            raise BadArgument(f"{file} exists already.", hint=hint) from error
         except OSError as error:
             raise refused(file, error, "Free space, or choose another directory.") from error
     try:
@@ -116,7 +122,8 @@ any_ratio = click.option(
 def check(file: Path, given: tuple[str, ...], config: str | None, any_ratio: bool) -> int:
     """Check FILE, and print where `mesh backup restore` would put its files.
 
-    All bytes and rows are read. Exit code 1: FILE is intact, but `mesh backup restore` needs --queue-store.
+    All bytes and rows are read. Exit code 1: FILE is intact, but a queue store in it needs --queue-store or
+    an entry in [[queues]] first.
     """
     with verified(file, any_ratio=any_ratio) as (manifest, folder):
         data = state_dir(os.environ) / "data" / manifest.node
@@ -250,6 +257,8 @@ def _stopped(data: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
     """Copy the data of a stopped node, and yield its name, the copy's folder and a report."""
     try:
         lock = try_lock(data)
+    except PermissionError as error:
+        raise refused(data, error, "Run this command as the user of the node.") from error
     except OSError as error:
         raise DataDirRefused(
             f"{data} is not the directory of a node: {error.strerror}.",
@@ -263,7 +272,12 @@ def _stopped(data: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
             try:
                 queues, left_out = gather_stopped(data, Path(name))
             except OSError as error:
-                raise refused(data, error, "Free space on that disk.") from error
+                hint = (
+                    "Free space on that disk."
+                    if is_full(error)
+                    else "Run this command as the user of the node, and check that disk."
+                )
+                raise refused(data, error, hint) from error
             yield data.absolute().name, Path(name), {"queues": queues, "left_out": left_out}
     finally:
         os.close(lock)

@@ -15,6 +15,7 @@ from typing import Any
 
 from mesh.cli.files import config_home
 from mesh.errors import BadConfig
+from mesh.printable import typed
 
 NAME = "contexts.json"
 LONGEST = 256 * 1024  # bytes of the file
@@ -92,17 +93,17 @@ def read(environ: Mapping[str, str]) -> Contexts:
 
 def _check(path: Path, found: os.stat_result) -> None:
     """Check that only this user can have written the file, as it decides where messages go."""
-    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-        raise BadConfig(
-            f"{path} belongs to another user, or is not a regular file, so it is not used.",
-            hint=_remove(path),
-        )
+    if not stat.S_ISREG(found.st_mode):
+        raise BadConfig(f"{path} is not a regular file, so it is not used.", hint=_remove(path))
+    if found.st_uid != os.geteuid():
+        raise BadConfig(f"{path} belongs to another user, so it is not used.", hint=_remove(path))
     if stat.S_IMODE(found.st_mode) & 0o077:
-        raise BadConfig(f"{path} is open to other users, so it is not used.", hint=f"Run: chmod 600 {path}")
+        hint = f"Run: chmod 600 {typed(path)}"
+        raise BadConfig(f"{path} is open to other users, so it is not used.", hint=hint)
 
 
 def _remove(path: Path) -> str:
-    return f"To start with an empty file: rm {path}"
+    return f"To start with an empty file: rm {typed(path)}"
 
 
 def _parsed(said: Any) -> Contexts:

@@ -127,9 +127,9 @@ def _snapshots(name: str | None) -> tuple[Path, str]:
         return stopped / "snapshots", known[0].hex()
     what = f"{len(here)} nodes run here, and none was selected." if here else "No node runs here."
     if name:
-        what = f"No node {name!r} belongs to this machine and user."
+        what = f"No node {name!r} of this user exists on this machine."
     raise NodeNotFound(
-        what, hint="--since reads the snapshots of a node of this machine: --url NAME, as in `mesh ls`."
+        what, hint="--since reads the snapshots of your node on this machine, even a stopped one: --url NAME"
     )
 
 

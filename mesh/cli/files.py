@@ -45,7 +45,7 @@ def distrust(owner: int, mode: int, user: int) -> str:
     Root owns the machine, so its files are as good as the user's own.
     """
     if owner not in (user, 0):
-        return f"belongs to user {owner}, you are {user}"
+        return f"belongs to user {owner}, not to you ({user})"
     if mode & stat.S_IWOTH and not stat.S_ISLNK(mode):  # a link always has all rights, without effect
         return f"can be written by every user (mode {stat.S_IMODE(mode):o})"
     return ""

@@ -53,6 +53,10 @@ def _meant(logger: str | None, level: str | None) -> tuple[str, str]:
     """Return the logger, "" for all, and its new level or "". Raises: click.UsageError."""
     if level is None and logger in LEVELS:
         logger, level = "", logger
+    elif level is None and logger is not None and logger not in LOGGERS:
+        raise click.UsageError(
+            f"{logger!r} is neither a level ({', '.join(LEVELS)}) nor a logger ({', '.join(LOGGERS)})."
+        )
     elif logger is not None and logger not in LOGGERS:
         raise click.UsageError(f"Unknown logger {logger!r}; use one of {', '.join(LOGGERS)}.")
     if level is None and logger:

@@ -63,7 +63,9 @@ def command(
     node has no route.
     """
     if what is not None and not (addresses or tree):
-        raise click.UsageError("ADDRESS requires --addresses, DOMAIN requires --tree.")
+        raise click.UsageError(
+            f"Unexpected argument {what!r:.80}: an ADDRESS requires --addresses, a DOMAIN requires --tree."
+        )
     if addresses + sites + tree > 1:
         raise click.UsageError("Give only one of --addresses, --sites and --tree.")
     with sync.connect(url) as m:

@@ -89,7 +89,8 @@ def with_examples(command: click.Command, path: str) -> click.Command:
     cls=LazyGroup,
     commands=[click.Command(verb, short_help=line) for verb, line in VERBS.items()],
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with `mesh up`. Exit codes: 0 yes, 1 no, 2 error, 70 node failed, 124 timeout.",
+    epilog="Start with `mesh up`. Exit codes: 0 success, 1 negative result (see the command), 2 error, "
+    "70 node failed, 124 timeout (`mesh wait`: 1).",
 )
 @click.version_option(__version__, prog_name="mesh", message="%(prog)s %(version)s")
 @click.pass_context
@@ -124,7 +125,9 @@ def main(arguments: Sequence[str] | None = None, command: click.Command = mesh, 
             _say(f"mesh: the output cannot be written: {error.strerror}. [CANNOT_WRITE]")
             return FAILED
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            return _complain(BadArgument(f"{error.filename}: {error.strerror}.", hint="Choose another name."))
+            return _complain(
+                BadArgument(f"{error.filename}: {error.strerror}.", hint="Choose a shorter name.")
+            )
         if os.environ.get("MESH_DEBUG"):
             traceback.print_exc()
         else:

@@ -14,10 +14,13 @@ def property_settings(given: str | None, words: Sequence[str], is_lenient: bool)
 
     Notes on ignored and reinterpreted properties are printed. Raises: BadConfig.
     """
-    if given is None and (words or is_lenient):
-        what = "properties require" if words else "--lenient requires"
-        raise BadConfig(f"command line: {what} --properties.", hint="Name an xmlBlaster property file.")
     if given is None:
+        if words:
+            what = f"Unexpected argument {words[0]!r:.80}: xmlBlaster properties require --properties FILE."
+            raise BadConfig(what, hint="To name the node: mesh up --id NAME.")
+        if is_lenient:
+            what = "command line: --lenient requires --properties."
+            raise BadConfig(what, hint="Name an xmlBlaster property file.")
         return ()
     read = config_format(XMLBLASTER).settings(Path(given), words, is_lenient)
     for note in read.notes:

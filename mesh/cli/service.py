@@ -94,7 +94,7 @@ def uninstall(node: str | None, is_system: bool) -> None:
     if not path.exists():
         raise BadArgument(
             f"The service {service.name} is not installed: {path} does not exist.",
-            hint="Use --id for another node, or --system for the machine's service.",
+            hint=f"Use --id for another node, or {'omit' if is_system else 'use'} --system.",
         )
     _check_ours(path, "Name another node with --id, or remove that file by hand.")
     _systemctl(is_system, "disable", "--now", service.name)
@@ -159,7 +159,8 @@ def _written(path: Path, text: str) -> None:
 
 
 def _cannot(path: Path, error: OSError) -> MeshError:
-    hint = "A service of the machine requires root: sudo." if path.parent == SYSTEM else ""
+    needs_root = path.parent == SYSTEM and isinstance(error, PermissionError)
+    hint = "A service of the machine requires root: sudo." if needs_root else ""
     return BadArgument(f"{path} cannot be changed: {error.strerror}.", hint=hint)
 
 

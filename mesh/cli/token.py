@@ -29,7 +29,8 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
     """Return the seconds of "90s", "30m", "24h" or "7d"; 0 for "never"."""
     found = re.fullmatch(r"(\d{1,6})([smhd])", text)
     if text != "never" and (found is None or not int(found[1])):
-        raise click.BadParameter(f"{text!r} is not a duration: write 30m, 24h, 7d or never.", ctx, option)
+        what = f"{text!r} is not a duration above 0: write 30m, 24h, 7d or never, with at most 6 digits."
+        raise click.BadParameter(what, ctx, option)
     return int(found[1]) * UNITS[found[2]] if found is not None else 0
 
 

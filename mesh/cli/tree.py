@@ -20,7 +20,7 @@ def tell_tree(m: sync.Client, domain: str | None, as_json: bool) -> int:
     """Print the tree of one domain, or of each domain in the node's rules. Return the exit code."""
     if domain is not None and not check_domain(domain):
         raise BadKey(
-            "The domain '' is invalid.",
+            "The domain is empty.",
             hint="`mesh ls --tree`, without a domain, shows all domains that rules name.",
         )
     domains = [domain] if domain is not None else m.call("tree")["domains"]

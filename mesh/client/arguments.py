@@ -79,5 +79,5 @@ def several(contents: Iterable[Any], verb: str = "publish") -> None:
     """
     is_one = isinstance(contents, str | bytes | bytearray | memoryview | Mapping)
     if is_one or hasattr(contents, "model_dump") or not isinstance(contents, Iterable):
-        what = f"contents must be an iterable, not {shown(contents)}."
+        what = f"contents must be a list or another iterable of contents, not {shown(contents)}."
         raise BadArgument(what, hint=f"For a single message, use {verb}().")

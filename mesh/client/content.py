@@ -30,8 +30,8 @@ def as_content(content: Content, headers: Headings, codec: Codec) -> tuple[bytes
     if said is None:
         headers = Headers([(HEADER, codec.content_type), *headers.items()])
     elif media_type(said) != media_type(codec.content_type):
-        hint = f"Omit the header {HEADER}, or pass bytes."
-        raise BadArgument(f"A value is encoded as {codec.content_type}, not as {shown(said)}.", hint=hint)
+        what = f"The header {HEADER} is {shown(said)}, but a value is encoded as {codec.content_type}."
+        raise BadArgument(what, hint="Omit the header, or pass bytes.")
     return data, headers
 
 

@@ -48,9 +48,7 @@ def _not_found(wanted: str, names: list[str]) -> NodeNotFound:
     if wanted:
         start, host = f"mesh up --id={shlex.quote(wanted)}", typed(f"tcp://{wanted}")
         hint = f"Choose a node with --url NAME, or start that one: {start}; for a host: --url {host}"
-        return NodeNotFound(
-            f"No node named {wanted!r} runs here, and the nodes here ({listed}) know no such node.", hint=hint
-        )
+        return NodeNotFound(f"No node named {wanted!r} was found. Your nodes here: {listed}.", hint=hint)
     hint = "Choose one: --url NAME, or MESH_URL=NAME."
     return NodeNotFound(f"{len(names)} nodes run here: {listed}.", hint=hint, code="MANY_NODES")
 

@@ -159,12 +159,10 @@ class Handlers:
     async def run(self, client: object, stop_on_error: bool, ready: Callable[[], None]) -> None:
         """Run the handlers until their sources end, and call `ready` when all sources are open."""
         if self.are_running or not self.all:
-            what = "The handlers are already running." if self.are_running else "No handler was registered."
-            raise BadQuery(
-                what,
-                hint='Put @m.on("sensors/#") or @m.service("calc/add") above a function, then '
-                "call run() once.",
-            )
+            if self.are_running:
+                raise BadQuery("The handlers are already running.", hint="Call run() or running() once.")
+            hint = 'Put @m.on("sensors/#") or @m.service("calc/add") above a function, then call run().'
+            raise BadQuery("No handler was registered.", hint=hint)
         self.are_running = True
         try:
             async with AsyncExitStack() as stack:

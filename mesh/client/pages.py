@@ -18,7 +18,9 @@ def joined(value: dict[str, Any], page: Any) -> dict[str, Any]:
 
     Raises: RemoteError if the page is not a dict, or does not advance.
     """
-    if not isinstance(page, dict) or (goes_on(page) and goes_on(page) <= goes_on(value)):
+    if not isinstance(page, dict):
+        raise RemoteError("A page of the node's reply is not a dict.", code="MALFORMED")
+    if goes_on(page) and goes_on(page) <= goes_on(value):
         raise RemoteError("The pages of the node's reply form a loop.", code="MALFORMED")
     whole = {**value, "next": "", **page}
     for name, part in page.items():

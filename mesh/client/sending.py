@@ -190,9 +190,7 @@ def _refuse_for_addresses(**given: object) -> None:
     for name, value in given.items():
         if value:
             hint = "A message to an address stays in memory, and goes to a connected service."
-            raise BadArgument(
-                f"{name}= is for publishing and for messages to clients, not for an address.", hint=hint
-            )
+            raise BadArgument(f"{name}= cannot be used for a message to an address.", hint=hint)
 
 
 async def _outcome(to: str, receipt: Receipt) -> Sent:

@@ -9,6 +9,7 @@ from mesh.client.access import Access, access
 from mesh.client.find import find_node
 from mesh.errors import BadName, KeysRefused, NodeNotFound
 from mesh.names import node_name
+from mesh.printable import typed
 
 
 @dataclass
@@ -32,8 +33,14 @@ class NodeAddress:
             if not may_be_node(given):
                 raise
             # A node of that name may start later, and a local node needs no keys.
-            what = f"No node named {given!r} runs here. If {given} is a host: {error.what}"
-            raise NodeNotFound(what, hint=error.hint) from error
+            why = _continued(error.what)
+            what = f"No node named {given!r} runs here, and {given} cannot be dialed as a host: {why}"
+            hint = f"For a host, {_continued(error.hint)} For a node here: mesh up --id {typed(given)}"
+            raise NodeNotFound(what, hint=hint) from error
+
+
+def _continued(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
 
 
 def may_be_node(given: str) -> bool:

@@ -70,7 +70,8 @@ def _of_kind(
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         hint = f"Write {title}, in double brackets, for each entry."
         raise BadConfig(
-            f"{file.origin('balancing', kind)}: {kind!r} in [balancing] must be a list.", hint=hint
+            f"{file.origin('balancing', kind)}: {kind!r} in [balancing] must be a list of sections.",
+            hint=hint,
         )
     for number, row in enumerate(rows):
         at = ("balancing", kind, str(number))

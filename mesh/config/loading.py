@@ -173,7 +173,7 @@ def _flat(table: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], object]]:
 def _checked(name: str, value: object, origin: str, strict: bool = True) -> Setting:
     if name in SECTIONS:
         hint = f"Write [{name}], and its keys in the lines below it."
-        raise BadConfig(f"{origin}: '{name}' is a section and has no value itself.", hint=hint)
+        raise BadConfig(f"{origin}: '{name}' must be a section.", hint=hint)
     if name.partition(".")[0] == "nodes":  # capitals and commas would be lost
         hint = "Write [nodes.NAME] and [[nodes.NAME.master]] into mesh.toml."
         raise BadConfig(f"{origin}: other nodes and their rules can be set only in a file.", hint=hint)

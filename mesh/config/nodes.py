@@ -47,7 +47,7 @@ def node_settings(file: ConfigFile) -> tuple[Setting, ...]:
     table = file.table.get("nodes", {})
     if not isinstance(table, dict):
         hint = "Write [nodes.NAME] for each node, and its keys in the lines below it."
-        raise BadConfig(f"{file.origin('nodes')}: 'nodes' is a section and has no value itself.", hint=hint)
+        raise BadConfig(f"{file.origin('nodes')}: 'nodes' must be a section.", hint=hint)
     found = [setting for name in table for setting in _of_node(file, name, table)]
     check_circles(found)
     check_backups(found)

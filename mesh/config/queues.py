@@ -78,7 +78,11 @@ def _check_number(file: ConfigFile, found: list[QueueStore]) -> None:
     stores = {one.store for one in found}
     for what, number, most in (("entries", len(found), MOST), ("stores", len(stores), MOST_STORES)):
         if number > most:
-            hint = "A pattern, such as orders/#, stands for many queues." if what == "entries" else ""
+            hint = (
+                "A pattern, such as orders/#, stands for many queues."
+                if what == "entries"
+                else "Several entries may name the same store."
+            )
             raise BadConfig(
                 f"{file.origin('queues')}: {TITLE} has {number:,} {what}; the limit is {most:,}.", hint=hint
             )

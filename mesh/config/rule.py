@@ -68,7 +68,7 @@ def rule_of(file: ConfigFile, name: str, number: int, table: dict[str, Any], nod
     said = values(file, at, title, table, RULE_KEYS)
     if all(table.get(key) in (None, [], "") for key in MATTERS):
         hint = f"Add one of {', '.join(MATTERS)}."
-        raise BadConfig(f"{file.origin(*at)}: {title} is empty and matches no message.", hint=hint)
+        raise BadConfig(f"{file.origin(*at)}: {title} has no condition, so it matches no message.", hint=hint)
     said["filters"] = _filters(file, (*at, "filters"), title, said.get("filters", ()))
     said["given"] = tuple(
         _given(file, (*at, "given", str(i)), f"[[{title.strip('[]')}.given]]", each)
@@ -89,8 +89,12 @@ def _given(file: ConfigFile, at: tuple[str, ...], title: str, table: dict[str, A
     said = values(file, at, title, table, GIVEN_KEYS)
     named = [name for name in GIVEN_KINDS if name in said]
     if len(named) != 1:
-        hint = f"Write one of {', '.join(GIVEN_KINDS)}, and filters; filters alone belong in the rule itself."
-        raise BadConfig(f"{file.origin(*at)}: {title} names {' and '.join(named) or 'no key'}.", hint=hint)
+        what = (
+            f"{file.origin(*at)}: {title} needs exactly one of key, xpath, pattern and domain, but has "
+            f"{' and '.join(named) or 'none'}."
+        )
+        hint = "Add `filters` to narrow it. A rule with filters alone needs no `given`."
+        raise BadConfig(what, hint=hint)
     filters = _filters(file, at, title, said.get("filters", ()))
     return KeyRule(GIVEN_KINDS[named[0]], said[named[0]], filters)
 

@@ -95,7 +95,7 @@ def site_settings(file: ConfigFile) -> tuple[Setting, ...]:
     sites = file.table.get("sites", {})
     hint = "Write [sites.NAME] for each other site, and its keys in the lines below it."
     if not isinstance(sites, dict):
-        raise BadConfig(f"{file.origin('sites')}: 'sites' is a section and has no value itself.", hint=hint)
+        raise BadConfig(f"{file.origin('sites')}: 'sites' must be a section.", hint=hint)
     if len(sites) > MOST:
         raise BadConfig(f"{file.origin('sites')}: {len(sites):,} sites exceed the limit of {MOST}.")
     found = tuple(_remote(file, name, sites[name]) for name in sites)
@@ -233,7 +233,9 @@ def _check_ways(file: ConfigFile, sites: Iterable[RemoteSite]) -> None:
         if via not in known:
             place = file.origin("sites", name, "via")
             what = f"{place}: [sites.{spelt(name)}] via = {via[:80]!r} is not a site in the file."
-            raise BadConfig(what, hint=f"Known: {', '.join(sorted(known - {name})) or 'no others'}.")
+            others = ", ".join(sorted(known - {name}))
+            hint = f"Known: {others}." if others else "Add a section [sites.NAME] for the site in between."
+            raise BadConfig(what, hint=hint)
     try:
         TopologicalSorter(steps).prepare()
     except CycleError as error:

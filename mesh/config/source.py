@@ -95,7 +95,8 @@ def values(
             if not near and kind == "section" and at[0] == "nodes":
                 near = 'A name with a dot in it is quoted, such as [nodes."heron.example"].'
             hint = near or f"Known there: {', '.join(known)}."
-            raise BadConfig(f"{origin}: unknown {kind} {key[:80]!r} in section {title}.", hint=hint)
+            place = f"section {title}" if title[0] == "[" and title[-1] == "]" else title
+            raise BadConfig(f"{origin}: unknown {kind} {key[:80]!r} in {place}.", hint=hint)
         type_, hint = known[key]
         found[key] = fitted(value, type_, f"{title} {key}", origin, hint)
     return found

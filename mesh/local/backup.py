@@ -27,8 +27,9 @@ from mesh.errors import BadConfig, DataDirRefused, MeshError, StoreError
 from mesh.local.datadir import kept_identity
 from mesh.local.manifest import IDENTITY, PLAIN, STORE, STORES, BackupFile, Manifest, bad
 from mesh.local.private import sync_directory
-from mesh.local.unpacking import CHUNK, MANIFEST, is_too_tight, unpack
+from mesh.local.unpacking import CHUNK, MANIFEST, ROOM, WHERE, is_too_tight, unpack
 from mesh.regular import open_regular
+from mesh.store.room import is_full
 from mesh.store.sqlite import SQLiteStore, copy_file
 from mesh.store.witness import read_witness
 
@@ -71,7 +72,9 @@ def gather_stopped(data: Path, into: Path) -> tuple[dict[str, str], list[str]]:
     for name, path in queues.items():
         copy_file(Path(path), into / name)
     if not (data / STORE).exists():
-        raise StoreError(f"{data} has no store.", hint="Only a node with an SQLite store has a backup.")
+        raise StoreError(
+            f"{data} has no file {STORE}.", hint="Only a node with an SQLite store has a backup."
+        )
     copy_file(data / STORE, into / STORE)
     return queues, others
 
@@ -155,9 +158,12 @@ def verified(
             _check_whole(file, manifest, folder)
             yield manifest, folder
     except OSError as error:
-        raise DataDirRefused(
-            f"{file} cannot be read: {error.strerror or error}.", hint="Check the name of the file."
-        ) from error
+        why = error.strerror or error
+        if is_full(error):
+            raise DataDirRefused(f"{file} cannot be unpacked: {why}.", hint=ROOM) from error
+        if error.filename is not None and str(error.filename) != str(file):
+            raise DataDirRefused(f"{error.filename} cannot be used: {why}.", hint=WHERE) from error
+        raise DataDirRefused(f"{file} cannot be read: {why}.", hint="Check the name of the file.") from error
 
 
 def _unpacked(file: Path, folder: Path, any_ratio: bool) -> Manifest:

@@ -35,8 +35,12 @@ def of_system(error: OSError, what: str) -> LocalError:
     """Return the error to show for a system error. `what` describes the failed action."""
     if not is_shortage(error):
         return DataDirRefused(
-            f"{what} failed: {error}.", hint="Check that the disk is mounted, and that this user may read it."
+            f"{what[:1].upper()}{what[1:]} failed: {error}.",
+            hint="Check that the disk is mounted, and that this user may read it.",
         )
+    if error.errno == errno.ENFILE:
+        hint = "End programs that hold many files, or raise `sysctl fs.file-max`."
+        return LocalError("This machine has no file descriptor left.", hint=hint, code=CODE)
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     hint = "Close unused files, or raise the limit with `ulimit -n`."
     return LocalError(

@@ -46,7 +46,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     left_out: list[str] = []  # stores that are not files
 
 
-def bad(file: Path, why: str, hint: str = "Take another backup: this one is useless.") -> DataDirRefused:
+def bad(
+    file: Path, why: str, hint: str = "Check the name of the file, or use another backup."
+) -> DataDirRefused:
     return DataDirRefused(f"{file} is not a usable backup: {why}.", hint=hint, code=BAD)
 
 

@@ -180,7 +180,9 @@ def refused(path: Path, error: OSError, hint: str) -> DataDirRefused:
 
 def _check_ours(path: Path, found: os.stat_result, forbidden: int, mend: str, hint: str) -> None:
     if found.st_uid != os.geteuid():
-        raise DataDirRefused(f"{path} belongs to user {found.st_uid}, you are {os.geteuid()}.", hint=hint)
+        raise DataDirRefused(
+            f"{path} belongs to user {found.st_uid}, not to you ({os.geteuid()}).", hint=hint
+        )
     if stat.S_IMODE(found.st_mode) & forbidden:
         raise DataDirRefused(
             f"{path} is open to other users (mode {stat.S_IMODE(found.st_mode):o}).",

@@ -123,6 +123,8 @@ def _held(data: Path, replace: bool) -> Iterator[int | None]:
         return
     try:
         lock = try_lock(data)
+    except PermissionError as error:
+        raise refused(data, error, "Run this command as the user of the node.") from error
     except OSError as error:
         raise DataDirRefused(
             f"{data} exists, and is not the directory of a node: {error.strerror}.",

@@ -81,7 +81,7 @@ def admin_seed(state: Path, file: MeshFile) -> bytes:
     seed = read_admin(state, file.cluster)
     if not seed or public_key(seed) != file.admin:
         what = f"The key of the admin of mesh {file.cluster!r} is required, and is not in"
-        hint = "Where `mesh init` was run, `mesh token --role admin` prints the key, for `mesh join` here."
+        hint = "Where `mesh init` was run, `mesh token --role admin` prints a token for `mesh join` here."
         raise KeysRefused(f"{what} {admin_path(state, file.cluster)}.", hint=hint, code="NOT_ADMIN")
     return seed
 
@@ -92,9 +92,16 @@ def join_admin(state: Path, token: Token) -> tuple[Path, bool]:
     Raises: KeysRefused, if this user's keys for that mesh are missing or name another admin.
     """
     file = read_mesh(state, token.cluster)
-    if file is None or file.admin != token.admin or public_key(token.secret) != token.admin:
-        what = f"This token is for the admin of mesh {token.cluster!r}, of which this user has no keys."
+    if file is None:
+        what = f"This user has no keys of mesh {token.cluster!r}, which this admin token is for."
         raise KeysRefused(what, hint="Join the mesh first, with a token for a node or client.", code="TOKEN")
+    if file.admin != token.admin or public_key(token.secret) != token.admin:
+        what = f"The token does not match the admin in this user's keys of mesh {token.cluster!r}."
+        hint = (
+            "If the keys name no admin, join again with a newer token for a node or client. Otherwise run "
+            "`mesh token --role admin` with the admin's key in this mesh."
+        )
+        raise KeysRefused(what, hint=hint, code="TOKEN")
     path, known = admin_path(state, token.cluster), read_admin(state, token.cluster)
     if known != token.secret:
         write_admin(state, token.cluster, token.secret)

@@ -35,7 +35,7 @@ def node_file(state: Path, cluster: str, passwd: str) -> MeshFile | None:
     file = read_mesh(state, cluster)
     if file is None:
         if passwd:
-            what = f"node.passwd is set, but {cluster!r} has no keys, so the password would protect nothing."
+            what = f"node.passwd would protect nothing, because this user has no keys of mesh {cluster!r}."
             raise KeysRefused(what, hint="Run `mesh init` or `mesh join`, or omit the setting.")
         return None
     if file.role != "node":

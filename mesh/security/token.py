@@ -63,7 +63,9 @@ def read_token(text: str, now: float) -> Token:
     `now` is in seconds since 1970. Raises KeysRefused with the code TOKEN, TOKEN_DAMAGED or TOKEN_EXPIRED.
     """
     word = "".join(text.split()).replace("-", "").upper()
-    if not word.startswith(PREFIX) or len(word) > LONGEST:
+    if word.startswith(PREFIX) and len(word) > LONGEST:
+        raise KeysRefused("The text is too long for a token.", hint="Paste exactly one token.", code="TOKEN")
+    if not word.startswith(PREFIX):
         what = f"The text is not a token: a token begins with {PREFIX}."  # not quoted: perhaps another secret
         raise KeysRefused(what, hint="Run `mesh token` on a node of that mesh.", code="TOKEN")
     token = _decoded(word.removeprefix(PREFIX))
@@ -83,16 +85,20 @@ def _decoded(letters: str) -> Token:
     content, check = data[:-CHECK_BYTES], data[-CHECK_BYTES:]
     if check != _check(content):
         raise damaged
+    # The checksum is right, so no character is missing or wrong.
+    what = "This token is not valid in this release."
+    hint = "Use the same release here and there, or create another token with `mesh token`."
+    unknown = KeysRefused(what, hint=hint, code="TOKEN_DAMAGED")
     try:
         token = msgspec.msgpack.decode(content, type=_Fields).token()
         node_name(token.cluster)
     except (msgspec.MsgspecError, UnicodeDecodeError, BadName):
-        raise damaged from None
+        raise unknown from None
     server = 0 if token.role in ("node", ADMIN) else 40
     lengths = len(token.secret), len(token.server)
     has_admin = len(token.admin) == SECRET_BYTES or (not token.admin and token.role != ADMIN)
     if token.role not in (*ROLES, ADMIN) or lengths != (SECRET_BYTES, server) or not has_admin:
-        raise damaged
+        raise unknown
     return token
 
 

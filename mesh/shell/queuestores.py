@@ -22,7 +22,7 @@ from mesh.printable import typed
 from mesh.store.base import NodeStore, begin
 from mesh.store.moving import Place, finish, move
 from mesh.store.opening import files_beside, look_queue_store, open_queue_store
-from mesh.store.room import Tell
+from mesh.store.room import Tell, is_full
 
 FILE = "stores.json"  # in the data directory: settings of the last start
 Stores = tuple[tuple[str, str], ...]  # (pattern of queues, their store); the first match counts
@@ -188,7 +188,12 @@ def _write(data: Path, stores: Stores, is_settled: bool = True) -> None:
     try:
         write_private(path, json.dumps({"settled": is_settled, "queues": stores}).encode(), durable=True)
     except OSError as error:
-        raise refused(path, error, "Free space on that disk.") from error
+        hint = (
+            "Free space on that disk."
+            if is_full(error)
+            else "Allow this user to write it, and check the disk."
+        )
+        raise refused(path, error, hint) from error
 
 
 def _last(data: Path) -> tuple[Stores, bool]:

@@ -54,7 +54,7 @@ def _need_psycopg() -> None:
         import mesh.features.postgres.connection  # noqa: F401
     except ImportError as error:
         raise NotAvailable(
-            f"A store in PostgreSQL needs psycopg, which is not installed ({error}).",
+            f"A store in PostgreSQL needs psycopg, which cannot be imported: {error}.",
             hint="Run:  pip install 'heronry[postgres]'",
         ) from error
 

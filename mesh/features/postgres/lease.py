@@ -78,9 +78,16 @@ def lost(claim: LeaseClaim, code: str, lease: Lease | None, words: str = "") -> 
             hint="Check the database and the network to it, then restart the node.",
             code=code,
         )
+    if lease is None:
+        return StoreError(
+            f"The lease row of {claim.resource} was deleted from the database.",
+            hint="Check whether the tables were restored or emptied, then restart the node.",
+            code=code,
+        )
     return StoreError(
-        f"Another process has taken over {claim.resource}: {lease or 'the row of its lease was deleted'}.",
-        hint="Only one process may run this node. If the other one is right, leave this one stopped.",
+        f"Another process has taken over {claim.resource}: {lease}.",
+        hint="Only one process may run this node. If the other process is the intended one, leave this one "
+        "stopped.",
         code=code,
     )
 
@@ -217,6 +224,12 @@ class Keeper:
 
 
 def _in_use(claim: LeaseClaim, lease: Lease | None) -> StoreError:
+    if lease is None:
+        return StoreError(
+            f"The lease of {claim.resource} could not be taken, because the database rejected each attempt.",
+            hint="See the log of the database for the cause, then start the node again.",
+            code="STORE_IN_USE",
+        )
     return StoreError(
         f"{claim.resource} is open in another process: {lease}.",
         hint="Stop that process, or give this node another --data directory.",

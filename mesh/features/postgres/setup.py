@@ -55,7 +55,11 @@ def look_at(db: Connection, url: str) -> None:
     )
     if not (made or db.execute("SELECT has_database_privilege(current_database(), 'CREATE')"))[0][0]:
         what = f"{url} has no stores yet, and this user may not create their tables."
-        raise StoreError(what, hint="Run GRANT CREATE ON DATABASE … TO …, as the owner of the database.")
+        place = "SCHEMA heronry" if made else "DATABASE …"
+        raise StoreError(
+            what,
+            hint=f"Run GRANT CREATE ON {place} TO …, as the owner of the {'schema' if made else 'database'}.",
+        )
 
 
 def _check_version(db: Connection, url: str) -> None:

@@ -60,8 +60,11 @@ def token_of(state: Path, given: Path | None) -> str:
                 make_private(path, secrets.token_hex(32).encode())
             return _checked(path, read_private(path, LONGEST + 2, _HINT))
         with open_regular(path) as file:
-            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o027:
-                what = f"{path} can be changed by its group, or read by every user."
+            if (mode := stat.S_IMODE(os.fstat(file.fileno()).st_mode)) & 0o027:
+                what = (
+                    f"The mode {mode:o} of {path} is too open: besides the owner, only the group may read "
+                    "it, and nobody may write it."
+                )
                 raise DataDirRefused(what, hint=f"Run: chmod 640 {typed(path)}")
             return _checked(path, file.read(LONGEST + 2))
     except OSError as error:
@@ -71,6 +74,6 @@ def token_of(state: Path, given: Path | None) -> str:
 def _checked(path: Path, found: bytes) -> str:
     text = found.decode("latin-1").strip()
     if not _TOKEN.fullmatch(text):
-        what = f"{path} has no token: write 16 to {LONGEST} ASCII letters in one line."
+        what = f"{path} holds no token of 16 to {LONGEST} visible ASCII characters."
         raise DataDirRefused(what, hint=f"Run: openssl rand -hex 32 > {typed(path)}")
     return text

@@ -61,7 +61,7 @@ def test_it_does_not_replace_a_verb_of_ours(
     ("values", "text"),
     [
         ([], "No such command 'paint'"),
-        (["heronry_painting:text"], "is a str, not a Command"),
+        (["heronry_painting:text"], "is of type str, not Command"),
         (["heronry_painting:nothing"], "cannot be loaded: AttributeError"),
         (["heronry_missing:paint"], "cannot be loaded: ModuleNotFoundError"),
         (

@@ -319,6 +319,6 @@ def test_trial_C_property_files_are_read_or_refused_by_name(capsys: Capture) -> 
     assert "x: the file does not exist" in capsys.readouterr().err
     assert main(["up", "--lenient"]) == 2 and main(["up", "--", "-pingInterval", "2000"]) == 2
     said = capsys.readouterr().err
-    assert "--lenient requires --properties" in said and "properties require --properties" in said
+    assert "--lenient requires --properties" in said and "properties require --properties FILE" in said
     assert main(["up", "--help"]) == 0
     assert "later release" not in " ".join(capsys.readouterr().out.split())

@@ -77,9 +77,15 @@ def test_each_knows_where_it_was_set(tmp_path: Path) -> None:
         ("threshold = nan", ":2: balancing.threshold = nan is invalid"),
         ('metadata = ""', ":2: balancing.metadata = '' is invalid"),
         ('strategi = "Sticky"', ":2: unknown key 'strategi' in section [balancing]. Did"),
-        ('address = "x"', ":2: 'address' in [balancing] must be a list. Write [[balancing.address]]"),
-        ("address = [1]", ":2: 'address' in [balancing] must be a list."),
-        ("[balancing.domain]", ":2: 'domain' in [balancing] must be a list. Write [[balancing.domain]]"),
+        (
+            'address = "x"',
+            ":2: 'address' in [balancing] must be a list of sections. Write [[balancing.address]]",
+        ),
+        ("address = [1]", ":2: 'address' in [balancing] must be a list of sections."),
+        (
+            "[balancing.domain]",
+            ":2: 'domain' in [balancing] must be a list of sections. Write [[balancing.domain]]",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, said: str) -> None:

@@ -152,7 +152,7 @@ def test_a_wrong_variable_is_named(variable: str, text: str, why: str) -> None:
         ({"node.idd": "heron"}, "unknown key 'idd' in section [node]. Did you mean 'id'?"),
         ({"node.links": "configured"}, "[node]. 'links' belongs at the top of the file, above all sections."),
         ({"limits.max_content": "5"}, "Expected `int`, got `str`"),
-        ({"node": {}}, "'node' is a section"),
+        ({"node": {}}, "'node' must be a section"),
         ({"nodes.heron.address": "127.0.0.1:7710"}, "set only in a file"),
     ],
 )

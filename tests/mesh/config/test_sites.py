@@ -101,8 +101,8 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
     ("text", "line", "says"),
     [
         # this site
-        ("site = 5", 1, "'site' is a section and has no value itself"),
-        ("[[site]]", 1, "'site' is a section and has no value itself"),
+        ("site = 5", 1, "'site' must be a section."),
+        ("[[site]]", 1, "'site' must be a section."),
         ("[site]\nname = ''", 2, "site.name: '' is not a name"),
         ("[site]\nname = 'a b'", 2, "site.name: 'a b' is not a name"),
         ("[site]\nname = 'L/N'", 2, "is not a name. A name has 1 to 64"),
@@ -116,7 +116,7 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         # others
         ("[sites.NYC]", 1, "[sites.NYC] names another site, but this one has no name. Write [site]"),
         (f"{HERE}[sites.LON]", 3, "[sites.LON] is this site, according to site.name (mesh.toml:2)"),
-        (f"{HERE}[[sites]]", 3, "'sites' is a section and has no value itself. Write [sites.NAME]"),
+        (f"{HERE}[[sites]]", 3, "'sites' must be a section. Write [sites.NAME]"),
         (f"{HERE}[sites]\nNYC = 1", 4, "'NYC' in [sites] is not the section of a site"),
         (f"{HERE}[sites.'a b']", 3, "sites: 'a b' is not a name"),
         (f"{HERE}[sites.\"\"]", 3, "sites: '' is not a name"),
@@ -156,7 +156,7 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}when_full = 'drop'", 4, '"mark" marks the site'),
         # what comes from there
         (f"{HERE}{N}accepts = ['a']", 4, "Expected `object`, got `array`. Write what that site may send"),
-        (f"{HERE}{N}accepts = {{topic = ['a']}}", 4, "unknown key 'topic' in section [sites.NYC] accepts"),
+        (f"{HERE}{N}accepts = {{topic = ['a']}}", 4, "unknown key 'topic' in [sites.NYC] accepts"),
         (f"{HERE}{N}accepts = {{domains = ['map/x']}}", 4, "[sites.NYC] accepts domains: The domain 'map/x'"),
         (f"{HERE}[sites.NYC.accepts]\ntopics = ['a/#/b']", 4, "[sites.NYC] accepts topics: The pattern"),
         (f"{HERE}{N}serves = ['queue/x']", 4, "[sites.NYC] serves: 'queue/x' has the prefix of"),
@@ -173,7 +173,7 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}one_way = true\nserves = ['calc']", 5, "serves lets messages in, but one_way = true"),
         (f"{HERE}{N}one_way = true\naccepts = {{topics = ['a']}}", 5, "accepts lets messages in"),
         # ways
-        (f"{HERE}{N}via = 'SFO'", 4, "via = 'SFO' is not a site in the file. Known: no others"),
+        (f"{HERE}{N}via = 'SFO'", 4, "via = 'SFO' is not a site in the file. Add a section"),
         (f"{HERE}{N}via = ''", 4, "Expected `str` of length >= 1"),
         (f"{HERE}{N}via = 'NYC'", 4, "the routes form a loop: NYC -> NYC"),
         (f"{HERE}{N}via = 'LON'", 4, "via = 'LON' is not a site in the file"),

@@ -72,7 +72,7 @@ REFUSED = {
     "heronry_paint:missing": "'paint' needs the feature 'brushes', which is not installed",
     "heronry_paint:circle": "cycle: paint -> paint",
     "heronry_paint:broken": "feature 'paint' cannot be built: AttributeError: .*no_such_component",
-    "heronry_paint:text": "feature 'paint' .* is a str, not a Feature",
+    "heronry_paint:text": "feature 'paint' .* is of type str, not Feature",
     "heronry_paint:nothing": "feature 'paint' .* cannot be loaded: AttributeError",
     "heronry_missing:fine": "feature 'paint' .* cannot be loaded: ModuleNotFoundError: .*heronry_missing",
     "heronry_raising:fine": "feature 'paint' .* cannot be loaded: RuntimeError: no brushes",

@@ -82,9 +82,8 @@ def words(typed: str, shell: bool) -> list[str]:
     if not found:
         raise click.UsageError("--exec is empty: give a program with its arguments.")
     if shutil.which(found[0]) is None:
-        raise click.UsageError(
-            f"--exec: the program {found[0]!r} does not exist here. For shell commands: --shell"
-        )
+        what = f"--exec: {found[0]!r} is not an executable program here."
+        raise click.UsageError(f"{what} For shell commands: --shell")
     return found
 
 

@@ -65,8 +65,10 @@ def command(  # noqa: PLR0913
     Exit code 1: the server reported a failure, or (with --all) a reply is missing. 2: no server
     (NO_HANDLERS), or the server was lost and may have run the request (HANDLER_LOST). 124: no reply in time.
     """
-    if (most is not None and not every) or (retry_lost and every):
-        raise click.UsageError("--count requires --all. --retry-lost cannot be used with --all.")
+    if most is not None and not every:
+        raise click.UsageError("--count requires --all.")
+    if retry_lost and every:
+        raise click.UsageError("--retry-lost cannot be used with --all.")
     body = sys.stdin.buffer.read() if content == STDIN else content.encode(errors="surrogateescape")
     asked: dict[str, Any] = {"local_only": local, "headers": options.headers(given)}
     with sync.connect(url, client=client) as m:

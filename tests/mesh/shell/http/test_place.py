@@ -50,7 +50,7 @@ def test_a_file_that_is_named_may_be_read_by_its_group(tmp_path: Path, mode: int
     if is_good:
         assert token_of(tmp_path, file) == "0123456789abcdef"
     else:
-        with pytest.raises(DataDirRefused, match="can be changed"):
+        with pytest.raises(DataDirRefused, match="is too open"):
             token_of(tmp_path, file)
 
 
@@ -61,7 +61,7 @@ def test_what_is_no_token_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "token"
     file.write_text(text)
     file.chmod(0o600)
-    with pytest.raises(DataDirRefused, match="has no token"):
+    with pytest.raises(DataDirRefused, match="holds no token"):
         token_of(tmp_path, file)
 
 

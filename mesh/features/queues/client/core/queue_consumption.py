@@ -235,9 +235,7 @@ class QueueConsumption:
             hint = "Each message is acked, nacked or rejected once."
             raise LocalError("The message was settled before.", hint=hint, code="SETTLED")
         if self.error is not None:
-            what = (
-                f"The consumer of {self.address} is closed; its unsettled messages went to other consumers."
-            )
+            what = f"The consumer of {self.address} is closed; its unsettled messages returned to the queue."
             raise LeaseOver(what) if self.is_leaving and self.error.code == "CLOSED" else self.error
         if state == GONE or (self._epoch >= 0 and not lot.tag_of(place, self._opening)):
             raise self.settling.lease_over("This message no longer belongs to this consumer.")
