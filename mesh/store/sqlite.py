@@ -268,8 +268,9 @@ class SQLiteStore:
 
 def copy_file(source: Path, path: Path) -> None:
     """Copy a store file, written by any release, while no node has it open. Raises: StoreError."""
+    place = f"{source.absolute().as_uri()}?mode=rw"  # a missing file is not created
     try:
-        with contextlib.closing(sqlite3.connect(source, timeout=0, isolation_level=None)) as db:
+        with contextlib.closing(sqlite3.connect(place, timeout=0, isolation_level=None, uri=True)) as db:
             _copy(db, path, lambda: None)
     except sqlite3.Error as error:
         hint = "Check that no process has the file open, and that its disk works."

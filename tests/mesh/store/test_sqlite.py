@@ -14,7 +14,7 @@ import pytest
 
 from mesh.errors import StoreError, StoreFull
 from mesh.operations import TABLES, Append, Drop, Image, Put
-from mesh.store.sqlite import SQLiteStore
+from mesh.store.sqlite import SQLiteStore, copy_file
 from tests.mesh.store.images import loaded, standing
 
 
@@ -362,3 +362,13 @@ def test_a_copy_of_the_file_taken_after_a_commit_holds_that_commit(path: Path, t
         assert loaded(after) == loaded(store)
         after.close()
     store.close()
+
+
+def test_a_file_that_is_not_there_is_neither_copied_nor_made(tmp_path: Path) -> None:
+    source = tmp_path / "queues? 1%.sqlite"
+    with pytest.raises(StoreError, match="cannot be copied"):
+        copy_file(source, tmp_path / "copy")
+    assert not [*tmp_path.iterdir()]
+    SQLiteStore(source).close()
+    copy_file(source, tmp_path / "copy")
+    assert (tmp_path / "copy").stat().st_size
