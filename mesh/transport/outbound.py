@@ -117,7 +117,7 @@ class OutboundConnections:
             self.hang_up(key)
 
     def read(self, key: Key) -> None:
-        """Read what waits, for at most a turn."""
+        """Read waiting messages, for at most one turn."""
         if key not in self._dialled:
             return
         socket = self._dialled[key][0]

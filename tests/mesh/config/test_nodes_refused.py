@@ -115,7 +115,7 @@ WAY = "domains = ['D']\nstratum = 1\n"
         ("domains = ['**']", 1, "The domain '**' is invalid: only a whole \"*\" is a wildcard. Name ea"),
         ('domains = ["a\\tb", ""]', 1, "domains in [[nodes.a.master]]: The domain 'a\\tb' holds '\\t'"),
         (f"domains = ['{'D' * 257}']", 1, "has 257 characters. The limit is 256"),
-        ("keys = ['k', '']", 1, "keys in [[nodes.a.master]]: The key is empty. The keys of a rule name"),
+        ("keys = ['k', '']", 1, "keys in [[nodes.a.master]]: The key is empty. Name a topic"),
         (
             "keys = ['radar/#']",
             1,

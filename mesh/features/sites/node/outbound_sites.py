@@ -82,7 +82,7 @@ class OutboundSites:
         self._disk.later("position", feed.key, Delete("position", feed.key))
 
     def expire(self, out: Outbound, void: Sequence[PartlySent]) -> None:
-        """Drop the slices of `void`, which have expired, from the feed and from what is to be sent."""
+        """Drop the slices of `void`, which have expired, from the feed and from the slices to be sent."""
         if not void:
             return
         before = out.feed.position

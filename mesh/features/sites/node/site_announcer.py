@@ -17,7 +17,7 @@ from mesh.wire.limits import SITE_NODES
 
 
 class SiteAnnouncer:
-    """The last announcement of this site, sent to all gateways of other sites that are connected here.
+    """The latest announcement of this site to the connected gateways of other sites.
 
     `alive` returns the names of the other live nodes of this site. `gates` are the connections with other
     sites, and `views` what is known of the members of these sites.

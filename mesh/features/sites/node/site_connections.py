@@ -1,4 +1,4 @@
-"""Which other sites a node is linked with as a gateway: opens, replaces and removes the connections."""
+"""Opens, replaces and removes the connections of a gateway with other sites."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from mesh.wire.replies import Depth
 
 
 class SiteRelay(Component):
-    """Component for the configured sites: creates and closes their feeds, and reports what waits in them.
+    """Component for the configured sites: creates and closes their feeds, and reports their backlogs.
 
     `released` is called with stored envelopes that are not needed any longer.
     """
