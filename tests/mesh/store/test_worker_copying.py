@@ -104,7 +104,7 @@ def test_the_end_of_a_node_is_not_kept_waiting_by_a_copy(tmp_path: Path) -> None
 def test_a_copy_that_has_no_place_hurts_nobody(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "store")
     for place in (tmp_path / "nowhere" / "copy", tmp_path / "store"):
-        with pytest.raises(StoreError, match="copy to .* failed"):
+        with pytest.raises(StoreError, match=r"copy to .* failed"):
             store.copy(str(place))
     store.commit(append(0))
     store.close()

@@ -17,10 +17,10 @@ from mesh.wire.limits import SITE_NODES
 
 
 class SiteAnnouncer:
-    """The latest announcement of this site to the connected gateways of other sites.
+    """Announces this site to the connected gateways of other sites, and accepts their announcements.
 
     `alive` returns the names of the other live nodes of this site. `gates` are the connections with other
-    sites, and `views` what is known of the members of these sites.
+    sites, and `views` the known members of these sites.
     """
 
     def __init__(
