@@ -98,7 +98,7 @@ def mdns_interfaces(bound: str, found: Sequence[Interface], patterns: Sequence[s
 
 
 def _one_of_each(interface: Interface, host: str) -> list[str]:
-    """Return up to one IPv4 address, preferably `host`, and one IPv6 address, preferably a link-local one."""
+    """Return at most one IPv4 address, preferably `host`, and one IPv6 address, preferably link-local."""
     # A second address of the same interface could not join the multicast group again.
     four = [address for address in interface.addresses if _ip(address).version == 4]
     six = [address for address in interface.addresses if _ip(address).version == 6]

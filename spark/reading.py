@@ -43,7 +43,7 @@ def history(
 
 
 def found(files: Reads, place: str) -> str:
-    """Return the address of a history. Raises: SparkJobError NO_HISTORY, if nothing was ingested there."""
+    """Return the address of a history. Raises: SparkJobError BAD_PLACE, or NO_HISTORY if it is empty."""
     where = history_address(place)
     if not _is_there(files, where):
         raise SparkJobError(

@@ -31,7 +31,10 @@ class RetainedValue(Struct, frozen=True, gc=False):
 
     @property
     def stamp(self) -> tuple[int, bytes, int]:
-        """The order of values: timestamp, then stream and number. The highest wins."""
+        """The sort key of values from different streams: timestamp, stream, number.
+
+        `is_newer_than` decides which value wins.
+        """
         return self.envelope.sent, self.envelope.stream, self.number
 
     def is_newer_than(self, other: RetainedValue, here: str = "") -> bool:

@@ -72,7 +72,7 @@ class Unfinished:
         self._holding.pop(number, None)
 
     def excess(self, guest: Guest, now: float) -> str:
-        """Return the excess of a connection as text, or ""."""
+        """Return why the connection must be closed: it holds more than its role may. "" if it does not."""
         limit = self._limits[guest.role](now - guest.came)
         if guest.held <= limit:
             return ""

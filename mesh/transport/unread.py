@@ -46,7 +46,7 @@ class Unread:
         self._waiting.pop(number, None)
 
     def excess(self, guest: Guest) -> str:
-        """Return the excess of a connection as text, or ""."""
+        """Return why the connection must be closed: it holds more than its role may. "" if it does not."""
         limit = LIMITS.get(guest.role)
         if limit is None or guest.unread <= limit:
             return ""

@@ -14,7 +14,7 @@ from mesh.reserved import MASTER
 
 
 class XmlBlaster(ConfigFormat):
-    """The entry point `xmlblaster` of `mesh.config_formats`."""
+    """xmlBlaster's configuration format: the entry point `xmlblaster` of the group `mesh.config_formats`."""
 
     def settings(self, file: Path | None, words: Sequence[str], is_lenient: bool) -> ReadSettings:
         doubts: list[str] | None = [] if is_lenient else None

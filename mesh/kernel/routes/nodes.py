@@ -124,7 +124,7 @@ class Nodes:
             yield from of_strangers(self._context, self._neighbours)
 
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
-        """Choose one of several equivalent nodes (see `Balancing`)."""
+        """Choose one of several equivalent nodes (see `Balancing.choose`)."""
         return self._balancing.choose(nodes, of, domain)
 
     def way_to(self, node: str) -> str | None:

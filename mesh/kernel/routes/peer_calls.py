@@ -140,7 +140,7 @@ class PeerCalls(Component):
             then()
 
     def confirmed(self, peer: Peer) -> None:
-        """Process the version that a peer has confirmed."""
+        """End the waits of `confirm` that `peer.confirmed` satisfies, and start deferred work if settled."""
         self._confirming.review(self._context.clock.now, lambda _: peer.confirmed, (peer.node.uuid,))
         self._begin()
 

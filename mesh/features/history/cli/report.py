@@ -58,7 +58,7 @@ def command(
 def _sources(given: tuple[str, ...], history: str) -> list[str]:
     """Return the places to gather snapshots from.
 
-    The list is empty if there are no snapshots, and the history is an existing directory or an address.
+    If there are no snapshots but the history exists, or is an address, the list is empty.
     Raises: LocalError.
     """
     try:

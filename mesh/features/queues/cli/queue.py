@@ -181,7 +181,7 @@ def _cells(row: QueueRow | QueuePart) -> tuple[str, ...]:
 @options.as_json
 @options.url
 def info(name: str, as_json: bool, url: str | None) -> None:
-    """Print the counts and rates of the queue NAME, over all nodes, and its terms."""
+    """Print the counts and rates of the queue NAME across all nodes, and its terms."""
     with sync.connect(url) as m:
         row = m.queue(name).info()
     if as_json:

@@ -1,4 +1,4 @@
-"""The notes with which this site's gateways announce other sites, and which gateways lost messages.
+"""Tracks the notes by which gateways announce other sites, and reports gateways that may lose messages.
 
 A gateway announces each site that it reaches with a note, which changes with each lost connection: see
 `mesh/features/sites/model/stores.py`. The messages that the gateway had in transit must then be resent.
@@ -18,7 +18,7 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.facts import LoggedOut
 from mesh.kernel.presence.facts import ServersChanged
 
-# Law: each change of a site's notes is reported once, with the gateways whose messages in transit are lost.
+# Law: each change of a site's notes is reported once, with the gateways whose messages in transit may be lost.
 
 
 class GatewayNotes(Component):

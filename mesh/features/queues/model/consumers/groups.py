@@ -45,7 +45,7 @@ class MessageGroups:
         return is_free and not group.held
 
     def is_out(self, name: str) -> bool:
-        """Return whether messages of a group are outstanding, or block it as delayed redeliveries."""
+        """Return whether messages of a group are outstanding, or are delayed redeliveries, which block it."""
         group = self._all.get(name) if name else None
         return group is not None and bool(group.out or group.held)
 

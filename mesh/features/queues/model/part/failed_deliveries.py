@@ -27,7 +27,7 @@ class DeadMessages(Struct):
 
 
 class FailedDeliveries:
-    """The failed deliveries of the queue `name`; the owner dead-letters the messages in `dead`."""
+    """Counts failed attempts in the queue `name`, and collects in `dead` the messages to dead-letter."""
 
     def __init__(self, name: str, backlog: QueueBacklog) -> None:
         self.dead: list[DeadMessages] = []

@@ -67,7 +67,7 @@ class QueueSink:
         self.is_behind = False  # undistributed messages may be on disk only
 
     def schedule(self) -> None:
-        """Schedule the queue for the end of the event."""
+        """Schedule delivery and writing of the queue at the end of the event."""
         self._tell(self)
 
     def write_changed(self) -> None:
