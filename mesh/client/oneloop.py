@@ -56,4 +56,7 @@ def wrong_loop(own: AbstractEventLoop) -> WrongLoop:
 def not_open(own: AbstractEventLoop | None) -> Closed:
     if own is not None and own.is_closed():
         return Closed("The client is closed, and so is the event loop where it was opened.", hint=HINT)
-    return Closed("The client is not open.", hint="Use it inside `async with mesh.connect() as m:`.")
+    return Closed(
+        "The client is not open.",
+        hint="Use it inside its block: `async with mesh.connect() as m:` or `async with mesh.node() as m:`.",
+    )

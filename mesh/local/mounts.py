@@ -26,8 +26,8 @@ def check_disk(path: Path, mounts: Path | None = None) -> None:
         raise DataDirRefused(
             f"{path} is on a network file system ({found}), where the store's locks and fsync "
             "are unreliable and two machines could open it at the same time.",
-            hint="Choose a directory on a local disk with --data DIR; or, at your own risk, set "
-            "node.allow_network_disk = true.",
+            hint="Choose a directory on a local disk: with --data DIR, or for a queue with `store` in "
+            "[[queues]]. At your own risk, set node.allow_network_disk = true.",
         )
 
 

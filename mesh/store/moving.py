@@ -44,7 +44,7 @@ class _Misplaced:
 
     envelopes: list[tuple[int, int]] = field(default_factory=list)
     rows: list[tuple[str, bytes, bytes]] = field(default_factory=list)
-    names: dict[str, int] = field(default_factory=dict)  # number of envelopes, by queue
+    names: set[str] = field(default_factory=set)  # of queues with envelopes
 
     def batches(self) -> Iterator[list[int]]:
         batch, size = list[int](), 0
@@ -68,7 +68,7 @@ def move(places: Mapping[str, Place], store_of: Callable[[str], str]) -> int:
     for source, by_target in found.items():
         for target, misplaced in by_target.items():
             if misplaced.envelopes and places[source].keeps and not places[target].keeps:
-                raise _would_be_lost(source, misplaced.names)
+                raise _would_be_lost(source, sorted(misplaced.names))
     moved = 0
     for source, by_target in found.items():
         for target, misplaced in by_target.items():
@@ -89,7 +89,7 @@ def _misplaced(place: Place, source: str, store_of: Callable[[str], str]) -> dic
         to = decode(header, body).to
         if to.startswith(PUTS) and (there := where(name := to.removeprefix(PUTS))) is not None:
             there.envelopes.append((position, len(body)))
-            there.names[name] = there.names.get(name, 0) + 1
+            there.names.add(name)
     for table in (STREAM, PART, CONSUMER, MOVED):
         for key, value in place.rows(table).items():
             name = _queue_of(table, key)
@@ -157,11 +157,11 @@ def _marker(source: str) -> bytes:
     return b"\0" + source.encode()
 
 
-def _would_be_lost(source: str, names: Mapping[str, int]) -> StoreError:
-    shown: Sequence[str] = [f"{number:,} of {name!r}" for name, number in sorted(names.items())[:3]]
+def _would_be_lost(source: str, names: Sequence[str]) -> StoreError:
+    shown = ", ".join(map(repr, names[:3])) + (f" and {len(names) - 3} more" if names[3:] else "")
     return StoreError(
-        f"Messages wait in {source or 'the store of this node'} ({', '.join(shown)}) for "
-        "queues whose store is now memory: they would be lost with the process.",
+        f"{source or 'The store of this node'} has messages of queues whose store is now memory: {shown}. "
+        "They would be lost with the process.",
         hint="Keep the earlier store of these queues until they are empty: consume their "
         "messages, or discard them with `mesh queue purge`.",
         code="STORE_MISPLACED",

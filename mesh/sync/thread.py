@@ -78,7 +78,9 @@ class LoopThread:
             hint = "Connect again after the fork."
             raise Closed("The client belongs to the process that forked this one.", hint=hint)
         if not self._is_open:
-            hint = "Use it inside `with mesh.sync.connect() as m:`."
+            hint = (
+                "Use it inside its block: `with mesh.sync.connect() as m:` or `with mesh.sync.node() as m:`."
+            )
             raise Closed("The client is not open.", hint=hint)
 
     def begin(self, function: Callable[P, ThreadWork[T]], *args: P.args, **kwargs: P.kwargs) -> Future[T]:

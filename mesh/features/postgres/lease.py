@@ -75,7 +75,8 @@ def lost(claim: LeaseClaim, code: str, lease: Lease | None, words: str = "") -> 
     if code == LEASE_LOST:
         return StoreError(
             f"The lease on {claim.resource} expired before it could be renewed{words}.",
-            hint="Check the database and the network to it, then restart the node.",
+            hint="Check the database, the network to it, and whether this process was suspended; then "
+            "restart the node.",
             code=code,
         )
     if lease is None:
@@ -197,7 +198,7 @@ class Keeper:
         while not self._ending.wait(pause(self._sent, failed, time.monotonic(), self._terms)):
             try:
                 self._renew()
-                failed = False
+                failed, self._words = False, ""
             except Trouble as trouble:
                 failed, self._words = True, f": {trouble}"
 

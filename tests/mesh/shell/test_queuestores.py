@@ -261,7 +261,7 @@ def test_what_lasts_does_not_go_into_memory(place: Place) -> None:
 
     place.run(first)
     place.set(orders="memory")
-    assert place.started() == "STORE_MISPLACED" and "3 of 'orders'" in place.why
+    assert place.started() == "STORE_MISPLACED" and "'orders'" in place.why
     place.set()
     place.run(empty)
     place.set(orders="memory")

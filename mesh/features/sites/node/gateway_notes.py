@@ -18,7 +18,7 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.facts import LoggedOut
 from mesh.kernel.presence.facts import ServersChanged
 
-# Law: each change of a site's notes is reported once, with the gateways whose messages in transit may be lost.
+# Law: each change of a site's notes is reported once, with the gateways that may have lost messages.
 
 
 class GatewayNotes(Component):

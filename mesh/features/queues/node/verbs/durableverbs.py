@@ -89,10 +89,12 @@ class DurableVerbs(Component):
             node for node in self._nodes.unlinked() if any(node in nodes or others for nodes, others in named)
         ]
         if lost:
+            more = f" and {len(lost) - SHOWN} more" if lost[SHOWN:] else ""
             raise LocalError(
-                f"{name!r} would lack messages that are accepted at {', '.join(lost[:SHOWN])}, "
-                f'to which {self._context.me.name} is not linked (links = "configured").',
-                hint="Subscribe at a node that is linked to these nodes, or add them to [nodes].",
+                f"The durable subscription {name!r} would miss messages that {', '.join(lost[:SHOWN])}{more} "
+                f"accept, because {self._context.me.name} may not be linked to them.",
+                hint='If links = "configured", add them to [nodes]; if `mesh node ls` shows a deny, allow '
+                "the node again. Or subscribe at a node that is linked to them.",
                 code="NOT_LINKED",
             )
 
