@@ -11,6 +11,10 @@ MEMORY, SQLITE = "memory", "sqlite"
 FILE = "sqlite://"  # prefix of a store's absolute path
 
 
+class NoSuchKind(BadConfig):
+    """No entry point has the scheme of a store's address."""
+
+
 class StoreKind(ABC):
     """A kind of store whose address begins with the scheme that names its entry point."""
 
@@ -40,6 +44,12 @@ def _check_kind(text: str, file: str) -> None:
     if (kind := store_kind(text)) is not None:
         kind.check(text)
         return
+    scheme, mark, _ = text.partition("://")
+    if mark and scheme.isalnum():
+        raise NoSuchKind(
+            f"No store of the kind {scheme[:40]!r} is installed.",
+            hint=f"Install the package that has it, or use {file}, memory or postgresql://USER@HOST/DATABASE.",
+        )
     what = f"{text!r:.40}" if "@" not in text and "=" not in text else "the value"
     raise BadConfig(f"{what} is not a store.", hint=f"Use {file}, memory or postgresql://USER@HOST/DATABASE.")
 

@@ -14,7 +14,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
@@ -22,7 +22,7 @@ from typing import IO
 import msgspec
 
 from mesh.config_store import FILE as FILE_STORE
-from mesh.config_store import MEMORY, check_queue_store, file_of
+from mesh.config_store import MEMORY, NoSuchKind, check_queue_store, file_of
 from mesh.errors import BadConfig, DataDirRefused, MeshError, StoreError
 from mesh.local.datadir import kept_identity
 from mesh.local.manifest import IDENTITY, PLAIN, STORE, STORES, BackupFile, Manifest, bad
@@ -212,7 +212,8 @@ def _check_queue_stores(file: Path, manifest: Manifest, folder: Path) -> None:
     try:
         stores = {store for _, store in queue_stores(folder)}
         for store in stores:
-            check_queue_store(store)
+            with suppress(NoSuchKind):  # it may be installed at another machine
+                check_queue_store(store)
     except (DataDirRefused, BadConfig) as error:
         raise bad(file, f"its {STORES} is damaged") from error
     paths = {file_of(store) for store in stores} - {""}

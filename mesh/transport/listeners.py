@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import zmq
 
+from mesh.errors import BindRefused
 from mesh.security.keys import Pair
 from mesh.security.zap import DOMAIN
 from mesh.transport.forked import Endpoints
@@ -79,10 +81,11 @@ class Listeners:
         self._again: set[Socket] = set()  # sockets to read again in the next turn
         self._is_closed = False
 
-    def bind(self, address: str, trusted: bool, pair: Pair | None) -> str:
-        """Listen, and return the address with its real port. Raises: zmq.ZMQError if binding fails.
+    def bind(self, address: str, trusted: bool, pair: Pair | None, has_keys: bool) -> str:
+        """Listen, and return the address with its real port. Raises: BindRefused if binding fails.
 
         With a `pair` the socket uses CURVE. A trusted address is a file that only this user can open.
+        `has_keys` says whether the mesh has keys.
         """
         socket = new_socket(self._context, zmq.ROUTER, address)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
@@ -93,10 +96,10 @@ class Listeners:
         doorman = self._doorman(socket, number, trusted, is_keyed)
         try:
             socket.bind(address)
-        except zmq.ZMQError:
+        except zmq.ZMQError as error:
             doorman.close()
             socket.close()
-            raise
+            raise refusal(address, error, has_keys) from error
         endpoint = socket.getsockopt_string(zmq.LAST_ENDPOINT)
         if trusted:
             Path(address.removeprefix("ipc://")).chmod(0o600)
@@ -198,3 +201,22 @@ class Listeners:
                 if self._is_closed or not readable(listener.socket):
                     break
                 self._router_readable(number)
+
+
+def refusal(address: str, error: zmq.ZMQError, has_keys: bool) -> BindRefused:
+    """Return the error for an address that cannot be bound. With keys a node binds two ports."""
+    port = address.rpartition(":")[2]
+    if address.startswith("ipc://"):
+        hint = "Check the permissions of its directory, and that the path is not too long."
+    elif error.errno == errno.EACCES and port.isdecimal() and 0 < int(port) < 1024:
+        hint = "Ports below 1024 may be reserved for the system: choose a higher port, or 0 for a free one."
+    elif error.errno not in (errno.EADDRINUSE, errno.EACCES):
+        hint = "Write tcp://127.0.0.1:PORT; port 0 selects a free one."
+    elif has_keys:
+        hint = (
+            "Another node may use this port, or use it for gossip, as the node on the port below does. "
+            "See `mesh ls`, or bind tcp://*:0 for a free port."
+        )
+    else:
+        hint = "Another node may use this port. See `mesh ls`, or bind tcp://127.0.0.1:0 for a free port."
+    return BindRefused(f"The address {address} cannot be bound: {zmq.strerror(error.errno or 0)}.", hint=hint)

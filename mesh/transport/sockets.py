@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 from collections.abc import Callable
 
 import zmq
@@ -16,7 +15,7 @@ from mesh.transport.guard import Allowance
 from mesh.transport.inbound import Key
 from mesh.transport.library import check_ours
 from mesh.transport.lifetime import Lifetime
-from mesh.transport.listeners import Listeners
+from mesh.transport.listeners import Listeners, refusal
 from mesh.transport.outbound import OutboundConnections
 from mesh.transport.zap import ZapHandler
 
@@ -77,10 +76,7 @@ class Sockets:
         if self._keys is not None and not trusted:
             self._require_zap()
             pair = self._keys.server
-        try:
-            return self._listeners.bind(address, trusted, pair)
-        except zmq.ZMQError as error:
-            raise refusal(address, error, self._keys is not None) from error
+        return self._listeners.bind(address, trusted, pair, self._keys is not None)
 
     def bind_pub(self, address: str) -> str:
         """Bind the PUB for `publish`, and return its address.
@@ -177,22 +173,3 @@ class Sockets:
             if not self._closed:
                 self._gone(key)
         self._idle()
-
-
-def refusal(address: str, error: zmq.ZMQError, has_keys: bool) -> BindRefused:
-    """Return the error for an address that cannot be bound. With keys a node binds two ports."""
-    port = address.rpartition(":")[2]
-    if address.startswith("ipc://"):
-        hint = "Check the permissions of its directory, and that the path is not too long."
-    elif error.errno == errno.EACCES and port.isdecimal() and 0 < int(port) < 1024:
-        hint = "Ports below 1024 may be reserved for the system: choose a higher port, or 0 for a free one."
-    elif error.errno not in (errno.EADDRINUSE, errno.EACCES):
-        hint = "Write tcp://127.0.0.1:PORT; port 0 selects a free one."
-    elif has_keys:
-        hint = (
-            "Another node may use this port, or use it for gossip, as the node on the port below does. "
-            "See `mesh ls`, or bind tcp://*:0 for a free port."
-        )
-    else:
-        hint = "Another node may use this port. See `mesh ls`, or bind tcp://127.0.0.1:0 for a free port."
-    return BindRefused(f"The address {address} cannot be bound: {zmq.strerror(error.errno or 0)}.", hint=hint)

@@ -3,7 +3,7 @@
 import pytest
 
 from mesh.config import load
-from mesh.config_store import check_store
+from mesh.config_store import NoSuchKind, check_store
 from mesh.errors import BadConfig
 
 
@@ -52,9 +52,9 @@ def test_a_password_in_the_address_is_refused_and_not_repeated(text: str) -> Non
     [
         ("SQLite", "'SQLite' is not a store"),
         ("", "'' is not a store"),
-        ("mysql://db", "'mysql://db' is not a store"),
+        ("mysql://db", "No store of the kind 'mysql' is installed"),
         ("host=db password=hush", "the value is not a store"),
-        ("mysql://heron:hush@db", "the value is not a store"),
+        ("mysql://heron:hush@db", "No store of the kind 'mysql' is installed"),
         ("postgresql://heron@db/mesh more", "not a PostgreSQL address"),
         ("postgresql://heron@db/mesh#more", "not a PostgreSQL address"),
     ],
@@ -68,3 +68,11 @@ def test_anything_else_is_refused(text: str, words: str) -> None:
 def test_a_node_keeps_itself_in_sqlite_unless_told() -> None:
     assert load(None, {}, {}).node.store == "sqlite"
     assert load(None, {}, {"node.store": "memory"}).node.store == "memory"
+
+
+def test_a_kind_of_store_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NoSuchKind, match="No store of the kind 'foo' is installed"):
+        check_store("foo://user:secret@host")
+    monkeypatch.setattr("mesh.config_store.entries", lambda group: [])  # as without metadata of Heronry
+    with pytest.raises(NoSuchKind, match="kind 'postgresql'"):
+        check_store("postgresql://heron@/mesh")

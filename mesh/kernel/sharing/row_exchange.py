@@ -25,10 +25,11 @@ from mesh.wire.limits import SHARED
 from mesh.wire.replies import R, RowsTold
 
 # Law 1: each node is asked one thing at a time, and no node waits for the answer of another one.
-# Law 2: rejected rows of a node are reported once, and do not block its other rows.
+# Law 2: rejected rows of a node are reported once, and do not block its other rows; more than REJECTED do.
 
 AT_ONCE = 64  # rows in one reply; each needs a signature check
 WITHIN = 5.0  # s that a node has for a reply
+REJECTED = 256  # rows of one exchange
 
 Place = tuple[int, str]  # of a row in the order in which rows are sent: timestamp and name
 
@@ -117,12 +118,15 @@ class RowExchange:
                 self._doubt(peer, kind, error)
 
     def ask_behind(
-        self, peer: Peer, kind: str, place: Place, then: Callable[[], None] = lambda: None
+        self, peer: Peer, kind: str, place: Place, then: Callable[[], None] = lambda: None, rejected: int = 0
     ) -> None:
+        """Ask for the rows behind `place`. `rejected` is the number of rows rejected in this exchange."""
         question = AskRows(kind=kind, stamp=place[0], name=place[1])
-        self.ask_peer(peer, kind, question, RowsTold, partial(self._rows, peer, kind, place, then))
+        self.ask_peer(peer, kind, question, RowsTold, partial(self._rows, peer, kind, place, then, rejected))
 
-    def _rows(self, peer: Peer, kind: str, place: Place, then: Callable[[], None], told: RowsTold) -> None:
+    def _rows(
+        self, peer: Peer, kind: str, place: Place, then: Callable[[], None], rejected: int, told: RowsTold
+    ) -> None:
         for said in told.rows[:AT_ONCE]:
             row = row_of(said)
             try:
@@ -133,9 +137,11 @@ class RowExchange:
                 place = row.place
                 if isinstance(error, UnknownAuthor):
                     self._told.passed_over(peer.node.uuid, kind, self._context.clock.now)
+                elif (rejected := rejected + 1) > REJECTED:
+                    raise
                 self._doubt(peer, kind, error)
         if told.rows:
-            self.ask_behind(peer, kind, place, then)
+            self.ask_behind(peer, kind, place, then, rejected)
         else:
             then()
 

@@ -62,9 +62,10 @@ class Sessions(Component):
         return (s for s in ours.values() if name.session in (None, s.name.session))
 
     def of_same_client(self, session: Session) -> Iterator[Session]:
-        """Yield the sessions with the client name or the key of `session`, which is one of them."""
+        """Yield the sessions with the key of `session`; if it has none, those of its client without a key."""
+        user, client = session.user, session.name.client
         for each in self.by_stream.values():
-            if each.name.client == session.name.client or (session.user and each.user == session.user):
+            if each.user == user if user else not each.user and each.name.client == client:
                 yield each
 
     def clients(self) -> Iterable[str]:

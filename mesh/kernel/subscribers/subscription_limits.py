@@ -13,9 +13,10 @@ from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.wire.commands import Query
 from mesh.wire.limits import XPATH
 
-# Law: no session can use more than half of the visits that all XPaths together may cost for a message.
+# Law: no client can use more than half of the visits that all XPaths together may cost for a message.
+# Sessions with one key are one client, and so are sessions without a key that have one client name.
 
-MOST_OF_ONE = MOST_TOGETHER // 2  # visits of one session's XPaths
+MOST_OF_ONE = MOST_TOGETHER // 2  # visits of one client's XPaths
 
 
 class SubscriptionLimits:

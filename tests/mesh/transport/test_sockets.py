@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import zmq
 
-from mesh.transport.sockets import refusal
+from mesh.transport.listeners import refusal
 from tests.mesh.transport.ends import LIMIT, End, eventually
 from tests.seeds import stories
 

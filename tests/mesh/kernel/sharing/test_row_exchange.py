@@ -10,7 +10,7 @@ from mesh.discovery.state import Summary
 from mesh.errors import LocalError, MeshError
 from mesh.kernel.peers.facts import PeerForgotten
 from mesh.kernel.sharing.authors import UnknownAuthor
-from mesh.kernel.sharing.row_exchange import AT_ONCE, RowExchange
+from mesh.kernel.sharing.row_exchange import AT_ONCE, REJECTED, RowExchange
 from mesh.shared.row import SharedRow
 from mesh.wire.calls import AskRows
 from mesh.wire.limits import SHARED
@@ -150,6 +150,19 @@ def test_an_invalid_row_is_left_out_and_reported_once_for_each_node() -> None:
         stage.replies()
         if stamp == 16:
             stage.exchange.on_peer_forgotten(PeerForgotten(stage.peer))
+
+
+def test_a_node_with_nothing_but_invalid_rows_is_not_asked_for_ever() -> None:
+    stage = Stage()
+    stage.errors = {stamp: LocalError("bad") for stamp in range(11, 2000)}
+    stage.announces(2000)
+    questions = stage.questions.ask_all
+    for first in range(11, 2000, AT_ONCE):
+        asked = questions.call_count
+        stage.replies(*range(first, first + AT_ONCE))
+        if questions.call_count == asked:
+            break
+    assert questions.call_count == REJECTED // AT_ONCE + 1
 
 
 def test_a_reply_has_few_rows_and_none_of_an_unknown_kind() -> None:

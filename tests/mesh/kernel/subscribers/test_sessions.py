@@ -1,8 +1,12 @@
 """Whose session is it? Sessions that come back, and those who would like to have one that is not theirs."""
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 from msgspec.structs import replace
 
+from mesh.kernel.subscribers.sessions import Sessions
 from mesh.wire import commands as c
 from mesh.wire.envelope import INITIAL, RESENT, Envelope
 from tests.mesh.envelopes import envelope
@@ -233,3 +237,25 @@ def test_who_speaks_before_the_handshake_is_asked_who_it_is() -> None:
     assert stranger.heard == [c.Who()]
     stranger.put([b"\xc1nonsense"])
     assert stranger.refusal == "MALFORMED"
+
+
+@pytest.mark.parametrize(
+    ("user", "same"), [("key 1", {"a", "b"}), ("key 2", {"c"}), ("", {"d", "e"}), (None, {"d", "e"})]
+)
+def test_sessions_with_a_key_are_one_client_by_it_and_others_by_their_name(
+    user: str | None, same: set[str]
+) -> None:
+    """Programs of one user have one name by default, and may have different keys."""
+
+    def session(name: str, user: str | None) -> Any:
+        return SimpleNamespace(user=user, name=SimpleNamespace(client=name))
+
+    every = {
+        "a": session("root", "key 1"), "b": session("joe", "key 1"), "c": session("root", "key 2"),
+        "d": session("root", ""), "e": session("root", None), "f": session("joe", ""),
+    }  # fmt: skip
+    sessions = Sessions(cast(Any, None))
+    sessions.by_stream = {name.encode(): each for name, each in every.items()}
+    asked = next(each for each in every.values() if each.user == user)
+    found = [*sessions.of_same_client(asked)]
+    assert {name for name, each in every.items() if each in found} == same
