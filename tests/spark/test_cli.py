@@ -133,4 +133,4 @@ def test_with_too_old_a_java_it_says_what_to_install(
     monkeypatch.setenv("PATH", str(programs))
     for job in ("ingest", "report"):
         assert main([job, "--from", str(tmp_path), "--to", str(tmp_path / "to")]) == 2
-        assert "is version 11. [OLD_JAVA]" in capsys.readouterr().err
+        assert "is version 11, which is too old. [OLD_JAVA]" in capsys.readouterr().err
