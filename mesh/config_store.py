@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 
-from mesh.entry_points import entries, load
+from mesh.entry_points import named
 from mesh.errors import BadConfig
 from mesh.values import check_path
 
@@ -26,8 +26,7 @@ class StoreKind(ABC):
 def store_kind(address: str) -> StoreKind | None:
     """Return the kind of store with this address, or None. Raises: FeatureFailed if it cannot be loaded."""
     scheme, mark, _ = address.partition("://")
-    found = [entry for entry in entries(GROUP) if entry.name == scheme] if mark else []
-    return load(found[0], "store", StoreKind) if found else None  # type: ignore[type-abstract]
+    return named(GROUP, scheme, "store", StoreKind) if mark else None  # type: ignore[type-abstract]
 
 
 def check_store(text: str) -> None:

@@ -18,6 +18,18 @@ def entries(group: str) -> list[EntryPoint]:
     return list(entry_points(group=group))
 
 
+def named(group: str, name: str, what: str, kind: type[T]) -> T | None:
+    """Return the object of the only entry point with this name, or None. Arguments as for `load`.
+
+    Raises: FeatureFailed if it cannot be loaded, or if several distributions provide one.
+    """
+    found = [entry for entry in entries(group) if entry.name == name]
+    if len({entry.value for entry in found}) > 1:
+        several = " and ".join(sorted(f"{entry.value} of {distribution(entry)}" for entry in found))
+        raise FeatureFailed(f"The {what} {name!r} is provided by {several}.", hint="Uninstall all but one.")
+    return load(found[0], what, kind) if found else None
+
+
 def distribution(entry: EntryPoint) -> str:
     """Return the name of the distribution that declares the entry point, or "an unknown distribution"."""
     return entry.dist.name if entry.dist else "an unknown distribution"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mesh.config.source import Setting
-from mesh.entry_points import entries, load
+from mesh.entry_points import named
 from mesh.errors import NotAvailable
 from mesh.mapping.rules import Rule
 
@@ -46,8 +46,8 @@ class ConfigFormat(ABC):
 
 def config_format(name: str) -> ConfigFormat:
     """Return the format `name`. Raises: NotAvailable, or FeatureFailed if it cannot be loaded."""
-    found = [entry for entry in entries(GROUP) if entry.name == name]
-    if not found:
+    found = named(GROUP, name, "configuration format", ConfigFormat)  # type: ignore[type-abstract]
+    if found is None:
         what = f"The configuration format {name} is not installed."
         raise NotAvailable(what, hint="Install Heronry again: its entry points are missing.")
-    return load(found[0], "configuration format", ConfigFormat)  # type: ignore[type-abstract]
+    return found

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mesh import entry_points
 from mesh.cli import plugged
 from mesh.cli.main import main
 
@@ -31,7 +32,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]
     (tmp_path / "heronry_painting.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(tmp_path)
     found: list[EntryPoint] = []
-    monkeypatch.setattr(plugged, "entries", lambda group: found)
+    monkeypatch.setattr(entry_points, "entries", lambda group: found)
     return found
 
 

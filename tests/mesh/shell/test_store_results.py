@@ -1,4 +1,4 @@
-"""Who is answered when a commit has ended? Without a node."""
+"""Results of the store threads, as the core receives them, without a node."""
 
 import asyncio
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_trial_B7_of_one_that_may_be_written_nobody_hears_and_the_node_stops(
 
 
 def told_of_reading(found: list[Stored] | StoreError, place: Path) -> tuple[list[Any], str]:
-    """What the core hears of what was read, and the code with which the node stops."""
+    """Return the values that the core receives after a read, and the code with which the node stops."""
     heard: list[Any] = []
 
     async def story() -> Driver:

@@ -1,4 +1,4 @@
-"""Which envelopes does a client mark as resent when it is connected again? Without a node."""
+"""Marks of envelopes that a client sends again after a reconnect, without a node."""
 
 import pytest
 
