@@ -117,7 +117,7 @@ class PeerAddressBook(Component):
         if not ADDRESS.fullmatch(address) or len(address) > LONGEST:
             what = f"{address[:80]!r} is not an address of a node."
             raise LocalError(what, hint="Write tcp://HOST:PORT.", code="BAD_ADDRESS")
-        if len(self._seeds) >= MET:
+        if known is None and len(self._seeds) >= MET:
             what = f"This node keeps {len(self._seeds):,} addresses; the limit is {MET:,}."
             hint = "Remove some: `mesh peer ls`, `mesh peer rm ADDRESS`."
             raise LocalError(what, hint=hint, code="BAD_ADDRESS")

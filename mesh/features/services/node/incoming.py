@@ -68,11 +68,10 @@ class IncomingSends(Component):
 
     def _check(self, peer: Peer, e: Envelope) -> None:
         if is_group(e.to):  # a master sends it to members here
-            if len(e.route) >= HOPS or e.flags:
-                what = "has flags that a request to a group cannot have"
-                if len(e.route) >= HOPS:
-                    what = f"passed more than {HOPS} nodes"
-                raise PublishRefused(f"The request {what}.", code="TOO_MANY_HOPS")
+            if len(e.route) >= HOPS:
+                raise PublishRefused(f"The request passed more than {HOPS} nodes.", code="TOO_MANY_HOPS")
+            if e.flags:
+                raise self._forged(peer, e, "to a group with invalid flags")
             if self._sender_check.origins.check(peer, e, peer.node.uuid) is Verdict.FORGED:
                 raise PublishRefused(f"{self._sender_check.report(peer, e, True)}.", code="FORGED_SENDER")
             return
@@ -86,11 +85,14 @@ class IncomingSends(Component):
         way = [hop.node for hop in inside(e.route)]
         is_theirs = is_theirs and way == [peer.node.name]
         if not is_theirs or e.domain != SENDS or e.numbers or e.flags & ~(REQUEST | EVERY):
-            self._context.counters.count("forged")
-            what = "does not come from its clients" if not is_theirs else "has invalid fields"
-            raise PublishRefused(f"{peer.node.name} sent a request that {what}.", code="FORGED_SENDER")
+            what = "that does not come from its clients" if not is_theirs else "with invalid fields"
+            raise self._forged(peer, e, what)
         if e.props:
             check_properties(e)
+
+    def _forged(self, peer: Peer, envelope: Envelope, what: str) -> PublishRefused:
+        self._context.counters.count("forged", envelope.count)
+        return PublishRefused(f"{peer.node.name} sent a request {what}.", code="FORGED_SENDER")
 
     def _short(self, peer: Peer, envelope: Envelope) -> list[Envelope]:
         most = self._context.settings.max_content

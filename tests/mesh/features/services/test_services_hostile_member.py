@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from mesh.features.services.node.parts import ServiceParts
 from mesh.kernel.presence.presence import NAMES
+from mesh.kernel.presence.reply_batch import ReplyBatch
 from mesh.names import SENDS
 from mesh.wire import commands as c
 from mesh.wire.envelope import EVERY, REPLY, REQUEST, RESENT, Envelope
+from mesh.wire.limits import HOPS
 from tests.each import each
 from tests.mesh.features.services.node.user import User
 from tests.seeds import stories
@@ -112,6 +115,21 @@ def test_sends_of_others_are_refused_and_counted(stage: Stage, forged: dict[str,
     assert stage.says("a", c.Sends((1,)), envelopes=(e,)) == ""
     assert stage.figure("a", "forged") == before + 1
     assert b"f" not in stage.server.contents()
+
+
+@each("case", [({"flags": REPLY}, 1, "FORGED_SENDER", 1), ({}, HOPS, "TOO_MANY_HOPS", 0)])
+def test_an_invalid_group_request_is_refused_for_its_reason(
+    stage: Stage, case: tuple[dict[str, Any], int, str, int]
+) -> None:
+    more, hops, code, forged = case
+    route = (stage.c.core.parts.context.hop(0),) * hops
+    before = stage.figure("a", "forged")
+    with patch.object(ReplyBatch, "outcome") as answered:
+        stage.says(
+            "a", c.Sends((1,)), envelopes=(envelope(**{"to": "g\n\n#", "flags": 0, "route": route, **more}),)
+        )
+    assert [call.args[2].state for call in answered.mock_calls if call.args[1] == b"m" * 16] == [code]
+    assert stage.figure("a", "forged") == before + forged
 
 
 @each("to", ["", "nobody", "client/joe", "map/x", "\n\n\n", "g\n\n#", "x\0"])

@@ -8,7 +8,8 @@ import pytest
 from mesh.cli.ls import remarks
 from mesh.errors import LocalError
 from mesh.kernel.context.conn import Conn
-from mesh.kernel.peers.peer_address_book import SILENT
+from mesh.kernel.peers import peer_address_book
+from mesh.kernel.peers.peer_address_book import ADDED, REMEMBERED, SILENT, Seed
 from tests.mesh.kernel.rows import rows
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
@@ -113,6 +114,19 @@ def test_trial_C_a_node_adds_no_address_that_is_none(address: str) -> None:
     with pytest.raises(LocalError) as refused:
         a.core.parts.neighbours.acquaintances.add(address)
     assert refused.value.code == "BAD_ADDRESS"
+
+
+def test_a_full_address_book_still_keeps_a_remembered_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = SimNetwork()
+    a = net.node("a")
+    book = a.core.parts.neighbours.acquaintances
+    book.add("tcp://10.0.0.1:7710")
+    book._seeds["tcp://10.0.0.2:7710"] = Seed(REMEMBERED, node="b")
+    monkeypatch.setattr(peer_address_book, "MET", 2)
+    with pytest.raises(LocalError, match="keeps 2 addresses"):
+        book.add("tcp://10.0.0.3:7710")
+    assert book.add("tcp://10.0.0.2:7710")
+    assert book._seeds["tcp://10.0.0.2:7710"].kind == ADDED
 
 
 def test_trial_C_another_mesh_that_is_near_is_told_once_and_listed_with_what_to_type() -> None:
