@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 DESTROYS = re.compile(
     r"--replace|--force(?![-\w])|\brm\b|mesh (leave|erase|unsub)\b|\bpurge\b|if_unused=False|\bunsubscribe\("
@@ -140,6 +142,7 @@ def destroying() -> Iterator[tuple[str, str]]:
                     yield name, text
 
 
+@pytest.mark.slow  # for its length
 def test_each_hint_that_destroys_something_has_an_occasion() -> None:
     found = list(destroying())
     unknown = [(file, text) for file, text in found if not any(said in text for said in HINTS.get(file, ()))]

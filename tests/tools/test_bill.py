@@ -34,6 +34,7 @@ def made() -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow  # for its length
 def test_trial_A8_the_bill_is_of_us_and_names_every_package_and_libzmq() -> None:
     bill = finished(made(), "9.8.7", "4.3.5")
     assert flaw(bill) == ""
@@ -77,6 +78,7 @@ def test_libraries_are_found_by_the_folders_of_wheels() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow  # for its length
 def test_what_is_installed_here_brings_its_libraries_along() -> None:
     names = {(each.package, each.name) for each in bundled()}
     assert {("lxml", name) for name in ("libxml2", "libxslt", "libexslt", "libiconv", "zlib")} <= names

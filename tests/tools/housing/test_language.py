@@ -53,6 +53,7 @@ def test_the_package_is_the_folder_of_two_levels() -> None:
     assert Docstring("mesh/errors.py", 1, "x").package == "mesh"
 
 
+@pytest.mark.slow  # for its length
 def test_marked_docstrings_do_not_grow_in_number() -> None:
     counts = figures()
     assert counts["marked docstrings"] <= MARKED
