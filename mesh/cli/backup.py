@@ -60,9 +60,7 @@ def create(file: Path, data: str | None, url: str | None) -> None:
         raise BadArgument(
             f"{file} exists already.", hint="Choose another name: a backup never replaces a file."
         )
-    if not file.absolute().parent.is_dir():
-        hint = f"Create it: mkdir -p {typed(file.absolute().parent)}"
-        raise BadArgument(f"The directory {file.absolute().parent} does not exist.", hint=hint)
+    _check_directory(file.absolute().parent)
     with _stopped(Path(data)) if data else _running(url) as (name, folder, more):
         uuid, boot, _ = kept_identity(folder) or (b"", 0, b"")
 
@@ -93,6 +91,14 @@ def create(file: Path, data: str | None, url: str | None) -> None:
     print_message(f"{file}: node {name!r}, {size(file.stat().st_size)}, checked")
     for store in made.left_out:
         print_message(f"not included: {store}, which has backup tools of its own")
+
+
+def _check_directory(path: Path) -> None:
+    if path.is_dir():
+        return
+    if path.exists():
+        raise BadArgument(f"{path} is not a directory.", hint="Choose a directory for the backup.")
+    raise BadArgument(f"The directory {path} does not exist.", hint=f"Create it: mkdir -p {typed(path)}")
 
 
 queue_store = click.option(
@@ -221,7 +227,8 @@ def _running(url: str | None) -> Iterator[tuple[str, Path, dict[str, Any]]]:
         if not os.access(data, os.W_OK):
             hint = "Run this command on the machine of the node, as the user of the node."
             raise NodeNotFound(
-                f"The directory of node {info['name']!r}, {data}, is not accessible here.", hint=hint
+                f"The directory of node {info['name']!r}, {data}, does not exist or is not writable here.",
+                hint=hint,
             )
         (folder / DONE).unlink(missing_ok=True)
         m.call("backup")
@@ -229,7 +236,7 @@ def _running(url: str | None) -> Iterator[tuple[str, Path, dict[str, Any]]]:
     if "error" in said:
         shutil.rmtree(folder, ignore_errors=True)
         what = f"The backup failed: {said['error'].rstrip('.')}."
-        raise StoreError(what, hint="Correct the cause, and run the command again.")
+        raise StoreError(what, hint=said.get("hint") or "Correct the cause, and run the command again.")
     (folder / DONE).unlink()
     try:
         yield str(info["name"]), folder, said
@@ -245,7 +252,8 @@ def _waited(done: Path, is_gone: Callable[[], bool]) -> dict[str, Any]:
             return said
         except FileNotFoundError:
             if is_gone():
-                hint = "Start the node and try again, or back up the stopped node with --data DIR."
+                data = typed(done.parent.parent)
+                hint = f"Start the node and try again, or back up the stopped node with --data {data}"
                 raise MeshError(
                     "The node ended before the backup was complete.", hint=hint, code="ENDED"
                 ) from None
@@ -257,16 +265,18 @@ def _stopped(data: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
     """Copy the data of a stopped node, and yield its name, the copy's folder and a report."""
     try:
         lock = try_lock(data)
-    except PermissionError as error:
-        raise refused(data, error, "Run this command as the user of the node.") from error
-    except OSError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
+        why = "the file lock is missing" if data.is_dir() else "no such directory"
         raise DataDirRefused(
-            f"{data} is not the directory of a node: {error.strerror}.",
+            f"{data} is not the data directory of a node: {why}.",
             hint="Name the data directory of the node with --data DIR.",
         ) from error
+    except OSError as error:
+        hint = "Run this command as the user of the node, who can write there."
+        raise refused(data, error, hint) from error
     if lock is None:
-        hint = "Without --data, the node makes the copy itself: mesh backup create FILE --url NAME"
-        raise DataDirRefused(f"{data} is in use: its node runs.", hint=hint, code=IN_USE)
+        hint = "If its node runs, the node makes the copy itself: mesh backup create FILE --url NAME"
+        raise DataDirRefused(f"{data} is in use by another process.", hint=hint, code=IN_USE)
     try:
         with TemporaryDirectory(prefix=".backup-", dir=data) as name:
             try:

@@ -59,7 +59,7 @@ def show(name: str | None, as_json: bool) -> int:
     if not chosen:
         print_message("no context is in use.  To use one:  mesh context use NAME")
         return 1
-    it = found.get(chosen)
+    it = found.get(chosen, is_from_environ=name is None)
     if as_json:
         tell_json({"name": chosen, **asdict(it)})
     else:
@@ -117,7 +117,8 @@ def _place(state: str) -> Path:
         return Path(state).expanduser().absolute()
     except RuntimeError as error:
         user = state.partition("/")[0]
-        raise click.UsageError(f"--state {state}: the home directory {user} cannot be determined.") from error
+        what = f"--state {state}: the home directory {user} cannot be determined. Write the whole path."
+        raise click.UsageError(what) from error
 
 
 def _node(url: str) -> str:

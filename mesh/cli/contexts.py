@@ -51,13 +51,14 @@ class Contexts:
         """Return the name of the context that applies: MESH_CONTEXT, else `used`."""
         return environ.get("MESH_CONTEXT", self.used)
 
-    def get(self, name: str) -> Context:
-        """Return the context `name`. Raises: BadConfig if there is none."""
+    def get(self, name: str, *, is_from_environ: bool = False) -> Context:
+        """Return the context `name`, which MESH_CONTEXT may have named. Raises: BadConfig."""
         if name not in self.named:
             there = ", ".join(sorted(self.named)) or "none"
-            raise BadConfig(
-                f"The context {name!r} does not exist; known: {there}.", hint="See `mesh context ls`."
-            )
+            hint = "See `mesh context ls`." if self.named else "Add it: mesh context add NAME --url ADDRESS"
+            if is_from_environ:
+                hint = "The variable MESH_CONTEXT names it: correct or unset MESH_CONTEXT."
+            raise BadConfig(f"The context {name!r} does not exist; known: {there}.", hint=hint)
         return self.named[name]
 
 
@@ -75,35 +76,48 @@ def read(environ: Mapping[str, str]) -> Contexts:
     except FileNotFoundError:
         return Contexts()
     except OSError as error:
-        hint = (
-            _remove(path)
-            if error.errno == errno.ELOOP
-            else "The file has your contexts: allow this user to read it."
-        )
-        raise BadConfig(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
+        raise _unreadable(path, error) from error
     try:
         if len(text) > LONGEST:
             raise ValueError(f"it has more than {LONGEST:,} bytes")
         return _parsed(json.loads(text))
     except KeyError as error:
-        raise BadConfig(f"{path} is damaged: it has no {error}.", hint=_remove(path)) from error
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise BadConfig(f"{path} is damaged: {error}.", hint=_remove(path)) from error
+        raise BadConfig(f"{path} is damaged: it has no {error}.", hint=_aside(path)) from error
+    except (TypeError, AttributeError) as error:
+        what = f"{path} is damaged: the file, its contexts and each context must be JSON objects."
+        raise BadConfig(what, hint=_aside(path)) from error
+    except (ValueError, RecursionError) as error:
+        raise BadConfig(f"{path} is damaged: {error}.", hint=_aside(path)) from error
+
+
+def _unreadable(path: Path, error: OSError) -> BadConfig:
+    why, hint = error.strerror, _aside(path)
+    if error.errno == errno.ELOOP:
+        why = "it is a symbolic link"
+    elif isinstance(error, PermissionError):
+        hint = "The file has your contexts: allow this user to read it."
+    elif isinstance(error, NotADirectoryError):
+        hint = "A file has the name of one of these directories: move that file aside."
+    return BadConfig(f"{path} cannot be read: {why}.", hint=hint)
 
 
 def _check(path: Path, found: os.stat_result) -> None:
     """Check that only this user can have written the file, as it decides where messages go."""
     if not stat.S_ISREG(found.st_mode):
-        raise BadConfig(f"{path} is not a regular file, so it is not used.", hint=_remove(path))
+        raise BadConfig(f"{path} is not a regular file, so it is not used.", hint=_aside(path))
     if found.st_uid != os.geteuid():
-        raise BadConfig(f"{path} belongs to another user, so it is not used.", hint=_remove(path))
+        hint = (
+            f"Run the command as that user, or give the file to you: sudo chown {os.geteuid()} {typed(path)}"
+        )
+        what = f"{path} belongs to user {found.st_uid}, not to you ({os.geteuid()}), so it is not used."
+        raise BadConfig(what, hint=hint)
     if stat.S_IMODE(found.st_mode) & 0o077:
         hint = f"Run: chmod 600 {typed(path)}"
         raise BadConfig(f"{path} is open to other users, so it is not used.", hint=hint)
 
 
-def _remove(path: Path) -> str:
-    return f"To start with an empty file: rm {typed(path)}"
+def _aside(path: Path) -> str:
+    return f"Move it aside, and add your contexts again: mv {typed(path)} {typed(f'{path}.old')}"
 
 
 def _parsed(said: Any) -> Contexts:
@@ -146,7 +160,7 @@ def held(environ: dict[str, str] | os._Environ[str]) -> Iterator[str]:
     """For the block, set unset environment variables from the context that applies. Yield its name, or ""."""
     contexts = read(environ)
     name = contexts.chosen(environ)
-    said = contexts.get(name).environ() if name else {}
+    said = contexts.get(name, is_from_environ=True).environ() if name else {}
     added = {variable: value for variable, value in said.items() if not environ.get(variable)}
     before = {variable: environ.get(variable) for variable in added}
     environ.update(added)

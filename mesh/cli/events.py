@@ -69,7 +69,7 @@ def command(
     """
     if since is not None:
         if follow:
-            raise click.UsageError("--follow and --since exclude each other, because --follow starts now.")
+            raise click.UsageError("Give either --follow or --since, not both.")
         found = [event for event in written(url, moment(since)) if not kinds or event["kind"] in kinds]
         for event in found[-most:] if most else found:
             _print(event, as_json)
@@ -120,14 +120,17 @@ def _snapshots(name: str | None) -> tuple[Path, str]:
     if len(found) == 1:
         if not found[0]["snapshots"]:
             what = f"Node {found[0]['name']!r} writes no snapshots, which --since reads."
-            raise NodeNotFound(what, hint="Set snapshots.enabled = true in its mesh.toml, or omit --since.")
+            hint = "Set snapshots.enabled = true in its mesh.toml and restart it, or omit --since."
+            raise NodeNotFound(what, hint=hint)
         return Path(found[0]["snapshots"]), found[0]["uuid"]
     stopped = state / "data" / name if name and is_node_name(name) else None
     if stopped is not None and (known := kept_identity(stopped)) is not None:
         return stopped / "snapshots", known[0].hex()
-    what = f"{len(here)} nodes run here, and none was selected." if here else "No node runs here."
+    what = (
+        f"{len(here)} nodes run here, and none was selected." if here else "No node of this user runs here."
+    )
     if name:
-        what = f"No node {name!r} of this user exists on this machine."
+        what = f"No node {name!r} of this user runs here or has data in {state / 'data'}."
     raise NodeNotFound(
         what, hint="--since reads the snapshots of your node on this machine, even a stopped one: --url NAME"
     )

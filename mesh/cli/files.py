@@ -34,7 +34,8 @@ def _check_trusted(path: Path) -> None:
         if why := distrust(found.st_uid, found.st_mode, os.geteuid()):
             raise BadConfig(
                 f"{path.absolute()} {why}, so it is not read automatically.",
-                hint=f"If you trust it: --config {NAME}. Otherwise run the command in another directory.",
+                hint=f"If you trust it, name it: --config {NAME} (for `mesh config`: the argument {NAME}). "
+                "Otherwise run the command in another directory.",
                 code="FOREIGN_CONFIG",
             )
 

@@ -40,7 +40,8 @@ def places(given: Sequence[str]) -> list[str]:
     if not found:
         raise LocalError(
             "No snapshots exist yet: none of your nodes on this machine has completed a segment.",
-            hint="Start a node with `mesh up` and wait for ten seconds; or name a directory:  --from DIR",
+            hint="Start a node with `mesh up`, without snapshots.enabled = false, and wait for ten seconds; "
+            "or name a directory:  --from DIR",
             code=NONE,
         )
     return list(dict.fromkeys(found))

@@ -134,6 +134,7 @@ def _read(path: Path) -> str:
         what = f"{path} cannot be read: {error.strerror or error}."
         raise KeysRefused(
             what,
-            hint="Check the name of the file, or paste the token: mesh join. From a pipe: mesh join -",
+            hint="Check the name and the permissions of the file, or paste the token: mesh join. "
+            "From a pipe: mesh join -",
             code="TOKEN",
         ) from error

@@ -24,8 +24,8 @@ def command() -> None:
     else:
         passwd = read_text(lambda stdin: stdin.readline()).rstrip("\r\n")
     if not passwd:
-        hint = "Enter a password with at least one character."
-        raise KeysRefused("An empty password protects nothing.", hint=hint, code="PASSWORD")
+        hint = "Enter a password, or pass one on the first line of stdin."
+        raise KeysRefused("The password is empty.", hint=hint, code="PASSWORD")
     click.echo(hashed(passwd, secrets.token_bytes(SALT_BYTES)))
     print_message("In the node's mesh.toml, below [node]:  passwd = the line above, in quotes")
     print_message("Clients:  mesh join --passwd.  Other nodes: passwd below [nodes.NAME] in their files.")

@@ -43,7 +43,8 @@ def command(key: str, domain: str | None, to: str, node: str, as_json: bool, url
         raise click.UsageError("Give KEY, --domain or --to.")
     is_address = bool(to) and kind_of(to) != CLIENT
     if is_address and (key or domain or node):
-        raise click.UsageError("For an address, give only --to and --url: the node that is asked chooses.")
+        what = f"For --to {to!r:.80}, omit KEY, --domain and --from: the route starts at the node of --url."
+        raise click.UsageError(what)
     with sync.connect(url) as m:
         site, address = split(to) if is_address else ("", "")
         if is_address and (not site or site == m.call("sites", limit=1)["site"]):

@@ -160,7 +160,9 @@ def _written(path: Path, text: str) -> None:
 
 def _cannot(path: Path, error: OSError) -> MeshError:
     needs_root = path.parent == SYSTEM and isinstance(error, PermissionError)
-    hint = "A service of the machine requires root: sudo." if needs_root else ""
+    hint = f"Check the permissions and the free space of {path.parent}."
+    if needs_root:
+        hint = "A service of the machine requires root: sudo."
     return BadArgument(f"{path} cannot be changed: {error.strerror}.", hint=hint)
 
 
@@ -171,7 +173,7 @@ def _command(is_system: bool, *arguments: str) -> list[str]:
             "Start `mesh up` with the service manager of this machine; it prints a line on "
             "stdout when it is ready."
         )
-        raise NotAvailable("This machine has no systemd.", hint=hint)
+        raise NotAvailable("systemctl is not in PATH; this machine may have no systemd.", hint=hint)
     return [systemctl, *(() if is_system else ("--user",)), *arguments]
 
 

@@ -33,4 +33,6 @@ def read_text(read: Callable[[TextIO], str]) -> str:
     try:
         return read(sys.stdin)
     except UnicodeDecodeError:
-        raise BadArgument("stdin is not UTF-8 text.", hint="Convert it, for example with iconv.") from None
+        raise BadArgument(
+            "stdin is not UTF-8 text.", hint="Check the input, or convert it with iconv."
+        ) from None

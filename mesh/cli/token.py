@@ -10,6 +10,7 @@ from mesh.cli import options
 from mesh.cli.options import plainly, print_message, tell_json
 from mesh.errors import KeysRefused
 from mesh.local.private import state_dir
+from mesh.printable import typed
 from mesh.security.derive import ADMIN, RELAY, ROLES
 from mesh.security.joining import admin_token, token_of
 from mesh.security.keyfiles import clusters, read_mesh
@@ -69,7 +70,7 @@ def command(role: str, expires: int, site: str | None, cluster: str | None, as_j
     if file is None:
         raise KeysRefused(
             f"This user has no keys of mesh {name!r}.",
-            hint="Create keys with `mesh init`, or receive them with `mesh join`.",
+            hint=f"Create keys with `mesh init --cluster {typed(name)}`, or receive them with `mesh join`.",
         )
     until = int(time.time()) + expires if expires else 0
     made = admin_token(state, file, until) if role == ADMIN else token_of(file, role, until, site or "")

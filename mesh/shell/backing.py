@@ -46,8 +46,10 @@ class Backing:
                 shutil.rmtree(folder, ignore_errors=True)
                 folder.mkdir(0o700)
                 said = self._copy(folder)
-            except (MeshError, OSError) as error:
-                said = {"error": str(error)}
+            except MeshError as error:
+                said = {"error": error.what, "hint": error.hint}
+            except OSError as error:
+                said = {"error": f"{error.filename}: {error.strerror}" if error.filename else str(error)}
             write_private(folder / DONE, json.dumps(said).encode(), durable=True)
         except OSError as error:
             log.error("backup failed: %s", error)

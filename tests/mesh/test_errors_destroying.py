@@ -19,9 +19,6 @@ EXAMPLES = "mesh/cli/examples.py"  # what a verb does is why it is typed
 NAMED = re.compile(r"^\w+( \w+)?$|^DELETE FROM|^ALTER |^DROP ")  # a name alone, or the words of a database
 HINTS = {  # by file: what stands in the hint, and when it is shown
     "mesh/cli/backup.py": {"--accept-rollback": "just restored: the copy is older than the last start"},
-    "mesh/cli/contexts.py": {
-        "To start with an empty file: rm ": "the file is damaged, a link, or of another user"
-    },
     "mesh/cli/leave.py": {"to destroy them:  rm ": "after `mesh leave`, of the copy that it keeps"},
     "mesh/cli/service.py": {"or remove that file": "a unit of another maker is there; after another --id"},
     "mesh/cli/erase.py": {"Erase the topic only in the domain": "help of --domain"},

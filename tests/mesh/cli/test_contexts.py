@@ -92,7 +92,7 @@ def test_a_damaged_file_is_an_error_that_says_what_to_type(environ: dict[str, st
     path.write_bytes(text.encode(errors="surrogatepass"))
     with pytest.raises(BadConfig, match=r"contexts\.json") as refused:
         contexts.read(environ)
-    assert f"rm {path}" in str(refused.value.hint)
+    assert f"mv {path} {path}.old" in str(refused.value.hint)
 
 
 def test_a_file_that_others_may_read_a_link_or_no_file_is_refused(
