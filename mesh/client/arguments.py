@@ -56,9 +56,8 @@ def text(name: str, value: Any) -> str | None:
 
 
 def not_subscribed(value: Any) -> BadArgument:
-    return BadArgument(
-        f"{shown(value)} is not a subscription.", hint="Pass the subscription that subscribe() returned."
-    )
+    hint = "Pass what subscribe() returned, or the name of a durable subscription."
+    return BadArgument(f"{shown(value)} is not a subscription.", hint=hint)
 
 
 def environment(given: Any) -> Mapping[str, str]:
@@ -66,7 +65,7 @@ def environment(given: Any) -> Mapping[str, str]:
     if given is None:
         return os.environ
     if not isinstance(given, Mapping) or not all(isinstance(each, str) for each in (*given, *given.values())):
-        what = f"environ= must be a dict of names and texts, not {shown(given)}."
+        what = f"environ= must be a dict of str to str, not {shown(given)}."
         raise BadType(what, hint="Omit it to use os.environ.")
     return given
 

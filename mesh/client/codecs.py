@@ -122,11 +122,14 @@ def codec_of(given: Any) -> Codec:
     methods = (getattr(given, "encode", None), getattr(given, "decode", None))
     if isinstance(given, type) or not isinstance(name, str) or not all(map(callable, methods)):
         hint = "A codec has content_type, encode(value) and decode(content, type); see mesh.Codec."
+        if isinstance(given, type):
+            hint = "Pass an instance of the class."
         raise BadType(f"codec={shown(given)} is not a codec.", hint=hint)
     check_text(name, "content_type", LONGEST_NAME, BadArgument)
     if not media_type(name):
         raise BadArgument(
-            "The content_type of a codec is empty.", hint="Use a media type, such as application/x-readings."
+            f"The content_type {shown(name)} of a codec has no media type.",
+            hint="Use one such as application/x-readings.",
         )
     return cast(Codec, given)
 

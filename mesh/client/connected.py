@@ -106,8 +106,8 @@ class Connected(NotCopied):
     def _in_vain(self) -> Exception:
         line = self._core.line
         return line.why or NodeNotFound(
-            f"The node {line.address} did not answer within {self._timeout:g} s.",
-            hint="Check with `mesh ls` that the node runs, or start one with `mesh up`.",
+            f"{line.address or 'The node'} did not answer within {self._timeout:g} s.",
+            hint="Check that the node runs and is reachable at its address.",
         )
 
     async def __aexit__(

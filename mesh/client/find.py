@@ -34,21 +34,25 @@ def find_node(address: str | None, environ: Mapping[str, str], home: str = "") -
     if (":" in wanted and wanted != home) or "." in given:
         return with_port(wanted)
     if not wanted and not nodes and _is_guest(state):
-        hint = f"Dial a node of another machine or user: --url tcp://HOST:{PORT}"
+        place = f"tcp://HOST:{PORT}"
+        hint = f'Dial a node of another machine or user: --url {place}, or mesh.connect("{place}").'
         raise NodeNotFound("No node of this user runs here.", hint=hint)
     raise _not_found(wanted, [node["name"] for node in nodes])
 
 
 def _not_found(wanted: str, names: list[str]) -> NodeNotFound:
     listed = ", ".join(names)
-    if not names:
-        named = f" named {wanted!r}" if wanted else ""
-        hint = "Start one with `mesh up`, pass --url ADDRESS, or run one in your program: mesh.node()."
-        return NodeNotFound(f"No node{named} of this user runs here.", hint=hint)
     if wanted:
         start, host = f"mesh up --id={shlex.quote(wanted)}", typed(f"tcp://{wanted}")
-        hint = f"Choose a node with --url NAME, or start that one: {start}; for a host: --url {host}"
-        return NodeNotFound(f"No node named {wanted!r} was found. Your nodes here: {listed}.", hint=hint)
+        hint = f"start that one: {start}; for a host: --url {host}"
+        if not names:
+            what = f"No node named {wanted!r} of this user runs here."
+            return NodeNotFound(what, hint=f"Choose another node with --url ADDRESS, or {hint}")
+        what = f"No node named {wanted!r} was found. Your nodes here: {listed}."
+        return NodeNotFound(what, hint=f"Choose a node with --url NAME, or {hint}")
+    if not names:
+        hint = "Start one with `mesh up`, pass --url ADDRESS, or run one in your program: mesh.node()."
+        return NodeNotFound("No node of this user runs here.", hint=hint)
     hint = "Choose one: --url NAME, or MESH_URL=NAME."
     return NodeNotFound(f"{len(names)} nodes run here: {listed}.", hint=hint, code="MANY_NODES")
 

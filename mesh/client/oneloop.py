@@ -45,11 +45,11 @@ def check_loop(own: AbstractEventLoop | None) -> None:
         raise wrong_loop(own)
 
 
-def wrong_loop(own: AbstractEventLoop) -> WrongLoop:
+def wrong_loop(own: AbstractEventLoop, what: str = "The client", hint: str = HINT) -> WrongLoop:
     ended = ", which has ended" if own.is_closed() else ""
     here = "in another event loop" if running_loop() is not None else "without a running asyncio event loop"
     return WrongLoop(
-        f"The client is used {here}; it works only in the event loop where it was opened{ended}.", hint=HINT
+        f"{what} is used {here}; it works only in the event loop where it was opened{ended}.", hint=hint
     )
 
 

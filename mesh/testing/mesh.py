@@ -254,7 +254,7 @@ class Mesh:
             raise Closed("The mesh is not open.", hint=hint)
         loop = self._passing.loop
         if loop is not None and loop.is_running() and running_loop() is not loop:
-            raise wrong_loop(loop)
+            raise wrong_loop(loop, "The mesh", "Open and use it inside one `asyncio.run`.")
 
 
 class Inhabited:

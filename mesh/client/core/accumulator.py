@@ -85,8 +85,8 @@ class EnvelopeAccumulator:
             check_domain_free(domain)
         if not self._outbox.open:
             raise WouldBlock(
-                f"The window is full: {self._outbox.flight} envelopes are unanswered.",
-                hint="Await flush(), or use publish() or publish_many(), which wait.",
+                f"The window is full; unanswered envelopes: {self._outbox.flight}.",
+                hint="Await room() or flush(), or use publish(), send() or put(), which wait.",
             )
         self.builder = Builder(domain, flags, to, self._outbox.next_number(domain), self.max_content)
         if until:

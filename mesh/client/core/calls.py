@@ -124,8 +124,9 @@ class Calls:
             self._watch(pending)
             return
         self.drop_pending(pending)
-        what = f"The node did not answer within {self._timeout:g} s."
-        _break(pending, MeshTimeout(what, hint="Check with `mesh ls` that the node runs."))
+        node = f"Node {self._line.home!r}" if self._line.home else "The node"
+        what = f"{node} did not answer within {self._timeout:g} s."
+        _break(pending, MeshTimeout(what, hint="Check that the node runs and is reachable."))
 
     def on_reply(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
         pending = self._pending.get(reply.request)

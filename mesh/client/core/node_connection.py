@@ -243,7 +243,7 @@ class NodeConnection:
             case c.Challenge() if not self.is_up:
                 self._context.do(SendCommand(self.key, self.handshake.prove(command, self.inlet.have)))
             case c.Refuse():
-                self._on_refused(command)
+                self._on_refused(command, f"{self.address} refused")
             case c.Who() | c.Bye():
                 self.lose("the connection to the node was lost")
             case _:
@@ -253,7 +253,7 @@ class NodeConnection:
 
     def _enter(self, w: c.Welcome) -> None:
         if (refusal := self.handshake.doubt(w)) is not None:
-            self._on_refused(refusal)
+            self._on_refused(refusal, f"This client refused {self.address}")
             return
         is_new = self.handshake.accept(w) or w.next <= self.inlet.have
         if is_new:
@@ -268,8 +268,8 @@ class NodeConnection:
         if self._first is not None and not self._first.done():
             self._first.set_result(None)
 
-    def _on_refused(self, r: c.Refuse) -> None:
-        self.why = Refused(f"{self.address} refused: {r.reason}.", hint=r.hint, code=r.code)
+    def _on_refused(self, r: c.Refuse, what: str) -> None:
+        self.why = Refused(f"{what}: {r.reason}.", hint=r.hint, code=r.code)
         if r.final:
             self._break(self.why)
         self._context.do(Report("refused", f"{r.reason} [{r.code}]"))

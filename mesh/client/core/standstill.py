@@ -7,7 +7,7 @@ from mesh.errors import LeaseOver
 LONG = 5.0  # s, the shortest standstill that is logged
 RECENT = 60.0  # s for which a standstill explains lost leases
 ADVICE = "Run slow code in a thread: await asyncio.to_thread(function), or use mesh.sync."
-TWICE = "The message may be processed twice: call extend() in time, or consume with a longer lease=."
+TWICE = "A message may be processed twice: call extend() in time, or consume with a longer lease=."
 
 
 class Standstill:
@@ -31,5 +31,6 @@ class Standstill:
     def lease_over(self, what: str, now: float) -> LeaseOver:
         if now - self._ended > RECENT:
             return LeaseOver(what, hint=TWICE)
-        why = f"The event loop of this client was blocked for {self._seconds:.0f} s."
-        return LeaseOver(f"{what} {why}", hint=f"{ADVICE} The message may be delivered twice.")
+        blocked = f"The event loop of this client was blocked for {self._seconds:.0f} s"
+        why = f"{blocked}, or its process was stopped."
+        return LeaseOver(f"{what} {why}", hint=f"{ADVICE} Messages may be delivered twice.")

@@ -85,11 +85,11 @@ class Subscriptions:
 
     def _check_unread(self, s: Intake) -> None:
         if s.number in self._all and not s.is_left:
-            why = ", and a session has one inbox" if s.number == INBOX else ""
-            raise BadQuery(
-                f"The subscription is open already{why}.",
-                hint="Leave it first, or read it in one place and distribute the messages.",
-            )
+            what = "The subscription is open already."
+            if s.number == INBOX:
+                what = "The inbox is open already; a session has one inbox."
+            hint = "Leave it first, or read it in one place and distribute the messages."
+            raise BadQuery(what, hint=hint)
 
     def enter(self, s: Intake) -> Pending | None:
         """Register a subscription. Raises: BadQuery if it is open.
@@ -267,6 +267,8 @@ def topics_of(topics: Sequence[str], domain: str | None) -> list[c.Query]:
 
     Raises: BadType, and the errors of `query`.
     """
+    if not topics and not domain:
+        raise BadQuery("No topic was given.", hint='Pass a key, a pattern such as "sensors/#", or domain=.')
     asked = []
     for topic in topics:
         if not isinstance(topic, str):

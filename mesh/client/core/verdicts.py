@@ -154,7 +154,8 @@ class Verdicts:
                 return self._published(answer, number)
         if domain == SENDS:
             what = f"The outcome of {message_id(self._stream, domain, number)} is no longer known."
-            raise BadQuery(what, hint=f"The session remembers {REMEMBERED:,} answers: call final() earlier.")
+            hint = f"The session remembers {REMEMBERED:,} answers: ask for the outcome earlier."
+            raise BadQuery(what, hint=hint)
         # The answer is too old: only its kind is known.
         state = "OK" if self._outbox.is_final(domain, number) else "FORWARD_WARNING"
         return Published(state, message_id(self._stream, domain, number), -1)  # type: ignore[arg-type]
@@ -164,8 +165,10 @@ class Verdicts:
         for answer in reversed(self._refusals):
             if _is_of(answer, domain, number):
                 return of_answer(answer)
-        what = "The message was refused; the reason is no longer known."
-        return PublishRefused(what, hint="Call final() earlier to receive the reason.")
+        what = (
+            f"Message {message_id(self._stream, domain, number)} was refused; the reason is no longer known."
+        )
+        return PublishRefused(what, hint="Await its receipt or final() earlier to receive the reason.")
 
     def first_refusal(self, domain: str, numbers: Sequence[tuple[int, int]]) -> MeshError | None:
         """Return the first refusal of a message in the ranges `numbers`, or None.
