@@ -34,6 +34,9 @@ def check_store(text: str) -> None:
 
     The error does not repeat a text that may contain a password.
     """
+    if text.startswith(FILE):
+        what = "A node's SQLite store is in its data directory, so it has no path of its own."
+        raise BadConfig(what, hint=f"Set the store to {SQLITE}, and node.data to the directory.")
     if text not in (MEMORY, SQLITE):
         _check_kind(text, SQLITE)
 
@@ -45,11 +48,14 @@ def _check_kind(text: str, file: str) -> None:
         return
     scheme, mark, _ = text.partition("://")
     if mark and scheme.isalnum():
+        is_ours = scheme in ("postgres", "postgresql")
         raise NoSuchKind(
             f"No store of the kind {scheme[:40]!r} is installed.",
-            hint=f"Install the package that has it, or use {file}, memory or postgresql://USER@HOST/DATABASE.",
+            hint="Install Heronry again: its entry points are missing."
+            if is_ours
+            else f"Install the package that has it, or use {file}, memory or postgresql://USER@HOST/DATABASE.",
         )
-    what = f"{text!r:.40}" if "@" not in text and "=" not in text else "the value"
+    what = f"{text!r:.40}" if "@" not in text and "=" not in text else "The value"
     raise BadConfig(f"{what} is not a store.", hint=f"Use {file}, memory or postgresql://USER@HOST/DATABASE.")
 
 
@@ -65,7 +71,7 @@ def check_queue_store(text: str) -> None:
         what = (
             "The value 'sqlite' stands for the node's own store, and names no file"
             if text == SQLITE
-            else f"The store {text!r:.80} names no file"
+            else f"The store {text!r:.80} does not name a file with an absolute path"
         )
         raise BadConfig(
             f"{what}.", hint="Name the file with its absolute path, such as sqlite:///var/lib/mesh/orders.db."

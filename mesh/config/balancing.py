@@ -82,7 +82,8 @@ def _of_kind(
         try:
             check(found[key])
         except (BadKey, BadPattern) as error:
-            raise BadConfig(f"{file.origin(*at, key)}: {title} {error.what}", hint=error.hint) from error
+            place = file.origin(*at, key)
+            raise BadConfig(f"{place}: {title} {key}: {error.what}", hint=error.hint) from error
         if (before := seen.setdefault(found[key], origin)) != origin:
             what = f"{origin}: {title} {key} = {found[key][:80]!r} is a duplicate of {before}."
             raise BadConfig(what, hint="Only the first would have an effect: keep one of them.")

@@ -21,6 +21,8 @@ from mesh.config.source import ConfigFile, Setting, fitted, read_file
 from mesh.errors import BadConfig, BadName
 from mesh.mapping.rules import Rule
 
+VARIABLE = "environment MESH_"  # how the origin of a variable begins
+
 
 def load(
     path: Path | ConfigFile | None,
@@ -174,18 +176,8 @@ def _checked(name: str, value: object, origin: str, strict: bool = True) -> Sett
     if name in SECTIONS:
         hint = f"Write [{name}], and its keys in the lines below it."
         raise BadConfig(f"{origin}: '{name}' must be a section.", hint=hint)
-    if name.partition(".")[0] == "nodes":  # capitals and commas would be lost
-        hint = "Write [nodes.NAME] and [[nodes.NAME.master]] into mesh.toml."
-        raise BadConfig(f"{origin}: other nodes and their rules can be set only in a file.", hint=hint)
-    if name.partition(".")[0] == "queues":
-        raise BadConfig(
-            f"{origin}: the stores of queues can be set only in a file.",
-            hint="Write [[queues]] into mesh.toml.",
-        )
-    if name.partition(".")[0] == "sites":
-        raise BadConfig(
-            f"{origin}: other sites can be set only in a file.", hint="Write [sites.NAME] into mesh.toml."
-        )
+    if name.partition(".")[0] in LISTS:
+        raise _needs_section(name, origin)
     if name not in FIELDS:
         raise _unknown(name, "section" if isinstance(value, dict) else "key", origin)
     field = FIELDS[name]
@@ -199,12 +191,28 @@ def _checked(name: str, value: object, origin: str, strict: bool = True) -> Sett
     return Setting(name, converted, origin)
 
 
+def _needs_section(name: str, origin: str) -> BadConfig:
+    what, sections = {
+        "nodes": ("other nodes and their rules", "[nodes.NAME] and [[nodes.NAME.master]]"),
+        "queues": ("the stores of queues", "[[queues]]"),
+        "sites": ("other sites", "[sites.NAME]"),
+    }[name.partition(".")[0]]
+    if origin.startswith(VARIABLE):  # capitals and commas would be lost
+        hint = f"Write {sections} into mesh.toml."
+        return BadConfig(f"{origin}: {what} can be set only in a file.", hint=hint)
+    hint = f"Write {sections}, without quotes around the dot."
+    return BadConfig(f"{origin}: {name[:80]!r} is a single key with a dot in its name.", hint=hint)
+
+
 def _unknown(name: str, kind: str, origin: str) -> BadConfig:
     section, key = name.split(".", 1) if "." in name else ("", name)
-    known = {name.rpartition(".")[2]: name for name in (*FIELDS, *SECTIONS, *LISTS)}
+    is_variable = origin.startswith(VARIABLE)
+    sections = () if is_variable or (section and kind == "key") else (*SECTIONS, *LISTS)
+    here = [name for name in FIELDS if name.startswith(f"{section}.")]  # of two names, the one here counts
+    known = {name.rpartition(".")[2]: name for name in (*FIELDS, *here, *sections)}
     if near := difflib.get_close_matches(key, known, n=1):
         meant = known[near[0]]
-        if origin.startswith("environment MESH_"):
+        if is_variable:
             meant = "MESH_" + meant.upper().replace(".", "__")
         hint = f"Did you mean '{meant.removeprefix(f'{section}.')}'?"
         if meant in TOP_LEVEL and section:
@@ -214,7 +222,7 @@ def _unknown(name: str, kind: str, origin: str) -> BadConfig:
     elif section in SECTIONS:
         hint = f"Known there: {', '.join(SECTIONS[section].__struct_fields__)}."
     else:
-        hint = f"Known: {', '.join((*TOP_LEVEL, *SECTIONS, *LISTS))}."
+        hint = f"Known: {', '.join((*TOP_LEVEL, *SECTIONS, *(() if is_variable else LISTS)))}."
     place = f" in section [{section}]" if section else ""
     return BadConfig(f"{origin}: unknown {kind} {key[:80]!r}{place}.", hint=hint)
 

@@ -11,7 +11,7 @@ from mesh.config.rule import rule_of, spelt
 from mesh.config.source import ConfigFile, Setting, values
 from mesh.errors import BadConfig, BadName, BadXPath
 from mesh.mapping.checking import check_xpaths
-from mesh.mapping.rules import Rule
+from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, EXACT, PATTERN, XPATH, KeyRule, Rule
 from mesh.names import node_name
 
 # Keys of [nodes.NAME]: the type, and a hint for wrong values.
@@ -21,6 +21,9 @@ NODE_KEYS: dict[str, tuple[Any, str]] = {
     "passwd": (str, 'Write the password of that node, such as passwd = "secret".'),
     "master": (list[dict[str, Any]], "Write [[nodes.NAME.master]], in double brackets, for each rule."),
 }
+
+
+_KINDS = {EXACT: "key", XPATH: "XPath", PATTERN: "pattern"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +94,17 @@ def check_strata(settings: Iterable[Setting]) -> None:
         rule = setting.value
         for topic in _named(rule) if isinstance(rule, Rule) else ():
             before = first.setdefault((rule.node, topic), setting)
+            other = "" if before.origin == setting.origin else f" (see {before.origin})"
             if before.value.backup != rule.backup:
                 raise BadConfig(
-                    f"{setting.origin}: the node is both master and backup of {topic} (see {before.origin}).",
-                    hint="A backup replaces another node: keep one of the two.",
+                    f"{setting.origin}: {rule.node} is both master and backup of {topic}{other}.",
+                    hint="A backup replaces another node: keep one of the two rules.",
                 )
             if before.value.stratum != rule.stratum:
                 raise BadConfig(
-                    f"{setting.origin}: {topic} has stratum {rule.stratum} in "
-                    f"[[{setting.name}]], but stratum {before.value.stratum} in "
-                    f"{before.origin}.",
-                    hint="A node is either the master or a hop to it: keep one of the two.",
+                    f"{setting.origin}: {rule.node} has stratum {rule.stratum} for {topic}, "
+                    f"and also stratum {before.value.stratum}{other}.",
+                    hint="A node has one stratum for a topic: keep one of the two rules.",
                 )
 
 
@@ -113,8 +116,8 @@ def check_backups(settings: Iterable[Setting]) -> None:
         for key in rule.alternatives() if rule.backup else ():
             if key not in mastered:
                 raise BadConfig(
-                    f"{setting.origin}: {rule.node} is a backup of {key}, which has no master.",
-                    hint="Add a [[nodes.NAME.master]] with the same topic to its master, or omit backup.",
+                    f"{setting.origin}: {rule.node} is a backup of {_shown(key)}, but no node is its master.",
+                    hint="Add the same topic to a [[nodes.NAME.master]] of another node, or omit backup.",
                 )
 
 
@@ -159,4 +162,14 @@ def _named(rule: Rule) -> Iterator[str]:
 
 
 def _domain(domain: str) -> str:
-    return f"domain {domain!r}"
+    return f"domain {domain!r}" if domain else "messages without a domain"
+
+
+def _shown(key: KeyRule) -> str:
+    """Return the topics of an alternative as a text for errors."""
+    if key.kind in (ANY, DOMAIN):
+        named = _domain(ANY_DOMAIN if key.kind == ANY else key.text)
+    else:
+        named = f"{_KINDS[key.kind]} {key.text!r}" if key.kind in _KINDS else "messages"
+    filters = " and ".join(str(each) for each in key.filters)
+    return f"{named} with {filters}" if filters else named

@@ -56,7 +56,7 @@ def _read(file: ConfigFile, at: tuple[str, ...], entry: dict[str, Any]) -> Queue
     try:
         check_pattern(given["name"])
     except BadPattern as error:
-        raise BadConfig(f"{file.origin(*at, 'name')}: {TITLE} {error.what}", hint=error.hint) from error
+        raise BadConfig(f"{file.origin(*at, 'name')}: {TITLE} name: {error.what}", hint=error.hint) from error
     if given["name"].startswith(PUTS):
         what = (
             f"{file.origin(*at, 'name')}: {TITLE} name = {given['name'][:80]!r} is not the name of a queue."

@@ -64,10 +64,12 @@ def rule_of(file: ConfigFile, name: str, number: int, table: dict[str, Any], nod
     `nodes` are the names of nodes with a section.
     """
     at = ("nodes", name, "master", str(number))
-    title = f"[[nodes.{spelt(name)}.master]]"
+    is_file = bool(file.table)  # else options of a command line
+    title = f"[[nodes.{spelt(name)}.master]]" if is_file else f"the rule of {name}"
     said = values(file, at, title, table, RULE_KEYS)
     if all(table.get(key) in (None, [], "") for key in MATTERS):
-        hint = f"Add one of {', '.join(MATTERS)}."
+        names = MATTERS if is_file else ("--domain", "--key", "--pattern", "--xpath")
+        hint = f"Add one of {', '.join(names)}."
         raise BadConfig(f"{file.origin(*at)}: {title} has no condition, so it matches no message.", hint=hint)
     said["filters"] = _filters(file, (*at, "filters"), title, said.get("filters", ()))
     said["given"] = tuple(
@@ -131,7 +133,10 @@ def _check_refid(rule: Rule, title: str, origin: str, nodes: Collection[str]) ->
         hint = near_miss(rule.refid, nodes) or "Add a section [nodes.NAME] for it, or omit the refid."
         raise BadConfig(f"{what} names a node without a section.", hint=hint)
     if rule.stratum == 0:
-        hint = f"Write stratum = 1 if {rule.node} is a hop to {rule.refid}; otherwise omit the refid."
+        if rule.backup:
+            hint = "Omit the refid: a backup is the master while all others are unreachable."
+            raise BadConfig(f"{what}: a backup needs no refid.", hint=hint)
+        hint = f"Set the stratum to 1 if {rule.node} is a hop to {rule.refid}; otherwise omit the refid."
         raise BadConfig(f"{what}: a node at stratum 0 is the master and needs no refid.", hint=hint)
 
 

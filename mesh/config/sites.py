@@ -155,7 +155,9 @@ def _check_together(file: ConfigFile, at: tuple[str, ...], title: str, given: Ma
         raise BadConfig(what, hint="Keep one of the two.")
     inward = [key for key in ("accepts", "serves", "letters") if any(given.get(key, ()))]
     if given.get("one_way") and inward:
-        what = f"{file.origin(*at, inward[0])}: {title} {inward[0]} lets messages in, but one_way = true."
+        what = (
+            f"{file.origin(*at, inward[0])}: '{inward[0]}' in {title} lets messages in, but one_way = true."
+        )
         raise BadConfig(what, hint="Keep one of the two.")
 
 

@@ -58,7 +58,9 @@ def parsed(path: Path, text: str) -> ConfigFile:
     try:
         return ConfigFile(path, tomllib.loads(text), _lines(text))
     except (ValueError, RecursionError) as error:  # ValueError: an integer of 5,000 digits
-        raise BadConfig(f"{path}: the file is not TOML: {error}.") from error
+        is_syntax = isinstance(error, tomllib.TOMLDecodeError)
+        why = error if is_syntax else "a number is too long, or lists are nested too deeply"
+        raise BadConfig(f"{path}: the text cannot be read as TOML: {why}.") from error
 
 
 def fitted(value: object, type_: Any, name: str, origin: str, hint: str, strict: bool = True) -> Any:

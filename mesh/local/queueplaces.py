@@ -166,7 +166,8 @@ def _path(name: str, path: str) -> Path:
     try:
         check_queue_store(f"{FILE}{whole}")
     except BadConfig as error:
-        raise BadArgument(f"--queue-store {name!r:.80}: {error.what}", hint=error.hint) from error
+        hint = "Write --queue-store NAME=PATH, with the path of a file and without `..`."
+        raise BadArgument(f"--queue-store {name!r:.80}: {error.what}", hint=hint) from error
     return whole
 
 

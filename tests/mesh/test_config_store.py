@@ -53,7 +53,7 @@ def test_a_password_in_the_address_is_refused_and_not_repeated(text: str) -> Non
         ("SQLite", "'SQLite' is not a store"),
         ("", "'' is not a store"),
         ("mysql://db", "No store of the kind 'mysql' is installed"),
-        ("host=db password=hush", "the value is not a store"),
+        ("host=db password=hush", "The value is not a store"),
         ("mysql://heron:hush@db", "No store of the kind 'mysql' is installed"),
         ("postgresql://heron@db/mesh more", "not a PostgreSQL address"),
         ("postgresql://heron@db/mesh#more", "not a PostgreSQL address"),

@@ -99,7 +99,10 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, said: str) ->
         ('pattern = "a"', ":1: [[balancing.address]] has no strategy. Write, for example, strategy"),
         ('patern = "a"', ":2: unknown key 'patern' in section [[balancing.address]]. Did"),
         ("pattern = 1", ":2: [[balancing.address]] pattern = 1 is invalid"),
-        ('pattern = "a/#/b"\nstrategy = "Sticky"', ":2: [[balancing.address]] The pattern 'a/#/b' continues"),
+        (
+            'pattern = "a/#/b"\nstrategy = "Sticky"',
+            ":2: [[balancing.address]] pattern: The pattern 'a/#/b' con",
+        ),
         ('pattern = "a"\nstrategy = "stickey"', ":1: [[balancing.address]]: The balancer 'stickey' is"),
         (
             'pattern = "a"\nstrategy = "Sticky"\nthreshold = 0.5',

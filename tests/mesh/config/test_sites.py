@@ -168,10 +168,10 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}letters = ['__sys__']", 4, "letters: '__sys__' is reserved for the mesh"),
         (f"{HERE}{N}letters = ['']", 4, "letters: '' is not a name"),
         (f"{HERE}{N}letters = 'joe'", 4, "letters"),
-        (f"{HERE}{N}one_way = true\nletters = ['joe']", 5, "letters lets messages in, but one_way = true"),
+        (f"{HERE}{N}one_way = true\nletters = ['joe']", 5, "'letters' in [sites.NYC] lets messages in"),
         (f"{HERE}{N}serves = ['a#']", 4, "has a wildcard within the level"),
-        (f"{HERE}{N}one_way = true\nserves = ['calc']", 5, "serves lets messages in, but one_way = true"),
-        (f"{HERE}{N}one_way = true\naccepts = {{topics = ['a']}}", 5, "accepts lets messages in"),
+        (f"{HERE}{N}one_way = true\nserves = ['calc']", 5, "'serves' in [sites.NYC] lets messages in, but"),
+        (f"{HERE}{N}one_way = true\naccepts = {{topics = ['a']}}", 5, "'accepts' in [sites.NYC] lets mess"),
         # ways
         (f"{HERE}{N}via = 'SFO'", 4, "via = 'SFO' is not a site in the file. Add a section"),
         (f"{HERE}{N}via = ''", 4, "Expected `str` of length >= 1"),
