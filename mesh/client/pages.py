@@ -21,7 +21,10 @@ def joined(value: dict[str, Any], page: Any) -> dict[str, Any]:
     if not isinstance(page, dict):
         raise RemoteError("A page of the node's reply is not a dict.", code="MALFORMED")
     if goes_on(page) and goes_on(page) <= goes_on(value):
-        raise RemoteError("The pages of the node's reply form a loop.", code="MALFORMED")
+        what = (
+            f"The node's reply does not advance: page {goes_on(value)!r} names {goes_on(page)!r} as the next."
+        )
+        raise RemoteError(what, code="MALFORMED")
     whole = {**value, "next": "", **page}
     for name, part in page.items():
         before = value.get(name)

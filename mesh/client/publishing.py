@@ -255,8 +255,13 @@ class Publishing(Posting):
         name = message if isinstance(message, str) else message.id
         is_ours, domain, number = self._publisher.is_ours(name)
         if not is_ours:
+            if number == 0:
+                what = f"{shown(name)} is not the id of a published message."
+                raise BadQuery(
+                    what, hint="Pass what post() or publish() returned. A change of rules has no id."
+                )
             raise BadQuery(
-                f"{shown(name)} was not published by this session.",
+                f"{name[:80]!r} was not published by this session.",
                 hint="Only the session that published a message receives its outcome.",
             )
         if isinstance(message, Published) and message.ok:

@@ -68,7 +68,7 @@ def check_everywhere(domain: str | None, local_only: bool = False, expiry: float
     given = {"domain": bool(domain), "local_only": local_only, "expiry": expiry is not None}
     if named := ", ".join(f"{name}=" for name, is_given in given.items() if is_given):
         what = (
-            f"A message with rules of a node cannot have {named}, because rules apply to the whole mesh "
+            f"{named} cannot be used for the rules of a node, because rules apply to the whole mesh "
             "until they are changed."
         )
         raise BadArgument(what, hint=f"Omit {named}, or choose another key.")

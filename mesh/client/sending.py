@@ -74,8 +74,9 @@ class SendingVerbs(Posting):
             return OutgoingLetter(to, (key, *message[1:]), flags, self._until(expiry))
         to = check_destination(destination)
         if flags or delivery == "one":
-            hint = "A message to a client goes to each of its sessions; name one of them, or an address."
-            raise BadArgument(f"delivery= and local_only= are for addresses, not for {to}.", hint=hint)
+            given = "local_only=True" if flags else 'delivery="one"'
+            hint = "Omit it. A message goes to the named session, or to each session of the named client."
+            raise BadArgument(f"{given} is for addresses, and {to} is not an address.", hint=hint)
         message = self._prepared(
             key,
             content,
@@ -189,7 +190,9 @@ def _refuse_for_addresses(**given: object) -> None:
         yes_or_no("persistent", given["persistent"])
     for name, value in given.items():
         if value:
-            hint = "A message to an address stays in memory, and goes to a connected service."
+            hint = (
+                "Omit it. A message to an address has no domain, stays in memory and needs a running service."
+            )
             raise BadArgument(f"{name}= cannot be used for a message to an address.", hint=hint)
 
 

@@ -193,7 +193,7 @@ class Subscription(Generic[T]):
 
     def _check_entered(self) -> None:
         if self._loop is None:
-            hint = "Read it inside `async with m.subscribe(...) as messages:`; in mesh.sync with `with`."
+            hint = "Read it inside `async with m.subscribe(...)` or `m.inbox()`; in mesh.sync with `with`."
             raise Closed("The subscription is not open.", hint=hint)
 
     def _count(self) -> None:

@@ -37,4 +37,4 @@ def check_plain(function: Any) -> None:
     """Raise BadType for a function that needs an event loop."""
     if inspect.iscoroutinefunction(function):
         hint = "Write it without `async`, or use mesh.connect()."
-        raise BadType(f"{shown(function)} needs an event loop.", hint=hint)
+        raise BadType(f"{shown(function)} is an async function, which mesh.sync cannot run.", hint=hint)

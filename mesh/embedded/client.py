@@ -148,10 +148,7 @@ class NodeClient(Client):
         if drain and why is not None and (not isinstance(why, Closed) or self._publisher.outbox.unanswered):
             raise again(why)
         if drain and node.unsent:
-            what = (
-                f"The node was closed while {messages(node.unsent)} were in transit to nodes "
-                "that have not accepted them."
-            )
+            what = f"The node was closed before its receivers had acknowledged {messages(node.unsent)}."
             raise MeshTimeout(what, hint="To wait longer: timeout=SECONDS.")
 
     def _now(self) -> ClientCore:

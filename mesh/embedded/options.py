@@ -87,7 +87,7 @@ def _path(what: str, value: object) -> str:
         check_path(f"{what}={shown(path)}", path, BadArgument)
         return _bare(path)  # type: ignore[no-any-return]
     dict_too = ", or a dict with the contents of such a file" if what == "config" else ""
-    raise BadType(f"{what}= must be a path{dict_too}, not {shown(value)}.")
+    raise BadType(f"{what}= must be a path as a str or Path{dict_too}, not {shown(value)}.")
 
 
 def _texts(what: str, value: object) -> tuple[str, ...]:
