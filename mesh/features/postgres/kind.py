@@ -17,11 +17,13 @@ class Postgres(ForeignStoreKind):
 
     def check(self, address: str) -> None:
         found = _URL.fullmatch(address)
-        if _has_secret(address) or (found and _SECRET.search(found["rest"] or "")):
+        is_named = bool(found and _SECRET.search(found["rest"] or ""))
+        if is_named or _has_secret(address):
+            why = "contains" if is_named else "has a colon before its last @, so it may contain"
             raise BadConfig(
-                "The address of a store must not contain a password.",
+                f"The address of a store {why} a password.",
                 hint="Put the password into ~/.pgpass or PGPASSWORD; see "
-                "https://www.postgresql.org/docs/current/libpq-pgpass.html.",
+                "https://www.postgresql.org/docs/current/libpq-pgpass.html. Write any other @ as %40.",
             )
         if not found:
             raise BadConfig(

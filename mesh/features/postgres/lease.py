@@ -68,10 +68,10 @@ def fence(db: Connection, claim: LeaseClaim, epoch: int) -> None:
     """
     lease = read(db, claim.resource, "FOR KEY SHARE")
     if why := refusal(lease, epoch):
-        raise lost(claim, why, lease)
+        raise lost(claim, why, lease, epoch)
 
 
-def lost(claim: LeaseClaim, code: str, lease: Lease | None, words: str = "") -> StoreError:
+def lost(claim: LeaseClaim, code: str, lease: Lease | None, epoch: int, words: str = "") -> StoreError:
     if code == LEASE_LOST:
         return StoreError(
             f"The lease on {claim.resource} expired before it could be renewed{words}.",
@@ -79,9 +79,12 @@ def lost(claim: LeaseClaim, code: str, lease: Lease | None, words: str = "") -> 
             "restart the node.",
             code=code,
         )
-    if lease is None:
+    if lease is None or lease.epoch < epoch:
+        what = "was deleted from the database"
+        if lease is not None:
+            what = f"has epoch {lease.epoch}, below epoch {epoch} of this process"
         return StoreError(
-            f"The lease row of {claim.resource} was deleted from the database.",
+            f"The lease row of {claim.resource} {what}.",
             hint="Check whether the tables were restored or emptied, then restart the node.",
             code=code,
         )
@@ -218,21 +221,21 @@ class Keeper:
 
     def _lose(self, code: str, lease: Lease | None = None) -> None:
         if self._loss is None:
-            self._loss = lost(self._claim, code, lease, self._words)
+            self._loss = lost(self._claim, code, lease, self.epoch, self._words)
             self._ending.set()
             self._connection.hang_up()
             self._on_loss()
 
 
 def _in_use(claim: LeaseClaim, lease: Lease | None) -> StoreError:
-    if lease is None:
+    if lease is None or may_take(lease):
         return StoreError(
-            f"The lease of {claim.resource} could not be taken, because the database rejected each attempt.",
+            f"The lease of {claim.resource} could not be taken: the database rejected the last attempt.",
             hint="See the log of the database for the cause, then start the node again.",
             code="STORE_IN_USE",
         )
     return StoreError(
         f"{claim.resource} is open in another process: {lease}.",
-        hint="Stop that process, or give this node another --data directory.",
+        hint="Stop that process, or give this node another data directory.",
         code="STORE_IN_USE",
     )

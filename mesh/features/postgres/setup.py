@@ -4,8 +4,9 @@ from mesh.errors import StoreError
 from mesh.features.postgres.connection import Connection
 from mesh.features.postgres.rows import SCHEMA, UPGRADE, VERSION
 
+_PER_USER = "synchronous_commit"  # roles and databases may set it, too
 # If one of these is off, a crash can lose or damage confirmed data.
-_NEEDED = ("fsync", "full_page_writes", "synchronous_commit")
+_NEEDED = ("fsync", "full_page_writes", _PER_USER)
 _EARLIER = 1  # the version that can be upgraded
 _MAKER = "SELECT tableowner::text FROM pg_tables WHERE (schemaname, tablename) = ('heronry', 'lease')"
 _LOCK = 0x6865726F6E7279  # any number that all nodes share
@@ -17,9 +18,10 @@ def check_settings(db: Connection, url: str) -> None:
     if found := [row[0] for row in db.execute(query, ([*_NEEDED],))]:
         are_off = f"{' and '.join(found)} {'is' if len(found) == 1 else 'are'} off"
         settings = "; ".join(f"ALTER SYSTEM SET {name} = on" for name in found)
+        of_user = " A setting of the role or the database comes first." if _PER_USER in found else ""
         raise StoreError(
-            f"{url} would lose confirmed data in a crash, because {are_off}.",
-            hint=f"Run {settings}; or change the configuration file. Then reload the server.",
+            f"{url} may lose confirmed data in a crash, because {are_off}.",
+            hint=f"Run {settings}; or change the configuration file. Then reload the server.{of_user}",
             code="STORE_UNSAFE",
         )
 

@@ -208,7 +208,8 @@ class PostgresStore:
         if found == self._counters or (tried and found == after):
             return found == after
         raise StoreError(
-            f"{self._url} has {found.commits} commits of this node, which has made {self._counters.commits}.",
+            f"The commit counter of this node in {self._url} is {found.commits} instead of "
+            f"{self._counters.commits}.",
             hint="The database may have been restored from a copy, or be a replica that is behind. Provide "
             "the newest state, then restart the node.",
             code="STORE_ROLLED_BACK",
@@ -268,8 +269,8 @@ class PostgresStore:
 
     def _full(self, trouble: Trouble) -> StoreFull:
         return StoreFull(
-            f"{self._url} has no space ({trouble}); nothing of this commit was written.",
-            hint="Free space there; the node continues by itself.",
+            f"{self._url} is out of disk space or memory ({trouble}); nothing of this commit was written.",
+            hint="Free some there; the node continues by itself.",
         )
 
     def _failure(self, trouble: Trouble) -> StoreError:
