@@ -162,12 +162,11 @@ def _named(letters: Sequence[DeadLetter], text: str) -> DeadLetter:
     fitting = [letter for letter in letters if letter.id == text]
     fitting = fitting or [letter for letter in letters if letter.id.startswith(text)]
     if len(fitting) != 1:
-        what = (
-            "No id of a dead letter begins"
-            if not fitting
-            else f"The ids of {len(fitting)} dead letters begin"
-        )
-        raise BadName(f"{what} with {text!r}.", hint="See `mesh dlq ls`.")
+        if fitting:
+            what = f"The ids of {len(fitting):,} dead letters begin with {text!r}."
+            raise BadName(what, hint="Give a longer part of the id, as printed by `mesh dlq ls`.")
+        what = f"None of the dead letters that can be selected has an id that begins with {text!r}."
+        raise BadName(what, hint="List them: `mesh dlq ls`, with --queue if you gave it.")
     return fitting[0]
 
 

@@ -51,7 +51,8 @@ class Consumer(Generic[T]):
     def _check_new(self) -> None:
         self._shell.now().check_queues()
         if self._taking.error is not None or self._loop is not None:
-            raise Closed("The consumer was opened before.", hint="Create another one.")
+            hint = "Create another one with consume(), or subscribe(durable=NAME)."
+            raise Closed("The consumer was opened before.", hint=hint)
 
     async def __aenter__(self) -> Self:
         self._check_new()
