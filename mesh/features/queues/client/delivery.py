@@ -26,7 +26,7 @@ def milliseconds(name: str, value: Any, *, zero: bool = False) -> int:
     ms = seconds(name, value, zero=zero) * 1000
     if ms > LONGEST:
         raise BadArgument(
-            f"{name}={shown(value)} is invalid.", hint=f"Use at most {LONGEST // 1000:,} s (49 days)."
+            f"{name}={shown(value)} is too large.", hint=f"Use at most {LONGEST // 1000:,} s (49 days)."
         )
     return -int(-ms // 1)
 

@@ -31,6 +31,7 @@ from mesh.client.message import Message
 from mesh.errors import LeaseOver, LocalError, MeshError, RemoteError
 from mesh.features.queues.client.core.consumer_inbox import ConsumerInbox
 from mesh.features.queues.client.core.settling import Settling
+from mesh.printable import count
 from mesh.wire.commands import EXTEND, Consume, ItemHead
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ENVELOPE_MESSAGES
@@ -102,7 +103,7 @@ class QueueConsumption:
     def on_opened(self, value: object) -> None:
         """Begin the epoch, after the answer to CONSUME. Raises: RemoteError for a bad answer."""
         said = read_result(Opened, value)
-        void = _counts(said.void, len(self._listed))
+        void = _counts(said.void, len(self._listed), self.address)
         if not 0 <= said.epoch < 2**63:
             raise RemoteError(
                 f"{self.address}: the consumer was opened with the invalid epoch {said.epoch:.0f}",
@@ -232,8 +233,8 @@ class QueueConsumption:
         """Raise LocalError SETTLED, LeaseOver or the consumer's own error if a message cannot be settled."""
         state = lot.states[place]
         if state == SAID:
-            hint = "Each message is acked, nacked or rejected once."
-            raise LocalError("The message was settled before.", hint=hint, code="SETTLED")
+            hint = "A message is acked, nacked or rejected once, and can be extended only before that."
+            raise LocalError(f"This message of {self.address} was settled before.", hint=hint, code="SETTLED")
         if self.error is not None:
             what = f"The consumer of {self.address} is closed; its unsettled messages returned to the queue."
             raise LeaseOver(what) if self.is_leaving and self.error.code == "CLOSED" else self.error
@@ -267,18 +268,23 @@ def stood_still(looked: float, now: float, lease: int) -> bool:
     return now - looked >= lease / 1000
 
 
-def _counts(ends: list[int], most: int) -> set[int]:
-    """Return the delivery tags in the ranges that `ends` lists. Raises: RemoteError for impossible ones."""
+def _counts(ends: list[int], most: int, address: str) -> set[int]:
+    """Return the delivery tags in the ranges that `ends` lists. Raises: RemoteError for impossible ones.
+
+    `most` is the number of messages that the consumer listed; `address` appears in the error.
+    """
     before, counts = 0, set[int]()
     for first, last in zip(ends[::2], ends[1::2], strict=False):
         if not before < first <= last <= most:
+            what = f"the range {first} to {last} of reassigned messages is invalid after {before}"
             raise RemoteError(
-                f"the void range {first} to {last} is invalid; {most} messages were listed", code="MALFORMED"
+                f"{address}: {what}; the consumer listed {count(most, 'message')}", code="MALFORMED"
             )
         counts.update(range(first, last + 1))
         before = last
     if len(ends) % 2:
-        raise RemoteError(f"the void ranges have an odd number of ends, {len(ends)}", code="MALFORMED")
+        what = f"the ranges of reassigned messages have an odd number of ends, {len(ends)}"
+        raise RemoteError(f"{address}: {what}", code="MALFORMED")
     return counts
 
 

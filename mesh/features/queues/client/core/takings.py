@@ -71,7 +71,7 @@ class Takings:
         """
         if it.number not in self._all or it.is_leaving:
             return None
-        it.leave(Closed("The consumer is closed."))
+        it.leave(Closed(f"The consumer of {it.address} is closed."))
         if not self._line.is_up:
             return None  # the next connection reports it
         promise = self._leaving[it.number] = self._context.promise()

@@ -71,7 +71,8 @@ def terms_of(said: Mapping[str, Any]) -> QueueTerms:
     """Return the terms given by name, with defaults for the rest. Raises: BadArgument for an invalid term."""
     if not isinstance(said, Mapping):
         raise BadArgument(
-            f"Queue terms must be given by name, not as {shown(said)}.", hint="Write max_attempts=5."
+            f"Queue terms must be given by name, not as {shown(said)}.",
+            hint='Pass a dictionary, such as {"max_attempts": 5}.',
         )
     for name in said:
         if name not in _FIELDS:
@@ -96,15 +97,18 @@ def unpacked(data: bytes) -> QueueTerms:
     Raises: LocalError, RemoteError.
     """
     said = unpack(data)
-    if not isinstance(said, dict) or len(said) > MOST_FIELDS:
-        raise LocalError("The row is not the definition of a queue.", code="BAD_ROW")
+    if not isinstance(said, dict):
+        raise LocalError(f"The row is not the definition of a queue, but {shown(said)}.", code="BAD_ROW")
+    if len(said) > MOST_FIELDS:
+        what = f"The definition of a queue has {len(said):,} terms; the limit is {MOST_FIELDS}."
+        raise LocalError(what, code="BAD_ROW")
     return terms_of({name: value for name, value in said.items() if name in _FIELDS})
 
 
 def differences(old: QueueTerms, new: QueueTerms) -> list[str]:
     """Return a text for each term that differs, with the old and the new value."""
     pairs = zip(asdict(old).items(), asdict(new).values(), strict=True)
-    return [f"{name} is {_said(was)}, not {_said(now)}" for (name, was), now in pairs if was != now]
+    return [f"{name} is {_difference(was, now)}" for (name, was), now in pairs if was != now]
 
 
 def same(old: QueueTerms, new: QueueTerms) -> bool:
@@ -118,7 +122,16 @@ def check_own(name: str, terms: QueueTerms) -> None:
         raise BadArgument(what, hint="Name another queue, or a key.")
 
 
+def _difference(was: object, now: object) -> str:
+    if isinstance(was, tuple) and isinstance(now, tuple) and len(was) == len(now) > 4:
+        own, new = sorted({*was} - {*now}), sorted({*now} - {*was})
+        return f"{_said(was)} with {own[0]!r}, not with {new[0]!r}"
+    return f"{_said(was)}, not {_said(now)}"
+
+
 def _said(value: object) -> str:
+    if isinstance(value, str):
+        return repr(value)  # whole: the difference may be at its end
     return f"{len(value)} nodes" if isinstance(value, tuple) and len(value) > 4 else shown(value)
 
 
@@ -178,27 +191,28 @@ def _dead_letter(name: str, value: Any) -> str:
         elif text:
             check_key(text)
     except LocalError as error:
-        raise _bad(name, value, error.hint or hint) from None
+        raise _bad(name, value, f"{error.what} {hint}") from None
     return text
 
 
 def _nodes(name: str, value: Any) -> tuple[str, ...]:
-    hint = f'{name} must be at most {NODES} names, such as ["heron", "egret"].'
+    hint = f'{name} must be a list of at most {NODES} names, such as ["heron", "egret"].'
     if not isinstance(value, list | tuple | set | frozenset) or len(value) > NODES:
         raise _bad(name, value, hint)
-    return tuple(sorted({_named(name, each, hint) for each in value}))
+    return tuple(sorted({_named(name, each, [each]) for each in value}))
 
 
-def _named(name: str, value: Any, hint: str) -> str:
+def _named(name: str, value: Any, given: object, hint: str = "") -> str:
+    """Return `value` if it is a valid name. `given` is the value of the term that the error shows."""
     try:
         return node_name(value)
     except LocalError as error:
-        raise _bad(name, value, f"{hint} {error.hint}.") from None
+        raise _bad(name, given, f"{hint}{error.hint}.") from None
 
 
 def _policy(name: str, value: Any) -> str:
-    hint = f'{name} must be the name of an installed plug-in, or "" for the usual rules.'
-    return "" if isinstance(value, str) and not value else _named(name, value, hint)
+    hint = f'{name} must be the name of an installed plug-in, or "" for the usual rules. '
+    return "" if isinstance(value, str) and not value else _named(name, value, value, hint)
 
 
 def _yes_or_no(name: str, value: Any) -> bool:

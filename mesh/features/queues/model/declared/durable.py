@@ -37,11 +37,15 @@ def durable_of(queries: Iterable[Query]) -> DurableTerms:
         check_query(query)
         check_domain(query.domain)
         if query.text.startswith(SYSTEM):  # keys of dead letters begin with it
-            hint = "Subscribe without durable=."
+            hint = "Subscribe without durable= or --durable."
             raise BadQuery(f"{query.text[:80]!r} is reserved for the mesh and cannot be durable.", hint=hint)
-    if not 1 <= len(found) <= QUERIES:
-        what = f"A durable subscription cannot have {len(found)} keys and patterns."
-        raise BadQuery(what, hint=f"Name 1 to {QUERIES}; a pattern such as 'orders/#' matches many keys.")
+    if not found:
+        raise BadQuery(
+            "A durable subscription needs a key or a pattern.", hint="Name one, such as 'orders/#'."
+        )
+    if len(found) > QUERIES:
+        what = f"A durable subscription cannot have {len(found)} keys and patterns; the limit is {QUERIES}."
+        raise BadQuery(what, hint="Use a pattern that matches many keys, such as 'orders/#'.")
     return DurableTerms(tuple(sorted(found, key=lambda query: (query.domain, query.text, query.kind))))
 
 
@@ -52,14 +56,23 @@ def packed(durable: DurableTerms) -> bytes:
 def unpacked(data: bytes) -> DurableTerms:
     """Return the declaration that `packed` wrote, without queries of unknown kinds. Raises: LocalError."""
     try:
-        return durable_of(query for query in _decode(data).queries if query.kind in KNOWN)
+        queries = _decode(data).queries
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise LocalError(f"The row is not a durable subscription: {error}.", code="BAD_ROW") from error
+    known = [query for query in queries if query.kind in KNOWN]
+    if not known:
+        kinds = ", ".join(sorted({repr(query.kind[:40]) for query in queries}))
+        what = f"A durable subscription has only queries of kinds unknown to this release: {kinds}."
+        raise BadQuery(what, hint="Upgrade this node to the release of the others.")
+    return durable_of(known)
 
 
-def said(durable: DurableTerms) -> str:
+def said(durable: DurableTerms, has_kinds: bool = False) -> str:
+    """Return the queries as text; `has_kinds` adds whether each is a key or a pattern."""
+    kinds = {"exact": "key ", "pattern": "pattern "} if has_kinds else {}
     return ", ".join(
-        f"{query.text}{f' in domain {query.domain}' if query.domain else ''}" for query in durable.queries
+        f"{kinds.get(query.kind, '')}{query.text}{f' in domain {query.domain}' if query.domain else ''}"
+        for query in durable.queries
     )
 
 

@@ -33,6 +33,7 @@ _TOKEN = re.compile(
     r""" | [=!<>]= | [<>()\[\],-] """,
     re.VERBOSE,
 )
+_ADVICE = re.compile("[.;] ")  # begins the advice in a text of Python, which may not apply to selectors
 _EXAMPLE = 'A selector looks like region == "eu" and priority > 5.'
 
 
@@ -81,7 +82,8 @@ class _Compiler:
         except SyntaxError as error:
             end = len(self._text.strip(" "))  # where Python reports offset 0
             place = (error.offset - 1 if error.offset else end) + self._indent
-            raise self._bad(place, error.msg) from None
+            what = _ADVICE.split(error.msg)[0] if error.offset else "the expression ends too early"
+            raise self._bad(place, what) from None
         except (ValueError, MemoryError, RecursionError) as error:
             raise self._bad(0, f"the expression cannot be read: {error}") from None
         return self._term(tree.body, 1)
@@ -110,6 +112,8 @@ class _Compiler:
             return "Use and, or, not."
         if rest[0] in "\"'":
             return "Write a text between two quotation marks, without a backslash."
+        if rest[0].isdigit() or (rest[0] == "." and rest[1:2].isdigit()):
+            return "Write a number as 5, 0.5 or -5, with a space before a word."
         return "Arithmetic and attributes are not supported." if rest[0] in "+*/%.@~^" else _EXAMPLE
 
     def _bad(self, place: int, what: str, hint: str = _EXAMPLE) -> BadSelector:
@@ -160,7 +164,7 @@ class _Compiler:
 
     def _negative(self, node: ast.expr, number: float) -> SelectorTerm:
         if isinstance(number, bool):
-            raise self._refused(node, "a selector has no arithmetic")
+            raise self._refused(node, "only a number can follow a minus sign")
         return lambda message: -number
 
     def _compare(self, node: ast.Compare, level: int) -> SelectorTerm:
