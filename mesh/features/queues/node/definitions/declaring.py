@@ -178,7 +178,8 @@ class Declaring(Component):
             terms = unpacked(row.value)
             check_own(row.name, terms)
             if terms.scope != "mesh":
-                raise LocalError('A queue with scope "node" is never shared.', code="BAD_ROW")
+                what = f'The queue {row.name!r} has scope "node", so its definition must not be shared.'
+                raise LocalError(what, code="BAD_ROW")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         name, counted = row.name, self.get(row.name)
@@ -214,7 +215,8 @@ class Declaring(Component):
             try:
                 name, terms = check_queue(key.decode()), unpacked(value)
             except (MeshError, UnicodeDecodeError) as error:
-                self._context.out.note("warning", f"the definition of a queue is damaged: {error}")
+                name = repr(key.decode(errors="replace"))
+                self._context.out.note("warning", f"the definition of the queue {name} is damaged: {error}")
             else:
                 self._own[name] = terms
         self._has_begun = True

@@ -73,9 +73,13 @@ class Durables(Component):
             self._write_row(name, packed(durable))
             self._context.event(DURABLES, f"{name!r} was declared by {by}: {said(durable)}")
         elif known != durable:
-            what = f"The durable subscription {name!r} has the query {said(known)}, not {said(durable)}."
+            has_kinds = said(known) == said(durable)  # a key, and a pattern without wildcards
+            queries = "queries" if len(known.queries) > 1 else "query"
+            what = f"has the {queries} {said(known, has_kinds)}, not {said(durable, has_kinds)}"
             raise QueueExists(
-                what, hint="Use the same query or another name, or remove it with `mesh unsub` first."
+                f"The durable subscription {name!r} {what}.",
+                hint="Use the same query or another name, or remove it with `mesh unsub` first, with its "
+                "messages.",
             )
 
     def remove(self, name: str, by: str) -> None:
@@ -103,7 +107,7 @@ class Durables(Component):
             return
         unpacked(row.value)
         if row.name not in self._all and len(self._all) >= TAKEN:
-            what = f"The mesh has {TAKEN:,} durable subscriptions, which is the limit."
+            what = f"The durable subscription {row.name!r} exceeds the limit of {TAKEN:,} in a mesh."
             raise LocalError(what, hint="Remove some with `mesh unsub NAME`.", code="TOO_MANY_ROWS")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:

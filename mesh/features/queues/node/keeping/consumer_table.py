@@ -26,7 +26,8 @@ from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.subscribers.facts import SessionAway, SessionClosed
 from mesh.kernel.subscribers.session import Session, feed_key
-from mesh.names import QUEUE, taken_of
+from mesh.names import QUEUE, SUBS, taken_of
+from mesh.printable import count as counted
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.wire.commands import NACK, REJECT, Consume, Ended, Reply, Settle
 from mesh.wire.envelope import Envelope
@@ -75,10 +76,8 @@ class ConsumerTable(Component):
         queue, number = self._queues.get(taken_of(command.address)), command.subscription
         ours = self._of.get(session, {})
         if number in ours and ours[number][0] is not queue:
-            raise BadArgument(
-                f"The subscription number {number} is in use for {ours[number][0].name!r}.",
-                hint="Use another number.",
-            )
+            what = f"{session.name} uses the subscription number {number} for {ours[number][0].name!r}."
+            raise BadArgument(what, hint="Use another number.")
         if not command.credit:
             if number in ours:
                 self._end_consumer(session, number, command.begun)
@@ -120,9 +119,11 @@ class ConsumerTable(Component):
                 "A queue consumer cannot be local-only.", hint="Use selector= to choose messages."
             )
         ours = self._of.get(session, {})
-        if command.subscription not in ours and len(ours) >= self._context.settings.max_subscriptions:
-            what = f"{session.name} has {len(ours):,} queue consumers, which is the limit."
-            raise LocalError(what, hint="Close some consumers.", code="TOO_MANY")
+        most = self._context.settings.max_subscriptions
+        if command.subscription not in ours and len(ours) >= most:
+            what = f"{session.name} has {counted(len(ours), 'queue consumer')}; the limit is {most:,}."
+            hint = "Close some consumers, or raise `limits.session_subscriptions` of the node."
+            raise LocalError(what, hint=hint, code="TOO_MANY")
 
     def _begun(
         self,
@@ -169,7 +170,10 @@ class ConsumerTable(Component):
 
     def on_queue_removed(self, queue: QueueSink) -> None:
         """End the consumers of a removed queue, and notify their clients."""
-        error = NoQueue(f"The queue {queue.name!r} was deleted.")
+        what = f"The queue {queue.name!r} was deleted."
+        if queue.name.startswith(SUBS):
+            what = f"The durable subscription {queue.name.removeprefix(SUBS)!r} was removed."
+        error = NoQueue(what)
         for session, takers in list(self._of.items()):
             for number in [n for n, (each, _) in takers.items() if each is queue]:
                 self._end_consumer(session, number)

@@ -19,6 +19,7 @@ from mesh.features.queues.node.keeping.rows import Rows
 from mesh.kernel.context.disk import Committed
 from mesh.kernel.context.node_context import NodeContext
 from mesh.names import PUTS
+from mesh.printable import count as counted
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import Memory
 from mesh.routing.stored_envelope import StoredEnvelope
@@ -113,6 +114,13 @@ class QueueSink:
     def is_full(self) -> bool:
         """Whether the queue is full, counting the messages that are being written to disk."""
         return self.part.backlog.is_full_with(self._coming, self._coming_bytes)
+
+    def load(self) -> str:
+        """Return the messages and bytes of this queue, counted as in `is_full`, and its limits, as text."""
+        has, terms = self.part.backlog, self.part.terms
+        messages, size = has.messages + self._coming, has.bytes + self._coming_bytes
+        limits = f"the limits are {terms.max_count:,} and {terms.max_bytes:,}"
+        return f"it has {counted(messages, 'message')} with {size:,} bytes; {limits}"
 
     @property
     def refuses(self) -> bool:

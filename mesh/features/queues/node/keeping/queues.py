@@ -21,8 +21,9 @@ from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.seams import PutEnvelope
 from mesh.kernel.subscribers.facts import SessionAway
-from mesh.names import PUTS, QUEUE, queue_of, taken_of
+from mesh.names import PUTS, QUEUE, SUBS, queue_of, taken_of
 from mesh.printable import count as counted
+from mesh.printable import typed
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import OWN, Memory
 from mesh.routing.sink import AddressResolver, Targets
@@ -177,12 +178,12 @@ class Queues(Component):
         """Return the queue `name`. Raises: NoQueue if it is not here."""
         queue = self._all.get(name)
         if queue is None:
-            near = self._around.similar_name(name)
-            hint = (
-                f"Did you mean {near!r}?"
-                if near
-                else "Declare the queue first: `mesh queue create`, or declare()."
-            )
+            hint = "Declare the queue first: `mesh queue create`, or declare()."
+            if name.startswith(SUBS):
+                durable = typed(name.removeprefix(SUBS))
+                hint = f"A durable subscription creates it: `mesh sub KEY --durable {durable}`."
+            elif near := self._around.similar_name(name):
+                hint = f"Did you mean {near!r}?"
             raise NoQueue(f"The queue {name!r} does not exist at {self._context.me.name}.", hint=hint)
         return queue
 
@@ -230,9 +231,10 @@ class Queues(Component):
         name = queue_of(envelope.to)
         queue = self.get(name)
         if queue.is_full:
-            has = queue.part.backlog
-            text = f"The queue {name!r} is full: {counted(has.messages, 'message')} with {has.bytes:,} bytes."
-            raise QueueFull(text, hint="Start a consumer, or use a queue with higher limits.")
+            raise QueueFull(
+                f"The queue {name!r} is full at {self._context.me.name}: {queue.load()}.",
+                hint="Start a consumer, or use a queue with higher limits.",
+            )
         if self.has_no_room(queue, envelope):
             raise no_room(envelope, name, self._context.me.name)
         queue.expects(envelope.put[0] if envelope.put else PRIORITY)

@@ -30,7 +30,7 @@ Pieces = list[CountedEnvelope]
 
 
 UNKNOWN = (
-    "Wait until these nodes return. `mesh peer rm NODE` forgets a node for good; "
+    "Retry when they are reachable (`mesh ls`). `mesh peer rm NODE` forgets a node for good; "
     "if_unused=False, or --force, skips the check."
 )
 
@@ -57,7 +57,7 @@ class QueuePartCalls:
             return error
         away = ", ".join(nodes[:SHOWN])
         what = f"{error.what.rstrip('.')}; {away}, which may have the queue, cannot be reached."
-        return NoQueue(what, hint=f"See `mesh why node {nodes[0]}`. Otherwise: {error.hint}")
+        return NoQueue(what, hint=f"See `mesh why node {nodes[0]}`. If no node has the queue: {error.hint}")
 
     def ask_all_nodes(self, ask: Ask, says: type[R], then: Came[R]) -> None:
         """Ask all reachable nodes that support queues, and call `then` with their replies, by node name.
@@ -151,7 +151,8 @@ def check_unused(whole: QueueRow, unknown: Sequence[str]) -> None:
     at = {part.node: part.ready + part.out + part.delayed + part.going for part in whole.parts}
     messages = total((whole.ready, whole.out, whole.delayed, whole.going))
     if messages or whole.consumers:
-        where = [f"{n:,} at {node}" for node, n in at.items() if n][:SHOWN]
+        where = [f"{n:,} at {node}" for node, n in at.items() if n]
+        where[SHOWN:] = ["…"] if len(where) > SHOWN else []
         what = (
             f"The queue {whole.name!r} has {count(whole.consumers, 'consumer')} and "
             f"{count(messages, 'message')}"
@@ -165,7 +166,7 @@ def check_unused(whole: QueueRow, unknown: Sequence[str]) -> None:
 def not_known(what: str, nodes: Sequence[str]) -> str:
     """Return the end of a sentence that names nodes with unknown state."""
     more = f" and {len(nodes) - SHOWN:,} more" if len(nodes) > SHOWN else ""
-    return f"not known to be {what}: {', '.join(nodes[:SHOWN])}{more} cannot be reached."
+    return f"not known to be {what}: {', '.join(nodes[:SHOWN])}{more} did not answer."
 
 
 def peeked(mine: Pieces, told: NodesSaid[Peeked], count: int) -> Pieces:

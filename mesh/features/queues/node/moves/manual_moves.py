@@ -21,6 +21,7 @@ from mesh.kernel.peers.neighbours import Neighbours
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.nodes import Nodes
 from mesh.printable import count as counted
+from mesh.printable import typed
 from mesh.wire.calls import AskQueueMove
 from mesh.wire.replies import MovedOn
 
@@ -88,22 +89,23 @@ class ManualMoves(Component):
     def _target(self, queue: QueueSink, name: str) -> Peer:
         """Return the node `name`. Raises: LocalError if no messages of the queue can move to this node."""
         if name == self._context.me.name:
-            raise BadArgument(f"The messages are already at {name}.", hint="Choose another node: `mesh ls`.")
+            what = f"{name} cannot move messages of {queue.name!r} to itself."
+            hint = f"Choose another node: `mesh ls`. To move messages to {name}, ask the node that has them."
+            raise BadArgument(what, hint=hint)
         peer = self._nodes.named(name)
         if peer is None:
             raise UnknownNode(
                 f"{self._context.me.name} does not know the node {name!r}.", hint="See `mesh ls`."
             )
         if not self._nodes.is_alive(name):
-            raise LocalError(
-                f"{name} cannot be reached.",
-                hint="See `mesh ls` for the time of its last contact.",
-                code="NODE_AWAY",
-            )
+            what = f"{self._context.me.name} cannot reach {name}."
+            raise LocalError(what, hint=f"See `mesh why node {name}`.", code="NODE_AWAY")
         nodes = queue.part.terms.nodes
         if nodes and name not in nodes:
             what = f"The queue {queue.name!r} is declared for {', '.join(nodes)}, not for {name}."
-            raise BadArgument(what, hint="Choose one of these nodes.")
+            others = any(node != self._context.me.name for node in nodes)
+            hint = "Choose one of these nodes." if others else "Its messages stay at this node."
+            raise BadArgument(what, hint=hint)
         return peer
 
     def _later(self) -> None:
@@ -190,7 +192,8 @@ def _nothing_ready(queue: QueueSink, node: str) -> LocalError:
     delayed, moving = part.backlog.later.messages, part.moving.messages
     where = f"{part.away:,} outstanding, {delayed:,} delayed, {moving:,} in transit"
     what = f"The queue {queue.name!r} has no ready messages at {node}: {where}."
-    return LocalError(what, hint="See `mesh queue info`.", code="NOTHING_READY")
+    hint = f"See `mesh queue info {typed(queue.name)}` for its parts at other nodes."
+    return LocalError(what, hint=hint, code="NOTHING_READY")
 
 
 def next_ones(part: LocalQueue, n: int) -> Iterator[tuple[QueuedEnvelope, Runs]]:

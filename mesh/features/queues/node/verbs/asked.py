@@ -29,6 +29,7 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.peers.peer import Peer
 from mesh.names import SUBS
 from mesh.printable import count as counted
+from mesh.printable import typed
 from mesh.wire.calls import AskQueueDeclare, AskQueueInfo, AskQueuePurge, AskQueueRemove
 from mesh.wire.replies import Purged, QueueRows, Removed, ReplyValue
 
@@ -78,7 +79,8 @@ class ChangingVerbs(Component):
         if queue.name.startswith(SUBS):
             name = queue.name.removeprefix(SUBS)
             what = f"The queue {queue.name!r} belongs to the durable subscription {name!r}."
-            raise BadName(what, hint=f"Remove the subscription: unsubscribe({name}), or `mesh unsub {name}`.")
+            hint = f"Remove the subscription: unsubscribe({name!r}), or `mesh unsub {typed(name)}`."
+            raise BadName(what, hint=hint)
         if not asked.ask.if_unused:
             self._remove_now(asked, queue)
         elif queue.part.terms.scope == "node":

@@ -90,11 +90,12 @@ class DurableVerbs(Component):
         ]
         if lost:
             more = f" and {len(lost) - SHOWN} more" if lost[SHOWN:] else ""
+            accept, them = ("accepts", "that node") if len(lost) == 1 else ("accept", "these nodes")
             raise LocalError(
                 f"The durable subscription {name!r} would miss messages that {', '.join(lost[:SHOWN])}{more} "
-                f"accept, because {self._context.me.name} may not be linked to them.",
-                hint='If links = "configured", add them to [nodes]; if `mesh node ls` shows a deny, allow '
-                "the node again. Or subscribe at a node that is linked to them.",
+                f"{accept}, because {self._context.me.name} may not be linked to {them}.",
+                hint=f'If links = "configured", add {them} to [nodes]. If `mesh rule ls` lists denied links, '
+                f"use `mesh node allow`. Or subscribe at a node that is linked to {them}.",
                 code="NOT_LINKED",
             )
 

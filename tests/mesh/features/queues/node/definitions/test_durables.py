@@ -267,7 +267,7 @@ def test_another_definition_is_refused_by_its_differences_and_the_same_does_no_h
     sue.ok(sue.durable("audit", ("exact", "cats", ""), ("pattern", "birds/#", "")))
     refused = sue.durable("audit", ("exact", "dogs", "farm"))
     assert refused.code == "QUEUE_EXISTS"
-    assert "has the query birds/#, cats, not dogs in domain farm" in refused.text
+    assert "has the queries birds/#, cats, not dogs in domain farm" in refused.text
 
 
 def test_who_was_away_learns_it_before_he_takes_anything(net: SimNetwork) -> None:

@@ -85,7 +85,7 @@ def test_a_node_that_left_says_before_whether_something_waits_there() -> None:
     it.nodes[0].close()
     it.nodes[2].close()
     it.net.until(lambda: not it.nodes[1].alive)
-    assert refusal(it).count("not known to be empty: a cannot be reached.") == 1
+    assert refusal(it).count("not known to be empty: a did not answer.") == 1
     it.nodes[0].start()
     it.net.until(lambda: it.nodes[0].core.parts.context.serves and "a" in it.nodes[1].alive)
     assert it.bosses[1].ok(it.bosses[1].ask("queue_purge", name="jobs"))["purged"] == 1
