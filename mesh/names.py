@@ -138,6 +138,14 @@ def is_group(text: str) -> bool:
     return "\n" in text
 
 
+def address_text(text: str) -> str:
+    """Return an address, or a group with its query, as error texts name it: a group's name has line ends."""
+    group, *rest = text.split("\n", 2)
+    if len(rest) < 2:
+        return text
+    return f"the group {group} for {rest[1]!r}" + (f" in the domain {rest[0]!r}" if rest[0] else "")
+
+
 def check_address(text: str) -> str:
     """Return the address if it can be served, such as `calc/add`. Raises: BadName."""
     return _levels(text, "address", "calc/add", "Use a single address")

@@ -83,7 +83,7 @@ def words(typed: str, shell: bool) -> list[str]:
         raise click.UsageError("--exec is empty: give a program with its arguments.")
     if shutil.which(found[0]) is None:
         what = f"--exec: {found[0]!r} is not an executable program here."
-        raise click.UsageError(f"{what} For shell commands: --shell")
+        raise click.UsageError(f"{what} For a shell command, add --shell.")
     return found
 
 

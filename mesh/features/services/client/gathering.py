@@ -58,7 +58,8 @@ class Gathering(Generic[T]):
 
     async def __aenter__(self) -> Self:
         if self._gathered is not None:
-            raise Closed("The request was sent before.", hint="Send another one: gather().")
+            what = f"The request to {self._to} was sent before."
+            raise Closed(what, hint="Send another one: gather().")
         self._number, self._gathered = await self._ask()
         self._gathered.stirred = self._arrived.set
         return self
@@ -77,7 +78,7 @@ class Gathering(Generic[T]):
         gathered = self._gathered
         if gathered is None:
             hint = "Read it inside `async with m.gather(...) as answers:`; in mesh.sync with `with`."
-            raise Closed("The request was not sent yet.", hint=hint)
+            raise Closed(f"The request to {self._to} was not sent yet.", hint=hint)
         while True:
             found = gathered.take_reply()
             if found is not None:

@@ -124,7 +124,7 @@ class Request(TypedMessage[T]):
         taken, served = self._taken, self._served
         assert taken is not None and served is not None
         if taken.is_answered:
-            what = "The request was answered before."
+            what = f"reply() or fail() was called before for this request to {self.to}."
             raise LocalError(what, hint="Each request has one reply, or one failure.", code="ANSWERED")
         check_loop(served.shell.loop)
         if not served.shell.is_open:

@@ -167,4 +167,7 @@ class Requesting(Posting):
             if not clock.expired():
                 raise
             what = f"The request to {to} was not sent in time: too many messages were still unanswered."
-            raise MeshTimeout(what, hint="Send fewer at a time, or pass a longer timeout=.") from None
+            hint = "Send fewer at a time, or pass a longer timeout=."
+            if not self._core.line.is_up:
+                hint = "The client is not connected: check whether its node runs."
+            raise MeshTimeout(what, hint=hint) from None

@@ -51,7 +51,8 @@ class Service(Generic[T]):
         core = self._shell.now()
         core.check_services()
         if self._serving.error is not None:
-            raise Closed("The service was closed before.", hint="Create another one with `serve()`.")
+            what = f"The service of {self.address} has ended, so it cannot be opened again."
+            raise Closed(what, hint="Create another one with `serve()`.")
         self._serving.stirred = self._arrived.set
         try:
             await self._reply_to(core.services.enter(self._serving))
@@ -102,7 +103,7 @@ class Service(Generic[T]):
                 return found
             if self._loop is None:
                 hint = "Read it inside `async with m.serve(...) as requests:`; in mesh.sync with `with`."
-                raise Closed("The service is not open.", hint=hint)
+                raise Closed(f"The service of {self.address} is not open.", hint=hint)
             self._arrived.clear()
             await self._arrived.wait()
         if isinstance(serving.error, Closed):

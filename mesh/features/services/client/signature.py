@@ -37,9 +37,11 @@ def reading_of(function: Callable[..., Any], codec: Codec, handed: Handed) -> Re
         parameters = list(inspect.signature(function).parameters.values())
         hints = _hints(function)
     except Exception as error:  # evaluating annotations may raise anything
-        raise BadType(f"The arguments of {shown(function)} cannot be read: {error}.", hint=HINT) from None
+        hint = f"Python must be able to read the signature and to evaluate the annotations. {HINT}"
+        raise BadType(f"The arguments of {shown(function)} cannot be read: {error}.", hint=hint) from None
     if any(parameter.kind in MANY for parameter in parameters):
-        raise BadType(f"{shown(function)} accepts any arguments, so their types are unknown.", hint=HINT)
+        what = f"{shown(function)} accepts any arguments, by * or **, so their types are unknown."
+        raise BadType(what, hint=f"Name each argument. {HINT}")
     if not parameters:
         return lambda request: ([], {})
     if len(parameters) == 1:

@@ -15,7 +15,8 @@ from mesh.kernel.peers.peer import Peer
 from mesh.kernel.presence.reply_batch import ReplyBatch
 from mesh.kernel.subscribers.origins import Verdict
 from mesh.kernel.subscribers.sender_check import SenderCheck
-from mesh.names import OTHERS, SENDS, SessionName, is_group
+from mesh.names import OTHERS, SENDS, SessionName, address_text, is_group
+from mesh.printable import count
 from mesh.routing.requester import from_peer
 from mesh.wire.commands import Answer, Sends
 from mesh.wire.content_limit import short_parts
@@ -53,7 +54,8 @@ class IncomingSends(Component):
         ttls = command.ttls or (0,) * len(envelopes)
         if len(ttls) != len(envelopes):
             raise RemoteError(
-                f"the message has {len(envelopes)} envelopes, but {len(ttls)} time limits", code="MALFORMED"
+                f"the message has {count(len(envelopes), 'envelope')}, but {count(len(ttls), 'time limit')}",
+                code="MALFORMED",
             )
         for envelope, ttl in zip(envelopes, ttls, strict=True):
             try:
@@ -69,9 +71,10 @@ class IncomingSends(Component):
     def _check(self, peer: Peer, e: Envelope) -> None:
         if is_group(e.to):  # a master sends it to members here
             if len(e.route) >= HOPS:
-                raise PublishRefused(f"The request passed more than {HOPS} nodes.", code="TOO_MANY_HOPS")
+                what = f"The request to {address_text(e.to)} passed more than {HOPS} nodes."
+                raise PublishRefused(what, code="TOO_MANY_HOPS")
             if e.flags:
-                raise self._forged(peer, e, "to a group with invalid flags")
+                raise self._forged(peer, e, f"has flags that a message to {address_text(e.to)} cannot have")
             if self._sender_check.origins.check(peer, e, peer.node.uuid) is Verdict.FORGED:
                 raise PublishRefused(f"{self._sender_check.report(peer, e, True)}.", code="FORGED_SENDER")
             return
@@ -85,14 +88,17 @@ class IncomingSends(Component):
         way = [hop.node for hop in inside(e.route)]
         is_theirs = is_theirs and way == [peer.node.name]
         if not is_theirs or e.domain != SENDS or e.numbers or e.flags & ~(REQUEST | EVERY):
-            what = "that does not come from its clients" if not is_theirs else "with invalid fields"
+            what = "has invalid fields"
+            if not is_theirs:
+                what = "does not come directly from its clients, or from a site that may send here"
             raise self._forged(peer, e, what)
         if e.props:
             check_properties(e)
 
-    def _forged(self, peer: Peer, envelope: Envelope, what: str) -> PublishRefused:
-        self._context.counters.count("forged", envelope.count)
-        return PublishRefused(f"{peer.node.name} sent a request {what}.", code="FORGED_SENDER")
+    def _forged(self, peer: Peer, e: Envelope, what: str) -> PublishRefused:
+        self._context.counters.count("forged", e.count)
+        text = f"{peer.node.name} sent a message of {e.sender[:80]!r} that {what}."
+        return PublishRefused(text, code="FORGED_SENDER")
 
     def _short(self, peer: Peer, envelope: Envelope) -> list[Envelope]:
         most = self._context.settings.max_content

@@ -31,6 +31,7 @@ from mesh.kernel.subscribers.facts import SessionBack, SessionClosed, SessionCut
 from mesh.kernel.subscribers.session import Session
 from mesh.kernel.subscribers.sessions import Sessions
 from mesh.names import ADDRESS, OTHERS, SENDS, check_asked
+from mesh.printable import count
 from mesh.snapshots.outcomes import OutcomeCounts
 from mesh.wire.calls import AskFared
 from mesh.wire.commands import Answer, Respond, Sent
@@ -165,9 +166,9 @@ class Sending(Component):
 
     def _check_room(self, session: Session | Guest, memory: SentRequests, envelope: Envelope) -> None:
         if envelope.flags & REQUEST and len(memory.asked) + envelope.count > OPEN:
+            has, more = count(len(memory.asked), "request"), count(envelope.count, "more request")
             raise LocalError(
-                f"{session.text} may have at most {OPEN:,} requests without a reply; {len(memory.asked):,} "
-                "are open.",
+                f"{session.text} has {has} without a reply; {more} would exceed the limit of {OPEN:,}.",
                 hint="Await some of the replies first.",
                 code="TOO_MANY_REQUESTS",
             )

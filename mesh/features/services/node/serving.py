@@ -20,8 +20,8 @@ from mesh.kernel.presence.presence import Presence
 from mesh.kernel.presence.reply_batch import ReplyBatch
 from mesh.kernel.subscribers.facts import SessionAway
 from mesh.kernel.subscribers.session import Session, feed_key
-from mesh.names import ADDRESS, check_address, check_group, is_group
-from mesh.printable import harmless
+from mesh.names import ADDRESS, address_text, check_address, check_group, is_group
+from mesh.printable import count, harmless
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.requester import Requester
 from mesh.wire.commands import Answer, Consume, Ping, Reply, Settle
@@ -114,17 +114,16 @@ class ServedAddresses(Component):
                 f"The credit {command.credit:,} is too large.", hint=f"The limit is {ADDRESS_CREDIT:,}."
             )
         if command.selector or command.lease or command.held:
-            raise BadArgument("A selector, lease or list of held messages is allowed only for queues.")
+            what = "only a queue consumer can have a selector, a lease or held messages"
+            raise BadArgument(f"{address_text(address)} is not a queue: {what}.")
         ours = self._of.setdefault(session, {})
         if number in ours:
             self._end_consumer(session, number, ALL if command.credit else command.begun)
         if command.credit:
-            if len(ours) >= self._context.settings.max_subscriptions:
-                raise LocalError(
-                    f"{session.name} serves {len(ours):,} addresses or groups, which is the limit.",
-                    hint="Serve fewer of them, and put the details into the content.",
-                    code="TOO_MANY_ADDRESSES",
-                )
+            if len(ours) >= (most := self._context.settings.max_subscriptions):
+                what = f"{session.name} has {count(len(ours), 'registration')} of services or groups"
+                hint = "Serve fewer addresses, or raise `limits.session_subscriptions` of the node."
+                raise LocalError(f"{what}; the limit is {most:,}.", hint=hint, code="TOO_MANY_ADDRESSES")
             self._open(session, command, address)
         reply = Reply(command.request, {"epoch": self._epoch})
         if command.credit and is_group(address):
@@ -284,7 +283,8 @@ class ServedAddresses(Component):
             self._context.counters.count("settled_late")
             return
         if command.request or command.entries:
-            raise RemoteError(f"{address.name} is not a queue, but was settled like one", code="MALFORMED")
+            what = f"{address_text(address.name)} is not a queue, but was settled like one"
+            raise RemoteError(what, code="MALFORMED")
         if envelopes:
             self._replies.send(server, command, envelopes[0])
         for first, last in ranges_of(command.done) if command.done else ():

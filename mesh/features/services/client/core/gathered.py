@@ -60,6 +60,6 @@ class Gathered:
             self.error = error
         self.on_deadline()
 
-    def on_deadline(self) -> None:
+    def on_deadline(self, has_expired: bool = False) -> None:
         self.is_over = True
         self.stirred()

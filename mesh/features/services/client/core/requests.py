@@ -49,7 +49,8 @@ class ReplyWaiter(Protocol):
     def on_refused(self, error: MeshError) -> None:
         """End the request with an error: no further reply will come."""
 
-    def on_deadline(self) -> None: ...
+    def on_deadline(self, has_expired: bool = False) -> None:
+        """End the request, whose time is over; `has_expired`: before a service accepted it."""
 
 
 class One:
@@ -79,8 +80,9 @@ class One:
         if not self.promise.done():
             self.promise.set_exception(error)
 
-    def on_deadline(self) -> None:
-        hint = f"The request may still run. See: mesh why address {typed(self._to)}"
+    def on_deadline(self, has_expired: bool = False) -> None:
+        fate = "No server accepted the request" if has_expired else "The request may still run"
+        hint = f"{fate}. See: mesh why address {typed(self._to)}"
         self.on_refused(
             MeshTimeout(f"No reply came from {self._to} within {_said(self._timeout)}.", hint=hint)
         )
@@ -169,7 +171,7 @@ class Requests:
             asked = self._open[number]
             self.drop_request(number)
             if answer.state == "EXPIRED":
-                asked.on_deadline()
+                asked.on_deadline(has_expired=True)
             else:
                 asked.on_refused(of_answer(answer))
 

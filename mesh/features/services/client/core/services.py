@@ -7,6 +7,7 @@ from mesh.client.core.client_context import ClientContext
 from mesh.client.core.node_connection import NodeConnection
 from mesh.errors import Closed, LocalError, MeshError
 from mesh.features.services.client.core.serving import ClientServing
+from mesh.names import address_text
 from mesh.wire.commands import Ended, ItemHead, Unsubscribe
 from mesh.wire.envelope import Envelope
 
@@ -43,7 +44,7 @@ class ClientServices:
         if self._all.pop(it.number, None) is None:
             return None
         it.flush()
-        gone = Closed("The address is no longer served.")
+        gone = Closed(f"The registration of {address_text(it.address)} has ended.")
         it.end_with(gone)
         self._ask_no_more(it, gone)
         if self._line.is_up:
@@ -53,7 +54,7 @@ class ClientServices:
     def give_up(self, it: ClientServing) -> None:
         """Drop a failed or abandoned service, which the node may have accepted."""
         if self._all.pop(it.number, None) is not None:
-            self._ask_no_more(it, Closed("The registration was canceled."))
+            self._ask_no_more(it, Closed(f"The registration of {address_text(it.address)} was canceled."))
             if self._line.is_up:
                 self._calls.send(lambda request: it.asked_for(request, 0))
 

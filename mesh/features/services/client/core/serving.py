@@ -17,8 +17,8 @@ from mesh.client.core.client_context import Alarm, ClientContext
 from mesh.client.core.delivered_envelope import as_ranges
 from mesh.client.core.node_connection import NodeConnection
 from mesh.client.message import Message
-from mesh.errors import MeshError, RemoteError
-from mesh.names import SENDS
+from mesh.errors import MeshError, RemoteError, shown
+from mesh.names import SENDS, address_text
 from mesh.wire.commands import Consume, Settle
 from mesh.wire.envelope import REPLY, REQUEST, Envelope
 from mesh.wire.frames import body_frames
@@ -111,7 +111,7 @@ class ClientServing:
         self.is_asked = False
         if not isinstance(epoch, int) or not 0 <= epoch < 2**63:
             raise RemoteError(
-                f"{self.address}: the service was opened with the invalid epoch {epoch!r:.40}",
+                f"{address_text(self.address)}: the registration has the invalid epoch {shown(epoch)}",
                 code="MALFORMED",
             )
         self._epoch = Epoch(epoch)
@@ -146,8 +146,9 @@ class ClientServing:
             return
         epoch.out += envelope.count if indices is None else len(indices)
         if epoch.out > self.credit + ENVELOPE_MESSAGES:
+            address = address_text(self.address)
             raise RemoteError(
-                f"{self.address}: {epoch.out} messages are outstanding, but the credit is {self.credit}"
+                f"{address}: {epoch.out:,} messages are outstanding, but the credit is {self.credit:,}"
             )
         until = end_of(ttl, self._context.now)
         batch = Batch(envelope, indices)
