@@ -33,6 +33,7 @@ from mesh.wire.replies import RulesPut, RulesTold
 HEADER = ("NODE", "RULE", "SET BY")
 SHARED, FILE, ASIDE = "all", "file", "file, set aside"
 NO_RULE = "no rule"
+LONG = {"domains": "domain", "keys": "key", "patterns": "pattern", "xpaths": "xpath"}  # names of options
 
 
 @click.group("rule")
@@ -117,10 +118,7 @@ def set_(
     rule = {
         name: list(value) if isinstance(value, tuple) else value for name, value in given.items() if value
     }
-    if sum(each is not None for each in (node, path, xml)) != 1 or (node is None and (rule or is_none)):
-        raise click.UsageError("Give one of NODE with a rule, --file and --xml.")
-    if node is not None and bool(rule) == is_none:
-        raise click.UsageError("Give --domain, --key, --pattern or --xpath; or --none.")
+    _check_usage(node, path, xml, rule, is_none)
     if xml is not None:
         found = _of_xml(xml)
     else:
@@ -130,6 +128,21 @@ def set_(
     with sync.connect(url) as m:
         told = shared.changed(m, lambda before: with_rules(before, found, add), force)
     _tell(told, f"{count(sum(map(len, found.values())), 'rule')} of {count(len(found), 'node')}", as_json)
+
+
+def _check_usage(
+    node: str | None, path: Path | None, xml: Path | None, rule: dict[str, Any], is_none: bool
+) -> None:
+    if node is None and (rule or is_none):
+        words = [f"--{LONG.get(name, name)}" for name in rule] + ["--none"] * is_none
+        rest = "; with --file or --xml, the file has all rules" if path or xml else ""
+        raise click.UsageError(f"NODE is missing for {', '.join(words)}{rest}.")
+    if sum(each is not None for each in (node, path, xml)) != 1:
+        raise click.UsageError("Give exactly one of NODE with a rule, --file and --xml.")
+    if node is not None and rule and is_none:
+        raise click.UsageError("--none cannot be used with options of a rule, such as --domain.")
+    if node is not None and not rule and not is_none:
+        raise click.UsageError("NODE requires --domain, --key, --pattern or --xpath; or --none for no rule.")
 
 
 @command.command("rm")

@@ -137,9 +137,10 @@ class SharedRules(Component):
         gone = {peer.node.name for peer in self._nodes.away()}
         away = sorted(name for name in gone if not self._nodes.is_alive(name))[:SHOWN]  # not if restarted
         if away and not asked.ask.force and before.rules != after.rules:
+            until = "this node returns" if len(away) == 1 else "these nodes return"
             text = (
-                f"Clients of these unreachable nodes would miss messages of a new master until the nodes "
-                f"return: {', '.join(away)}."
+                f"The rules were not set, because {', '.join(away)} cannot be reached. Until {until}, "
+                "clients there would miss messages of a new master."
             )
             raise LocalError(text, hint="Wait for them, or use --force.", code="NODES_AWAY")
         if not is_again:
@@ -151,24 +152,31 @@ class SharedRules(Component):
     def _admins(self, said: object) -> SharedRow:
         row = row_of(said)
         if row.kind != RULES:
-            raise LocalError(f"The row has kind {row.kind!r} instead of rules.", code="BAD_ROW")
+            raise LocalError(f"The row has the kind {row.kind!r} instead of {RULES!r}.", code="BAD_ROW")
         keyring = self._context.settings.keyring
         if keyring is not None and not keyring.admin:
+            me = self._context.me.name
             raise LocalError(
-                "Only an admin can set mesh-wide rules, and the mesh has none.",
-                hint="Create an admin: `mesh init --admin`; then join all nodes again and restart them.",
+                f"Only the admin can set mesh-wide rules, and the keys of {me} name no admin.",
+                hint="If the mesh has an admin, join this node again with a newer token. Otherwise run "
+                "`mesh init --admin`, and join all nodes again. Then restart these nodes.",
                 code="NO_ADMIN",
             )
         return row
 
     def _check_seen(self, was: int, row: SharedRow) -> None:
         """Raise LocalError STALE if the client has not seen the current rules, or `row` is not newer."""
-        if was != self.stamp or row.stamp <= self.stamp:
-            known = self._shared.get(RULES, "")
-            by = unpacked(known.value).by if known is not None else ""
-            who = f", at {iso(self.stamp)} by {harmless(by) or '?'}" if known is not None else ""
-            text = f"The rules were changed meanwhile{who}; yours were not set."
-            raise LocalError(text, hint="See `mesh rule ls`, then repeat the command.", code="STALE")
+        if was == self.stamp < row.stamp:
+            return
+        known, hint = self._shared.get(RULES, ""), "See `mesh rule ls`, then repeat the command."
+        by = harmless(unpacked(known.value).by) if known is not None else ""
+        text = f"The rules were changed meanwhile, at {iso(self.stamp)}{f' by {by}' if by else ''}"
+        if was > self.stamp:
+            text = f"{self._context.me.name} has not received the rules that yours replace"
+            hint = "Repeat the command in a moment."
+        elif was == self.stamp:
+            text = f"The timestamp of your rules is not above {iso(self.stamp)}, that of the rules in force"
+        raise LocalError(f"{text}; yours were not set.", hint=hint, code="STALE")
 
     def _has_spread(
         self,
@@ -179,7 +187,7 @@ class SharedRules(Component):
         missing: list[str],
     ) -> None:
         if self.stamp != row.stamp:
-            text = "Other rules, set at the same time at another node, have replaced yours."
+            text = "Other rules, which were set at about the same time, have replaced yours."
             asked.fail(LocalError(text, hint="See `mesh rule ls`, then repeat the command.", code="STALE"))
             return
         told = RulesPut(missing=sorted(missing)[:SHOWN], away=away)
