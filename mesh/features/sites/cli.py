@@ -86,7 +86,9 @@ def add(site: str, file: str | None, as_json: bool, url: str | None, **given: An
     gateways last. Other settings of a site are edited by hand: see docs/configuration.md.
     """
     values: dict[str, SettingValue] = {key: given[key] for key in KEYS if given[key] not in (None, (), False)}
-    path, text = _file(file)
+    path, text = _file(
+        file, 'Write a mesh.toml with a section [site] that names this site, such as name = "LON"'
+    )
     _write(path, with_site(path, text, node_name(site), values))
     return _reload(path, site, as_json, url)
 
@@ -105,7 +107,7 @@ def rm(site: str, force: bool, file: str | None, as_json: bool, url: str | None)
     The asked node reloads its configuration if it runs. Repeat the command for each node of this site,
     gateways first. Exit code 1: messages wait for the site, so nothing was removed.
     """
-    path, text = _file(file)
+    path, text = _file(file, "Run the command in the directory of the mesh.toml")
     after = without_site(path, text, node_name(site))
     if not force and (waiting := _known(site, url).get("waiting", {}).get("messages", 0)):
         what = f"{count(waiting, 'message')} for {site} would be discarded"
@@ -170,13 +172,12 @@ def _tell_pause(site: str, is_paused: bool, as_json: bool, url: str | None) -> N
         print_message(f"messages for {site} are forwarded")
 
 
-def _file(given: str | None) -> tuple[Path, str]:
+def _file(given: str | None, hint: str) -> tuple[Path, str]:
+    """Return the configuration file and its text. Raises: BadConfig, with `hint`, if there is none."""
     path = config_file(given)
     if path is None:
         what = "No mesh.toml was found here or in the configuration directory."
-        raise BadConfig(
-            what, hint='Write a mesh.toml with [site] and name = "LON" below, or use --config FILE.'
-        )
+        raise BadConfig(what, hint=f"{hint}, or use --config FILE.")
     return path, read_text(path)
 
 

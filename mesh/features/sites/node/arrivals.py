@@ -16,6 +16,7 @@ from mesh.hops import leg_of, parse_hop, visited
 from mesh.kernel.context.node_clock import AHEAD, is_followed
 from mesh.names import SessionName
 from mesh.patterns import SYSTEM
+from mesh.printable import typed
 from mesh.remote_names import UNREACHABLE
 from mesh.site_policy.selection import is_own
 from mesh.wire.envelope import EVERY, INITIAL, REQUEST, Envelope
@@ -151,7 +152,7 @@ def _is_strange(envelope: Envelope, sites: list[str], came: NeighbourSite, flags
 def _circle(envelope: Envelope, sites: tuple[str, ...]) -> LocalError | None:
     path = " -> ".join(sites)
     if len(set(sites)) < len(sites):
-        hint = "Forward a topic in one direction only, or over another route."
+        hint = "Compare `via` in the [sites] sections of these sites; forward a topic in one direction only."
         return CircularLoop(f"Routing loop of sites: {path}.", hint=hint)
     if len(envelope.route) >= HOPS:
         return PublishRefused(
@@ -182,7 +183,7 @@ def _passage(envelope: Envelope, came: NeighbourSite, here: str, to: str) -> Loc
     if not came.rights[first].may_pass(to):
         return came.no_right(f"send through {here} to {to[:64]!r}", "serves", first, here)
     if following is None:
-        hint = f"See `mesh why site` at a node of {here}."
+        hint = f"See `mesh why site {typed(to[:64])}` at a node of {here}."
         return PublishRefused(f"{here} has no route to the site {to[:64]!r}.", hint=hint, code=UNREACHABLE)
     return _circle(envelope, (*visited(envelope.route), here, *dict.fromkeys((following, to))))
 
@@ -201,12 +202,13 @@ def _addressed(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError
     """
     to, first = SessionName.parse(envelope.to), origin(envelope)
     if to.site != here:
-        return SiteUnreachable(f"{here} does not forward to the site {(to.site or '')[:64]!r}.")
+        what = f"The message for {envelope.to[:80]!r} came to the site {here}, which is not its destination."
+        return SiteUnreachable(what)
     if is_own(envelope.domain) or any(key.startswith(SYSTEM) for key in envelope.keys):
-        key = next((key for key in envelope.keys if key.startswith(SYSTEM)), envelope.keys[0])
-        what = _writing(repr(key[:80]), envelope.domain)
+        key = next((key for key in envelope.keys if key.startswith(SYSTEM)), "")
+        what = f"key {key[:80]!r}" if key else f"domain {envelope.domain[:80]!r}"
         return PublishRefused(
-            f"The site {first} may not {what}, which is reserved for the mesh.", code="NO_RIGHT"
+            f"The site {first} may not use the {what}, which is reserved for the mesh.", code="NO_RIGHT"
         )
     if not came.rights[first].may_write_to(to.client):
         return came.no_right(_writing(f"client {to.client!r}", envelope.domain), "letters", first, here)

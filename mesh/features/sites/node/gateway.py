@@ -211,7 +211,9 @@ class Gateways(Component):
         gate, mine = self._gates[conn.site], self._context.me.uuid
         if len(w.node.uuid) != UUID or w.node.uuid == mine:
             self._context.out.hang_up(conn)
-            self.on_refused(conn, Refuse("MALFORMED", "the gateway has no uuid of its own", final=True))
+            is_mine = w.node.uuid == mine
+            why = "the gateway has the uuid of this node" if is_mine else "the gateway sent an invalid uuid"
+            self.on_refused(conn, Refuse("MALFORMED", why, final=True))
         elif conn is not gate.dial or (
             w.node.uuid in gate.gateways and not keep_mine(mine, w.node.uuid, True)
         ):
