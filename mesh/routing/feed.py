@@ -147,9 +147,8 @@ class Feed:
         self._said = now
         flight = self._flight
         if total > flight.sent:
-            raise RemoteError(
-                f"{total} items are acknowledged, but {flight.sent} were sent", code="FORGED_ACK"
-            )
+            text = f"the acknowledged number of items is {total}, but that of sent items is {flight.sent}"
+            raise RemoteError(text, code="FORGED_ACK")
         while flight.used < total:
             flight.used += 1
             portion = flight.pop()

@@ -28,7 +28,7 @@ REFUSE = {
     "FORGED_STREAM": "The stream is not derived from the client's key, or its signature is missing or wrong.",
     "PASSWORD": "The password is missing or wrong, or there were too many wrong ones lately.",
     "BAD_NAME": "A name, session number or destination is invalid.",
-    "BAD_TOKEN": "The session belongs to another client.",
+    "BAD_TOKEN": "The client has no valid token for the session.",
     "SESSION_IN_USE": "Another client that is connected has this well-known session.",
     "TOO_MANY_SESSIONS": f"The node ({SESSIONS:,} by default) or the key has reached its limit of sessions.",
     "TOO_MANY_CONNECTIONS": "The key has reached its limit of connections.",

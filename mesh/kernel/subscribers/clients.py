@@ -91,7 +91,7 @@ class Clients(Component):
         must_prove = session is not None and session.has_spoken
         wanted = token(self._context.settings.secret, str(name), h.stream)
         if (h.token or must_prove) and not same(h.token, wanted):
-            return _wrong_token(name, session)
+            return _wrong_token(name)
         opened = session or self._crowd(conn) or self._open(name, conn, h)
         if opened is None or isinstance(opened, Refuse):
             return opened
@@ -146,6 +146,7 @@ class Clients(Component):
             return Refuse(
                 "BAD_NAME",
                 f"{name} has a negative session number, which only the node can assign",
+                "Choose a session number from 1, or none.",
                 final=True,
             )
         if holder is not None:
@@ -289,8 +290,7 @@ class Clients(Component):
         return -(self._context.me.boot << 32 | self._generated)
 
 
-def _wrong_token(name: SessionName, session: Session | None) -> Refuse:
-    if session is not None:
-        return Refuse("BAD_TOKEN", f"{name} belongs to another client", final=True)
-    text = "the token of this client's session is not one of this mesh"
-    return Refuse("BAD_TOKEN", text, "Open the client again, without its earlier session.", final=True)
+def _wrong_token(name: SessionName) -> Refuse:
+    text = f"this client has no valid token for {name}"
+    hint = "If the name, cookie or keys of the node have changed: close the client and open it again."
+    return Refuse("BAD_TOKEN", text, hint, final=True)

@@ -61,12 +61,13 @@ class Ingress:
         holder = self._holder.setdefault(session.stream, user or session.stream)
         count = self._counts.get(holder, 0)
         if count >= DOMAINS:
-            others = " and other sessions with its key have" if user else " has"
-            return PublishRefused(
-                f"{session.name}{others} published in {count:,} domains, which is the limit.",
-                hint="Use fewer domains, with more topics in each.",
-                code="TOO_MANY_DOMAINS",
-            )
+            text = f"{session.name} has published in {count:,} domains, which is the limit."
+            hint = "Use fewer domains, with more topics in each."
+            if holder != session.stream:
+                whose = f"The sessions with the key of {session.name} have {count:,} streams"
+                text = f"{whose}, one for each session and domain, which is the limit."
+                hint = f"Use fewer sessions. {hint}"
+            return PublishRefused(text, hint=hint, code="TOO_MANY_DOMAINS")
         domains[domain] = self._context.clock.now
         self._counts[holder] = count + 1
         return None

@@ -74,8 +74,8 @@ class LastValues(Component):
                 self._erase(asked)
             else:
                 what = (
-                    f"{key} is the dead letter of a message to one client; only that client, the sender or a "
-                    "node may erase it."
+                    f"{key} is the dead letter of a message to one receiver; only the session that sent it, "
+                    "or a client with the receiver's key or the keys of a node, may erase it."
                 )
                 asked.fail(LocalError(what, hint="See `mesh dlq ls`.", code="NOT_ALLOWED"))
 
@@ -85,7 +85,10 @@ class LastValues(Component):
         session, ask = asked.who, asked.ask
         it = erasure(session.stream, asked.request, ask.key, ask.domain, session.text)
         if self._forwarder.onward.holds(session.stream, it.domain):
-            text = f"{it.key} was not erased: earlier messages still wait for the master."
+            text = (
+                f"{it.key} was not erased: earlier messages of this client in the same domain still wait for "
+                "their master."
+            )
             raise MasterAway(text, hint="See `mesh ls`, and erase the topic again later.")
 
         def done(was_there: bool) -> None:

@@ -40,11 +40,16 @@ class Owners:
 
     def may_open(self, session: Session) -> bool:
         """Return whether the inboxes of the session and of its client belong to no other key."""
+        return self._taken(session) is None
+
+    def _taken(self, session: Session) -> tuple[str, str] | None:
+        """Return the name and the owner of the first of these inboxes that has another owner, or `None`."""
         if not session.is_named and session.name.session_is_generated:
-            return True  # a generated name is new
+            return None  # a generated name is new
         user = user_of(session)
         names = (session.text, str(session.name.of_all_sessions()))
-        return all(self._users.get(name, user) == user for name in names)
+        owners = ((name, self._users.get(name, user)) for name in names)
+        return next(((name, owner) for name, owner in owners if owner != user), None)
 
     def open(self, session: Session) -> None:
         """Claim the inbox of a session for its key.
@@ -53,9 +58,11 @@ class Owners:
         claim. Raises: LocalError if the inbox of the session or of its client belongs to another key.
         """
         client = session.name.of_all_sessions()
-        if not self.may_open(session):
+        if (taken := self._taken(session)) is not None:
+            name, owner = taken
+            other = "another key" if user_of(session) else "a key, and this session has none"
             raise LocalError(
-                f"The inbox of {client} belongs to another key, and holds or awaits messages.",
+                f"The inbox of {name} belongs to {other if owner else 'clients without a key'}.",
                 hint="Choose another name (client=…), or run at that node: `mesh inbox release "
                 f"{client.client}`.",
                 code="INBOX_TAKEN",

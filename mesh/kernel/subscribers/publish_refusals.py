@@ -83,7 +83,10 @@ def _other_domain(a: Attempt) -> Answer:
 
 
 def _odd_put(a: Attempt) -> Answer:
-    return refusal(a.envelope, BadArgument("A message to a queue can have no flag but persistent."))
+    text = (
+        f"The message to {a.envelope.to[:80]!r} has a flag other than persistent, which queues do not accept."
+    )
+    return refusal(a.envelope, BadArgument(text))
 
 
 def _bad_group(e: Envelope) -> BadArgument | None:

@@ -52,10 +52,8 @@ class Publishing(Component):
         """Accept or refuse the envelopes of a session. Raises: RemoteError if they break the protocol."""
         may_write = conn.may_write
         if command.ttls and len(command.ttls) != len(envelopes):
-            raise RemoteError(
-                f"the message has {len(envelopes)} envelopes, but {len(command.ttls)} time limits",
-                code="MALFORMED",
-            )
+            numbers = f"of time limits, {len(command.ttls)}, is not that of envelopes, {len(envelopes)}"
+            raise RemoteError(f"in a PUBLISH of {session.name} the number {numbers}", code="MALFORMED")
         sent, free = session.sent, self._ingress.free
         for e in envelopes:
             is_own = e.stream == session.stream and not (e.numbers or e.sender or e.route or e.sent)
@@ -63,7 +61,9 @@ class Publishing(Component):
             if not is_own or (e.flags & ODD and (domain != SENDS or e.flags & ODD_IN_SENDS)):
                 is_of_other = e.stream != session.stream
                 what = (
-                    "the stream of another session" if is_of_other else "fields or flags that only nodes set"
+                    "a stream that is not its own"
+                    if is_of_other
+                    else "fields or flags that clients must not set there"
                 )
                 raise RemoteError(f"{session.name} publishes with {what}", code="FORGED_SENDER")
             if not (domain in sent and e.first > sent[domain] and free.issuperset(e.keys)):

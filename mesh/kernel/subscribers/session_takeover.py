@@ -94,7 +94,7 @@ def busy(holder: Session) -> Refuse:
 def in_use(holder: Session) -> Refuse:
     """Return the final refusal of a claim to a session that belongs to a living holder or to another key."""
     if holder.conn is None:
-        text = f"{holder.name} belongs to a disconnected client with another key"
+        text = f"{holder.name} belongs to another client, which is disconnected"
         hint = "Choose another name or session number, or wait until that session expires."
         return Refuse("SESSION_IN_USE", text, hint, final=True)
     hint = "Close the other client, or choose another session number."

@@ -130,7 +130,11 @@ class SubscriberFeeds(Component):
 
     def _open_inbox(self, session: Session, command: Subscribe) -> None:
         if command.subscription != INBOX or command.query.kind != "inbox":
-            raise BadQuery("Subscription 0 is reserved for the inbox.", hint="See docs/wire.md.")
+            number = command.subscription
+            what = f"The inbox needs subscription {INBOX}, not {number}."
+            if number == INBOX:
+                what = f"Subscription {INBOX} is reserved for the inbox."
+            raise BadQuery(what, hint="See docs/wire.md.")
         try:
             self._inboxes.open_inbox(session)
         except LocalError as error:

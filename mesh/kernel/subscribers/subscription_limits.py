@@ -33,17 +33,20 @@ class SubscriptionLimits:
 
     def check(self, session: Session, query: Query) -> None:
         """Check that a session may have one more subscription. Raises: LocalError (TOO_MANY)."""
-        most = self._context.settings.max_subscriptions
-        if len(session.feeds) >= most:
+        settings, hint = self._context.settings, "Subscribe to patterns, each of which covers many keys"
+        most, count = settings.max_subscriptions, len(session.feeds)
+        if count >= most:
             raise LocalError(
-                f"{session.name} has {most} subscriptions, which is the limit.",
-                hint="Subscribe to patterns, each of which covers many keys.",
+                f"The number of subscriptions of {session.name} is {count:,}; the limit is {most:,}.",
+                hint=f"{hint}, or raise `limits.session_subscriptions` of the node.",
                 code="TOO_MANY",
             )
-        if self.count >= self._context.settings.max_all_subscriptions:
+        most = settings.max_all_subscriptions
+        if self.count >= most:
+            what = f"The number of subscriptions of all clients of {self._context.me.name} is {self.count:,}"
             raise LocalError(
-                f"This node has {self.count:,} subscriptions, which is the limit.",
-                hint="Subscribe to patterns, each of which covers many keys.",
+                f"{what}; the limit is {most:,}.",
+                hint=f"{hint}, or raise `limits.subscriptions` of the node.",
                 code="TOO_MANY",
             )
         if query.kind == XPATH:

@@ -96,7 +96,7 @@ def test_more_taken_than_sent_is_a_forgery() -> None:
     ends = Ends()
     ends.feed.connect(0.0)
     ends.offer(parcel(1))
-    with pytest.raises(RemoteError, match="2 items are acknowledged, but 1 were sent") as caught:
+    with pytest.raises(RemoteError, match="number of items is 2, but that of sent items is 1") as caught:
         ends.feed.on_processed(2, 0.0)
     assert caught.value.code == "FORGED_ACK"
     assert ends.feed.delivered == 0
