@@ -280,6 +280,7 @@ def _stopped(data: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
     try:
         with TemporaryDirectory(prefix=".backup-", dir=data) as name:
             try:
+                kept_identity(data)  # an error names this file, not its copy
                 queues, left_out = gather_stopped(data, Path(name))
             except OSError as error:
                 hint = (

@@ -21,7 +21,8 @@ def normal(address: str) -> str:
     found = _TCP.fullmatch(address.strip())
     if found is None or (found[2] != "*" and int(found[2]) > 65535) or not _is_host(found[1]):
         raise BindRefused(
-            f"{address[:80]!r} is not an address.", hint="Write tcp://HOST:PORT, such as tcp://127.0.0.1:7710"
+            f"{address[:80]!r} is not a TCP address.",
+            hint="Write tcp://HOST:PORT with a port up to 65535, such as tcp://127.0.0.1:7710",
         )
     host = "127.0.0.1" if found[1] == "localhost" else found[1]
     return f"tcp://{host}:{0 if found[2] == '*' else int(found[2])}"
@@ -40,7 +41,7 @@ def with_port(text: str) -> str:
         return normal(f"{host}:{PORT}" if is_host else text)
     except BindRefused as error:
         hint = f"Write HOST or HOST:PORT, such as 10.0.0.5, nas.example.com:{PORT} or [2001:db8::5]:{PORT}"
-        raise BindRefused(f"{text[:80]!r} is not an address.", hint=hint) from error
+        raise BindRefused(f"{text[:80]!r} is not a TCP address.", hint=hint) from error
 
 
 def is_wildcard(address: str) -> bool:
@@ -60,7 +61,7 @@ def check_bind(address: str, has_keys: bool) -> str:
     """Return the address if it may be bound: without keys, loopback only. Raises: BindRefused."""
     if not has_keys and not is_loopback(address):
         raise BindRefused(
-            f"{address} was not bound: it is reachable from other machines, and without keys "
+            f"{address} was not bound: it may be reachable from other machines, and without keys "
             "anyone there could read and write all messages.",
             hint="Run `mesh init` (a new mesh) or `mesh join` (an existing one), and try again; "
             "or bind tcp://127.0.0.1:0, for this machine only.",

@@ -73,7 +73,8 @@ def gather_stopped(data: Path, into: Path) -> tuple[dict[str, str], list[str]]:
         copy_file(Path(path), into / name)
     if not (data / STORE).exists():
         raise StoreError(
-            f"{data} has no file {STORE}.", hint="Only a node with an SQLite store has a backup."
+            f"{data} has no file {STORE}.",
+            hint="Only an SQLite store has a backup. For a database, use the backup tools of that database.",
         )
     copy_file(data / STORE, into / STORE)
     return queues, others
@@ -87,8 +88,9 @@ def queue_stores(data: Path) -> list[tuple[str, str]]:
     except FileNotFoundError:
         return []
     except (ValueError, KeyError, TypeError) as error:
+        why = error if isinstance(error, json.JSONDecodeError) else "it does not list patterns and stores"
         raise DataDirRefused(
-            f"{data / STORES} is damaged: {error}.", hint="Restore the file from a copy."
+            f"{data / STORES} is damaged: {why}.", hint="Restore the file from a copy."
         ) from error
 
 
@@ -163,7 +165,12 @@ def verified(
             raise DataDirRefused(f"{file} cannot be unpacked: {why}.", hint=ROOM) from error
         if error.filename is not None and str(error.filename) != str(file):
             raise DataDirRefused(f"{error.filename} cannot be used: {why}.", hint=WHERE) from error
-        raise DataDirRefused(f"{file} cannot be read: {why}.", hint="Check the name of the file.") from error
+        if error.filename is None:
+            raise DataDirRefused(
+                f"{file} cannot be unpacked: {why}.", hint=f"Check the disks. {WHERE}"
+            ) from error
+        hint = "Check the name and the permissions of the file."
+        raise DataDirRefused(f"{file} cannot be read: {why}.", hint=hint) from error
 
 
 def _unpacked(file: Path, folder: Path, any_ratio: bool) -> Manifest:
@@ -175,7 +182,7 @@ def _unpacked(file: Path, folder: Path, any_ratio: bool) -> Manifest:
     except Exception as error:  # damaged archives raise almost anything
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
-        raise bad(file, f"it is damaged or incomplete: {error}") from error
+        raise bad(file, f"it is damaged or incomplete: {str(error) or type(error).__name__}") from error
 
 
 def _check_whole(file: Path, manifest: Manifest, folder: Path) -> None:

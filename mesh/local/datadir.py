@@ -141,12 +141,23 @@ def _take_lock(path: Path) -> int:
             return lock
         time.sleep(_PAUSE)
     holder = (path / "lock").read_bytes()[:20].strip().decode("ascii", "replace")
-    by = f"process {holder}" if holder.isdigit() else "another process"
+    by = f"process {holder}" if _runs(holder) else "another process"
     raise DataDirRefused(
         f"{path} is in use by {by}.",
-        hint="Stop that node (`mesh down`), or give this one another --id or --data DIR",
+        hint="If that is a node, stop it (`mesh down`), or give this one another --id or --data DIR",
         code=IN_USE,
     )
+
+
+def _runs(pid: str) -> bool:
+    """Return whether the text is the id of a process. A lock file may have that of an earlier node."""
+    try:
+        os.kill(int(pid), 0)
+    except PermissionError:
+        return True
+    except (OSError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def _sign(lock: int) -> None:

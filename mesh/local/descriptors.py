@@ -34,15 +34,13 @@ def is_shortage(error: OSError) -> bool:
 def of_system(error: OSError, what: str) -> LocalError:
     """Return the error to show for a system error. `what` describes the failed action."""
     if not is_shortage(error):
-        return DataDirRefused(
-            f"{what[:1].upper()}{what[1:]} failed: {error}.",
-            hint="Check that the disk is mounted, and that this user may read it.",
-        )
+        hint = "Check that the disk is mounted, and that this user may read it." if error.filename else ""
+        return DataDirRefused(f"{what[:1].upper()}{what[1:]} failed: {error}.", hint=hint)
     if error.errno == errno.ENFILE:
         hint = "End programs that hold many files, or raise `sysctl fs.file-max`."
-        return LocalError("This machine has no file descriptor left.", hint=hint, code=CODE)
+        return LocalError("This machine has too few file descriptors left.", hint=hint, code=CODE)
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     hint = "Close unused files, or raise the limit with `ulimit -n`."
     return LocalError(
-        f"The process has no file descriptor left; the limit is {allowed:,}.", hint=hint, code=CODE
+        f"The process has too few file descriptors left; the limit is {allowed:,}.", hint=hint, code=CODE
     )

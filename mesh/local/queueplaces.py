@@ -113,7 +113,10 @@ def check_targets(file: Path, manifest: Manifest, chosen: Mapping[str, Path | No
             if in_directory(path, data) is None:
                 _check_store_or_nothing(path)
         elif not is_store_or_nothing(Path(manifest.queues[name])):
-            raise bad(file, f"it has a store of queues for {manifest.queues[name]}, which is not a store")
+            why = (
+                f"it has a store of queues for {manifest.queues[name]}, which exists here and is not a store"
+            )
+            raise bad(file, why, f"Choose another path: --queue-store {name}=PATH")
 
 
 def _check_store_or_nothing(path: Path) -> None:
@@ -129,6 +132,9 @@ def check_free(path: Path, replace: bool) -> None:
     Raises: DataDirRefused; StoreError STORE_IN_USE while a node has that store open.
     """
     if not path.parent.is_dir():
+        if path.parent.exists():
+            hint = "Choose another path: --queue-store NAME=PATH"
+            raise DataDirRefused(f"{path.parent} is not a directory.", hint=hint)
         hint = f"Create it: mkdir -p {typed(path.parent)}"
         raise DataDirRefused(f"The directory {path.parent} does not exist.", hint=hint)
     _check_store_or_nothing(path)
@@ -154,7 +160,7 @@ def in_directory(path: Path, data: Path) -> Path | None:
     first = inner.parts[0] if inner.parts else STORE
     if first in OWN or NAMES.fullmatch(first) or first.startswith(STORE):
         raise DataDirRefused(
-            f"{path} is the path of one of the node's own files.",
+            f"A store of queues cannot be at {path}, which is kept for the node's own files.",
             hint="Choose another path: --queue-store NAME=PATH",
             code="BACKUP_PLACE",
         )
@@ -175,7 +181,8 @@ def _check_apart(paths: list[Path]) -> None:
     taken: set[Path] = set()
     for path in paths:
         files = {path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm", WITNESS, RESERVE)}
-        if taken & files:
+        if shared := taken & files:
             hint = "Give one of them another path: --queue-store NAME=PATH"
-            raise DataDirRefused(f"Two stores of queues would share {path}.", hint=hint, code="BACKUP_PLACE")
+            what = f"Two stores of queues would share {min(shared)}."
+            raise DataDirRefused(what, hint=hint, code="BACKUP_PLACE")
         taken |= files

@@ -77,7 +77,8 @@ def _check_places(manifest: Manifest, chosen: dict[str, Path], data: Path, repla
     outside = {name: path for name, path in chosen.items() if in_directory(path, data) is None}
     for path in outside.values():
         check_free(path, replace)
-    check_room((path.parent, manifest.files[name].bytes) for name, path in outside.items())
+    needs = ((path.parent, manifest.files[name].bytes) for name, path in outside.items())
+    check_room(needs, "Free space there, or choose another path: --queue-store NAME=PATH")
 
 
 def _now(path: Path, data: Path, folder: Path) -> Path:
@@ -125,14 +126,15 @@ def _held(data: Path, replace: bool) -> Iterator[int | None]:
         lock = try_lock(data)
     except PermissionError as error:
         raise refused(data, error, "Run this command as the user of the node.") from error
+    except FileNotFoundError as error:
+        what = f"{data} exists, and is not the directory of a node: it has no file `lock`."
+        raise DataDirRefused(what, hint=OTHER) from error
     except OSError as error:
-        raise DataDirRefused(
-            f"{data} exists, and is not the directory of a node: {error.strerror}.",
-            hint="Choose another --data DIR",
-        ) from error
+        raise refused(data, error, OTHER) from error
     if lock is None:
-        what = f"{data} is in use: its node runs, and a restore never overwrites a running node."
-        raise DataDirRefused(what, hint="Stop the node first: mesh down", code=IN_USE)
+        what = f"{data} is in use: its node runs, or another command uses its files."
+        hint = "Stop the node (`mesh down`), or wait until that command has ended."
+        raise DataDirRefused(what, hint=hint, code=IN_USE)
     try:
         if not replace:
             what = f"{data} is already the directory of a node."

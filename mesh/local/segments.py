@@ -71,7 +71,7 @@ class SegmentLog:
         self._thread.join(timeout)
         if self._thread.is_alive():
             raise MeshTimeout(
-                f"The snapshots in {self._place} were not written within {timeout:g} s: the "
+                f"The last snapshots in {self._place} were not written within {timeout:g} s: the "
                 "disk is slow or hangs.",
                 hint="What reached the disk is recovered at the next start of the node.",
             )

@@ -101,7 +101,7 @@ class ServiceUnit:
 def word(text: str) -> str:
     """Return a text as one quoted word of a command line. Raises: BadArgument for unprintable text."""
     if not text.isprintable() or "\ufffd" in text:
-        what = f"{text!r:.80} cannot be part of a unit: it has invisible characters."
+        what = f"{text!r:.80} cannot be part of a systemd unit: it has unprintable characters or U+FFFD."
         raise BadArgument(what, hint="Use names and paths of printable characters.")
     quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{quoted}"' if not text or set(text) & set(" '\"\\;") else quoted

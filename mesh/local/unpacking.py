@@ -17,7 +17,7 @@ LONGEST = 1024 * 1024  # bytes of a manifest
 CHUNK = 1024 * 1024
 LAST = b"PK\x05\x06" + bytes(18)  # end record of a zip, without a comment
 RATIO = 100  # unpacked to packed bytes; real backups have less
-WHERE = "`check` unpacks in TMPDIR, `restore` beside the node's directory (--data DIR)."
+WHERE = "A backup is unpacked in TMPDIR, and by `restore` also beside the node's directory (--data DIR)."
 ROOM = f"Free space there. {WHERE}"
 SMALL = 64 * 1024 * 1024  # unpacked bytes that are always allowed
 

@@ -82,7 +82,7 @@ def test_where_a_node_may_listen_is_not_where_one_is(
 def test_what_is_no_address_is_refused(given: Given, capsys: pytest.CaptureFixture[str], typed: str) -> None:
     given(call=Book())
     assert main(["peer", "add", typed]) == 2
-    assert "is not an address" in capsys.readouterr().err
+    assert "is not a TCP address" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("typed", ["heron", "10.0.0.5", "tcp://10.0.0.5:7710"])
@@ -147,7 +147,7 @@ def test_trial_C_what_is_no_address_is_refused_by_name(given: Given, capsys: Cap
     given(call=book)
     assert main(["peer", "add", "--", typed]) == 2
     said = capsys.readouterr().err
-    assert "is not an address" in said and "[BIND]" in said
+    assert "is not a TCP address" in said and "[BIND]" in said
     assert book.known == set()
 
 

@@ -25,8 +25,8 @@ running = partial(nodes.running, inside=ANEW)  # these are started as a shell st
     ("arguments", "said"),
     [
         (["--bind", "0.0.0.0:7710"], "[BIND_WITHOUT_KEYS]"),
-        (["--bind", "nowhere"], "'nowhere' is not an address"),
-        (["--peer", "nowhere"], "'nowhere' is not an address"),
+        (["--bind", "nowhere"], "'nowhere' is not a TCP address"),
+        (["--peer", "nowhere"], "'nowhere' is not a TCP address"),
         (["--id", "no name"], "'no name' is not a name"),
         (["--probe", "nowhere.json"], "nowhere.json cannot be read as the figures of a machine"),
         (["--config", "nowhere.toml"], "nowhere.toml: the file does not exist"),

@@ -40,7 +40,7 @@ def test_so_many_are_there_or_it_is_said_and_none_stays_taken(
     if room >= 3:
         check_descriptors(3)
     else:
-        with pytest.raises(LocalError, match="no file descriptor left") as caught:
+        with pytest.raises(LocalError, match="too few file descriptors left") as caught:
             check_descriptors(3)
         assert caught.value.code == CODE and "ulimit" in caught.value.hint
     assert taken == []
