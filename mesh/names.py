@@ -118,11 +118,12 @@ def kind_of(destination: str) -> str:
 def check_group(text: str) -> tuple[str, str, str]:
     """Return the group, domain and pattern in a group's name. Raises: BadName, BadKey, BadQuery."""
     group, *rest = text.split("\n", 2)
-    if len(rest) < 2 or len(text) > LONGEST_KEY:
-        raise BadName(
-            f"{text[:80]!r} is not the name of a group of subscribers.",
-            hint=f"A group needs a name, a domain and a pattern, with {LONGEST_KEY} characters together.",
-        )
+    if len(rest) < 2:
+        what = f"{text[:80]!r} is not the name of a group of subscribers."
+        raise BadName(what, hint="A group needs a name, a domain and a pattern.")
+    if len(text) > LONGEST_KEY:
+        what = f"The group {group[:80]!r} has {len(text) - 2} characters with its domain and pattern."
+        raise BadName(what, hint=f"The limit is {LONGEST_KEY - 2}.")
     return node_name(group), check_domain(rest[0]), check_pattern(rest[1])
 
 
@@ -224,10 +225,16 @@ def _levels(text: str, what: str, example: str, single: str, longest: int = LONG
     except BadKey as error:
         if isinstance(text, str) and not {"+", "#"}.isdisjoint(text.split("/")):
             hint = f"{single}, such as {example}."
-            raise BadName(f"{text[:80]!r} is a pattern, not a {what}.", hint=hint) from None
+            said = f"{text[:80]!r} is a pattern, not {'an' if what == 'address' else 'the'} {what}."
+            raise BadName(said, hint=hint) from None
         raise BadName(error.what.replace("key", what, 1), hint=error.hint) from None
     first = name.split("/", 1)[0]
     if first in ("", CLIENT, *RESERVED) or first.startswith("__sys__"):
         hint = f"Choose another first level, such as {example}."
-        raise BadName(f"{name[:80]!r} cannot be the {what}: such names are reserved for the mesh.", hint=hint)
+        why = (
+            f"the first level {first[:80]!r} is reserved for the mesh"
+            if first
+            else "its first level is empty"
+        )
+        raise BadName(f"{name[:80]!r} cannot be the {what}: {why}.", hint=hint)
     return name

@@ -54,8 +54,9 @@ def check_meant(text: str) -> None:
     """Raise BadPattern for a key or pattern with the wildcards of another system."""
     if not text.startswith(SYSTEM) and (pattern := meant(text)):
         raise BadPattern(
-            f"{text[:80]!r} has wildcards of another system.",
-            hint=f"Write it as {pattern[:80]!r}: '+' is one level, '#' at the end is all that follow.",
+            f"{text[:80]!r} has a wildcard of another system.",
+            hint=f"Write it as {pattern[:80]!r}, and pass it as a pattern: '+' is one level, '#' at the end "
+            "is all that follow.",
         )
 
 

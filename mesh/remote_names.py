@@ -33,6 +33,7 @@ def split(to: str) -> tuple[str, str]:
         return "", to
     site, _, rest = to.removeprefix(OTHERS).partition("/")
     if not rest:
-        hint = f"Write {OTHERS}{site[:64]}/node/NAME/client/NAME, or {OTHERS}{site[:64]}/ADDRESS."
+        there = f"{OTHERS}{site[:64] or 'SITE'}"
+        hint = f"Write {there}/node/NAME/client/NAME, or {there}/ADDRESS."
         raise BadName(f"{to[:80]!r} names no receiver in that site.", hint=hint)
     return node_name(site), f"/{rest}" if rest.startswith("node/") else rest

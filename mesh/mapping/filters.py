@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mesh.entry_points import entries
-from mesh.errors import BadFilter
+from mesh.errors import BadFilter, MeshError
 
 GROUP, MAPPERS = "mesh.filters", "mesh.mappers"  # the entry-point groups
 LONGEST = 1024  # characters of a filter's argument
@@ -57,7 +57,8 @@ def made(filter_: Filter) -> Test:
     Raises: BadFilter, if the filter is too long, is not installed, or rejects its argument.
     """
     if len(filter_.text) > LONGEST:
-        raise BadFilter(f"A filter of {len(filter_.text):,} characters exceeds the limit of {LONGEST:,}.")
+        what = f"The text of {filter_.type[:80]!r} has {len(filter_.text):,} characters"
+        raise BadFilter(f"{what}; the limit is {LONGEST:,}.")
     if filter_.group == MAPPERS:
         return plugged(MAPPERS, "mapper", filter_.type, filter_.version, ("DomainToMaster",))(filter_.text)
     if filter_.type in OURS:
@@ -89,7 +90,7 @@ def plugged(group: str, what: str, name: str, version: str, ours: tuple[str, ...
         try:
             test = entry.load()(*told)
         except Exception as error:  # foreign code may raise anything
-            why = f"{type(error).__name__}: {error!s:.200}"
+            why = error.what if isinstance(error, MeshError) else f"{type(error).__name__}: {error!s:.200}"
             raise BadFilter(
                 f"The {what} {entry.name} ({entry.value}) cannot be created: {why.rstrip('.')}.",
                 hint="Correct its argument in the rule, or fix or uninstall its package.",

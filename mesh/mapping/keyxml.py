@@ -42,7 +42,8 @@ class KeyXPath:
             self._ask = lxml.XPath(f"boolean({self.text})", regexp=False, smart_strings=False)
             self._ask(_parsed("<key/>"))
         except lxml.XPathError as error:
-            raise BadXPath(f"The XPath {self.text!r} cannot be evaluated: {error}.") from None
+            what = f"The XPath {self.text!r} cannot be evaluated: {error}."
+            raise BadXPath(what, hint="Write a simpler XPath.") from None
 
     def matches(self, document: Document) -> bool:
         """Return whether the XPath is true for the document.
@@ -119,13 +120,15 @@ def _check_shape(root: etree._Element) -> None:
         elements += 1
         attributes += len(element.attrib)
     if elements > ELEMENTS or attributes > ATTRIBUTES:
-        what = f"The XML of a key has {elements - 1:,} elements and {attributes:,} attributes"
+        given = f"{elements - 1:,} element{'s' * (elements != 2)}"
+        what = f"The XML of a key has {given} and {attributes:,} attribute{'s' * (attributes != 1)}"
         raise BadXml(f"{what}; the limits are {ELEMENTS - 1} and {ATTRIBUTES}.", hint=_LONG)
     level, deepest = [root], 0
     while level:
         level, deepest = [below for element in level for below in element], deepest + 1
     if deepest > LEVELS:
-        raise BadXml(f"The XML of a key has {deepest} levels; the limit is {LEVELS}.", hint=_LONG)
+        what = f"The XML of a key has {deepest} levels, with <key> itself; the limit is {LEVELS}."
+        raise BadXml(what, hint=_LONG)
     if root.find("key") is not None:
         raise BadXml("The XML of a key contains <key>.", hint=_HINT)
 

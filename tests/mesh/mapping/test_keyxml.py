@@ -49,7 +49,7 @@ BAD = {
     "a\ufffe": "invalid character",
     "<a/>" * ELEMENTS: "256 elements",
     "<a b='1' c='2'/>" * 129: f"the limits are 255 and {ATTRIBUTES}",
-    "<a>" * LEVELS + "</a>" * LEVELS: "17 levels; the limit is 16",
+    "<a>" * LEVELS + "</a>" * LEVELS: "17 levels, with <key> itself; the limit is 16",
     "a" * (KEY_XML + 1): "16,385 bytes",
     "é" * (KEY_XML // 2 + 1): "16,386 bytes",
     "a" * 10_000_000: "10,000,000 bytes",
