@@ -10,9 +10,9 @@ try:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
     from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
     from prometheus_client.registry import Collector
-except ImportError:
+except ImportError as error:
     raise NotAvailable(
-        "Metrics need the package prometheus-client, which is not installed.",
+        f"Metrics need the package prometheus-client, which cannot be imported: {error}.",
         hint="Run:  pip install 'heronry[metrics]'",
     ) from None
 

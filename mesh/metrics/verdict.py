@@ -134,7 +134,7 @@ def _limits(check: Check, text: str) -> tuple[float, float]:
     if len(numbers) not in (1, 2) or not all(0 <= number < float("inf") for number in numbers):
         raise BadArgument(
             f"--{name} {text!r:.40} is not a threshold.",
-            hint=f"Write, for example, --{name} {check.warning:.15g},{check.critical:.15g}.",
+            hint=f"Write one or two numbers from 0, such as {check.warning:.15g},{check.critical:.15g}.",
         )
     return numbers[0], numbers[-1]
 

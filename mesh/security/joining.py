@@ -32,10 +32,12 @@ def new_mesh(state: Path, cluster: str) -> MeshFile:
 
     Raises: KeysRefused, if this user has keys of that name.
     """
-    if read_mesh(state, cluster) is not None:
+    known = read_mesh(state, cluster)
+    if known is not None:
+        others = "`mesh token` prints a token for others; for" if known.role == "node" else "For"
         raise KeysRefused(
             f"The keys for {cluster!r} exist already, in {mesh_path(state, cluster)}.",
-            hint="`mesh token` prints a token for others; for one more mesh: mesh init --cluster NAME",
+            hint=f"{others} one more mesh: mesh init --cluster NAME",
             code="KEYS_EXIST",
         )
     seed = secrets.token_bytes(SECRET_BYTES)
@@ -170,7 +172,7 @@ def join_site(state: Path, site: str, token: Token, replace: bool = False) -> tu
     that site, unless `replace` is set.
     """
     if token.role != RELAY:
-        what = f"This token is for a {token.role} of {token.cluster!r}, not for a gateway."
+        what = f"This token of mesh {token.cluster!r} is for the role {token.role}, not for a gateway."
         raise KeysRefused(what, hint="Run at that site: mesh token --role relay --site NAME", code="TOKEN")
     mine = read_mesh(state, token.cluster)
     if mine is not None and mine.server == token.server:
