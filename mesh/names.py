@@ -220,13 +220,13 @@ def _levels(text: str, what: str, example: str, single: str, longest: int = LONG
         raise BadName(
             f"The {what} {text[:40]!r}... has {len(text)} characters.", hint=f"The limit is {longest}."
         )
+    called = f"an {what}" if what == "address" else f"the {what}"
     try:
         name = check_key(text)
     except BadKey as error:
         if isinstance(text, str) and not {"+", "#"}.isdisjoint(text.split("/")):
             hint = f"{single}, such as {example}."
-            said = f"{text[:80]!r} is a pattern, not {'an' if what == 'address' else 'the'} {what}."
-            raise BadName(said, hint=hint) from None
+            raise BadName(f"{text[:80]!r} is a pattern, not {called}.", hint=hint) from None
         raise BadName(error.what.replace("key", what, 1), hint=error.hint) from None
     first = name.split("/", 1)[0]
     if first in ("", CLIENT, *RESERVED) or first.startswith("__sys__"):
@@ -236,5 +236,5 @@ def _levels(text: str, what: str, example: str, single: str, longest: int = LONG
             if first
             else "its first level is empty"
         )
-        raise BadName(f"{name[:80]!r} cannot be the {what}: {why}.", hint=hint)
+        raise BadName(f"{name[:80]!r} cannot be {called}: {why}.", hint=hint)
     return name
