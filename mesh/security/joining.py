@@ -13,6 +13,7 @@ from mesh.security.derive import ADMIN, RELAY, SECRET_BYTES, SERVER, derived, re
 from mesh.security.keyfiles import (
     MeshFile,
     admin_path,
+    clusters,
     mesh_path,
     put_aside,
     read_admin,
@@ -176,8 +177,12 @@ def join_site(state: Path, site: str, token: Token, replace: bool = False) -> tu
         raise KeysRefused(what, hint="Run at that site: mesh token --role relay --site NAME", code="TOKEN")
     mine = read_mesh(state, token.cluster)
     if mine is not None and mine.server == token.server:
-        hint = "Use a token from the other site; one from this site is for the gateways there."
-        raise KeysRefused("This token belongs to your own mesh.", hint=hint, code="TOKEN")
+        what = f"This token is for gateways to the mesh {token.cluster!r}, of which this user has keys."
+        hint = (
+            "Use a token that the other site created. If this user runs nodes of both sites, set another "
+            "MESH_STATE_DIR for each."
+        )
+        raise KeysRefused(what, hint=hint, code="TOKEN")
     path, found = site_path(state, site), read_site(state, site)
     if found is not None and (found.server, found.secret) == (token.server, token.secret):
         return path, False
@@ -197,8 +202,10 @@ def join_site(state: Path, site: str, token: Token, replace: bool = False) -> tu
 def leave(state: Path, cluster: str) -> Path:
     """Move the keys of the mesh aside, and return the new path. Raises: KeysRefused, if there are none."""
     if not mesh_path(state, cluster).exists():
-        hint = "`mesh leave --cluster NAME` leaves another mesh."
-        raise KeysRefused(f"This user has no keys of mesh {cluster!r}.", hint=hint)
+        what, names = f"This user has no keys of mesh {cluster!r}", clusters(state)
+        if not names:
+            raise KeysRefused(f"{what}, nor of another mesh.", hint="Check MESH_STATE_DIR.")
+        raise KeysRefused(f"{what}, but of: {', '.join(names)}.", hint="Choose one with --cluster NAME.")
     kept = put_aside(mesh_path(state, cluster))
     mesh_path(state, cluster).unlink(missing_ok=True)
     return kept

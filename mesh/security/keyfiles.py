@@ -99,12 +99,15 @@ def clusters(state: Path) -> list[str]:
 def read_mesh(state: Path, cluster: str) -> MeshFile | None:
     """Return this user's keys for the mesh, or None. Raises: KeysRefused, DataDirRefused."""
     path = mesh_path(state, cluster)
-    hint = f"Restore it from a copy, or remove it and join again: rm {typed(path)}; mesh join"
+    hint = f"Restore it from a copy, or move it away and join again: {_move_away(path)}; mesh join"
     found = _read(path, MeshFile, hint)
     if found is None:
         return None
-    if found.cluster != cluster or found.role not in ROLES or found.role == RELAY or not _fits(found):
-        raise KeysRefused(f"{path} is damaged.", hint=hint)
+    if found.cluster != cluster or found.role not in ROLES or found.role == RELAY:
+        what = f"it has the role {found.role!r:.40} of mesh {found.cluster!r:.80}"
+        raise KeysRefused(f"{path} is damaged, or belongs elsewhere: {what}.", hint=hint)
+    if not _fits(found):
+        raise KeysRefused(f"{path} is damaged: its keys do not belong together.", hint=hint)
     return found
 
 
@@ -122,10 +125,14 @@ def site_path(state: Path, site: str) -> Path:
 def read_site(state: Path, site: str) -> MeshFile | None:
     """Return the keys of this user's gateways for that site, or None. Raises: KeysRefused, as `read_mesh`."""
     path = site_path(state, site)
-    hint = f"Restore it from a copy, or remove it and join again: rm {typed(path)}; mesh join --site {site}"
+    move = _move_away(path)
+    hint = f"Restore it from a copy, or move it away and join again: {move}; mesh join --site {site}"
     found = _read(path, MeshFile, hint)
-    if found is not None and (found.role != RELAY or not _fits(found)):
-        raise KeysRefused(f"{path} is damaged.", hint=hint)
+    if found is not None and found.role != RELAY:
+        what = f"{path} is damaged, or belongs elsewhere: its role is {found.role!r:.40}, not {RELAY!r}."
+        raise KeysRefused(what, hint=hint)
+    if found is not None and not _fits(found):
+        raise KeysRefused(f"{path} is damaged: its keys do not belong together.", hint=hint)
     return found
 
 
@@ -166,12 +173,18 @@ def admin_path(state: Path, cluster: str) -> Path:
 def read_admin(state: Path, cluster: str) -> bytes:
     """Return the seed of the admin's key, or b"". Raises: KeysRefused, if the file is damaged."""
     path = admin_path(state, cluster)
-    hint = f"Restore it from a copy, such as a token of role admin: rm {typed(path)}; mesh join"
+    hint = f"Restore it from a copy, or from a token of role admin: {_move_away(path)}; mesh join"
     found = _read(path, AdminFile, hint)
     if found is None:
         return b""
-    if found.cluster != cluster or len(found.seed) != KEY_BYTES:
-        raise KeysRefused(f"{path} is damaged.", hint=hint)
+    if found.cluster != cluster:
+        what = (
+            f"{path} is damaged, or belongs elsewhere: it has the admin's key of mesh {found.cluster!r:.80}."
+        )
+        raise KeysRefused(what, hint=hint)
+    if len(found.seed) != KEY_BYTES:
+        what = f"{path} is damaged: its key has {len(found.seed)} bytes instead of {KEY_BYTES}."
+        raise KeysRefused(what, hint=hint)
     return found.seed
 
 
@@ -232,8 +245,13 @@ def node_keys(data: Path) -> NodeKeys:
         found = NodeKeys(curve=secrets.token_bytes(KEY_BYTES), seed=secrets.token_bytes(KEY_BYTES))
         _write(path, found)
     if {len(found.curve), len(found.seed)} != {KEY_BYTES}:
-        raise KeysRefused(f"{path} is damaged.", hint=hint)
+        what = f"{path} is damaged: its two keys do not have {KEY_BYTES} bytes each."
+        raise KeysRefused(what, hint=hint)
     return found
+
+
+def _move_away(path: Path) -> str:
+    return f"mv {typed(path)} {typed(f'{path}.damaged')}"
 
 
 def _read(path: Path, kind: type[File], hint: str) -> File | None:
@@ -244,7 +262,7 @@ def _read(path: Path, kind: type[File], hint: str) -> File | None:
     except OSError as error:  # such as no descriptors: the keys are fine
         raise refused(path, error, _OTHERS) from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise KeysRefused(f"{path} is damaged: {error}.", hint=hint) from error
+        raise KeysRefused(f"{path} is damaged, or of another release: {error}.", hint=hint) from error
 
 
 def _write(path: Path, file: msgspec.Struct) -> None:

@@ -36,7 +36,8 @@ def node_file(state: Path, cluster: str, passwd: str) -> MeshFile | None:
     if file is None:
         if passwd:
             what = f"node.passwd would protect nothing, because this user has no keys of mesh {cluster!r}."
-            raise KeysRefused(what, hint="Run `mesh init` or `mesh join`, or omit the setting.")
+            hint = f"Run `mesh init --cluster {cluster}` or `mesh join`, or omit the setting."
+            raise KeysRefused(what, hint=hint)
         return None
     if file.role != "node":
         raise KeysRefused(

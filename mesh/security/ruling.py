@@ -148,8 +148,9 @@ def _admin(cluster: str, wanted: bytes, environ: Mapping[str, str]) -> Admin:
         )
     seed = admin_seed(state, file)
     if wanted and wanted != file.admin:
-        what = f"The node has another admin of mesh {cluster!r} than this user's keys."
-        raise KeysRefused(what, hint="Check the mesh with `mesh info`.", code="NOT_ADMIN")
+        what = f"The node's keys of mesh {cluster!r} name another admin than this user's keys."
+        hint = "Run this as the user who has the key of the node's admin."
+        raise KeysRefused(what, hint=hint, code="NOT_ADMIN")
     return Admin(cluster, state, seed)
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from mesh.errors import BadName, KeysRefused
 from mesh.names import node_name
-from mesh.security.derive import ADMIN, ROLES, SECRET_BYTES
+from mesh.security.derive import ADMIN, RELAY, ROLES, SECRET_BYTES
 
 PREFIX = "HERON1"  # 1: version of the format
 CHECK_BYTES = 5  # makes usual tokens need no base32 padding
@@ -64,13 +64,16 @@ def read_token(text: str, now: float) -> Token:
     """
     word = "".join(text.split()).replace("-", "").upper()
     if word.startswith(PREFIX) and len(word) > LONGEST:
-        raise KeysRefused("The text is too long for a token.", hint="Paste exactly one token.", code="TOKEN")
+        what = f"The text has {len(word):,} characters, too many for a token."
+        raise KeysRefused(what, hint="Give exactly one token.", code="TOKEN")
     if not word.startswith(PREFIX):
         what = f"The text is not a token: a token begins with {PREFIX}."  # not quoted: perhaps another secret
-        raise KeysRefused(what, hint="Run `mesh token` on a node of that mesh.", code="TOKEN")
+        what = what if word else "The token is empty."
+        raise KeysRefused(what, hint="Create a token with `mesh token`, on a node of the mesh.", code="TOKEN")
     token = _decoded(word.removeprefix(PREFIX))
     if token.expires and now >= token.expires:
-        hint = "Create another one: `mesh token`, on a node of that mesh."
+        role = f"{token.role} --site NAME" if token.role == RELAY else token.role
+        hint = f"Create another one where this one was created: mesh token --role {role}"
         raise KeysRefused(f"This token for {token.cluster!r} has expired.", hint=hint, code="TOKEN_EXPIRED")
     return token
 

@@ -82,13 +82,8 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
     "mesh/security/joining.py": {
         "and join this one: mesh join --replace": "keys of a mesh of that name are there; keeps them beside",
         " --replace": "keys of a site of that name are there; keeps them beside",
-        "`mesh leave --cluster NAME` leaves another": "`mesh leave` was typed, of a mesh that is not there",
     },
-    "mesh/security/keyfiles.py": {
-        "remove it and join again: rm ": "keys are damaged, after a copy; never after an OSError",
-        "such as a token of role admin: rm ": "the same, of the admin's",
-        "Remove it: rm ": "the record of rules seen here is damaged",
-    },
+    "mesh/security/keyfiles.py": {"Remove it: rm ": "the record of rules seen here is damaged"},
     "mesh/security/pins.py": {"run here: mesh peer rm ": "a node has another key, if that was on purpose"},
     "mesh/security/ruling.py": {
         "If all nodes have lost the newer rules: rm ": "older rules than were seen here"

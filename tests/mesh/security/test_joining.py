@@ -118,7 +118,7 @@ def test_the_token_of_a_gateway_makes_nobody_else(tmp_path: Path) -> None:
 
 def test_a_site_is_not_joined_with_the_token_of_the_own_mesh(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    with pytest.raises(KeysRefused, match="belongs to your own mesh"):
+    with pytest.raises(KeysRefused, match="of which this user has keys"):
         join_site(tmp_path, "NYC", token_of(new_mesh(tmp_path, "default"), "relay", 0, "LON"))
 
 
