@@ -93,7 +93,8 @@ class Untended:
 
     def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
         hint = "Back up a database with its own tools, such as pg_dump; a store in memory ends with its node."
-        raise StoreError("Only an SQLite store has a backup.", hint=hint, code="NOT_AVAILABLE")
+        what = "This store cannot be copied: only an SQLite store has a backup."
+        raise StoreError(what, hint=hint, code="NOT_AVAILABLE")
 
 
 def begin(store: Store, boot: int, accept_rollback: bool = False) -> Image:

@@ -20,11 +20,12 @@ class ForeignStoreKind(StoreKind):
 
 
 def foreign_store_kind(address: str) -> ForeignStoreKind:
-    """Return the kind of store with this address. Raises: NotAvailable if none is installed."""
-    kind = store_kind(address)
+    """Return the kind of store with this address. Raises: NotAvailable if none can be opened."""
+    kind, scheme = store_kind(address), address.partition("://")[0]
+    if kind is None:
+        what = f"No store of the kind {scheme[:40]!r} is installed."
+        raise NotAvailable(what, hint="Install the package that provides it.")
     if not isinstance(kind, ForeignStoreKind):
-        scheme = address.partition("://")[0]
-        raise NotAvailable(
-            f"No store {scheme!r:.40} is installed.", hint="Install the package that provides it."
-        )
+        what = f"The installed kind of store {scheme[:40]!r} has no methods to open a store."
+        raise NotAvailable(what, hint=f"Its class must derive from {__name__}.{ForeignStoreKind.__name__}.")
     return kind

@@ -159,7 +159,7 @@ def _check_file(path: Path, uuid: bytes, was_used: bool) -> None:
         is_there = path.exists() and path.stat().st_size > 0
     if was_used and not is_there:
         raise StoreError(
-            f"{path}, which had queues of this node at its last start, is missing.",
+            f"{path}, a store of this node's queues at the last start, is missing or empty.",
             hint="Check its disk, or restore its newest copy. To continue without the lost data: "
             "mesh up --accept-rollback",
             code=ROLLED_BACK,
@@ -167,7 +167,7 @@ def _check_file(path: Path, uuid: bytes, was_used: bool) -> None:
     witness = path.with_name(path.name + WITNESS)
     with _named(witness):
         if is_there and read_witness(witness, uuid) is None:
-            what = f"{path} exists, but according to {witness} it does not belong to this node."
+            what = f"{path} exists, but {witness} does not show that it belongs to this node."
             if not witness.exists():
                 what = f"{path} exists, but {witness}, which would show its node, is missing."
             raise StoreError(

@@ -14,6 +14,14 @@ TRY_AGAIN = 60.0  # s until growth is retried after a failed write
 TIGHT = 2  # times the wanted free space: below it queues must not grow
 START = 256 * 1024  # bytes for identity, lock and log of a start
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_ACCESS, _FILES = "Allow this user to write there", "Raise the limit of open files (ulimit -n)"
+_MENDS = {
+    **dict.fromkeys(_NO_ROOM, "Free space on that disk"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _ACCESS),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), _FILES),
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "Check that the directory exists"),
+    **dict.fromkeys((errno.ELOOP, errno.EISDIR), "Move away what is in the place of this file"),
+}
 _CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # file systems that cannot reserve
 
 Tell = Callable[[str, str], None]  # lower-case level of logging, text
@@ -23,11 +31,11 @@ def is_full(error: OSError) -> bool:
     return error.errno in _NO_ROOM
 
 
-def broken(path: Path, error: OSError) -> StoreError:
-    """Return the error for a disk that failed for a reason other than lack of space."""
+def broken(path: Path | str, error: OSError) -> StoreError:
+    """Return the error for a file operation that ends the use of a store."""
+    hint = _MENDS.get(error.errno or 0, "Check that disk and its kernel messages (dmesg)")
     return StoreError(
-        f"{path} failed: {error.strerror or error}.",
-        hint="Check that disk and its kernel messages (dmesg), then restart the node.",
+        f"{path} failed: {error.strerror or error}.", hint=f"{hint}, then start the node again."
     )
 
 

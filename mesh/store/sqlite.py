@@ -43,6 +43,7 @@ _PRAGMAS = (
     f"PRAGMA journal_size_limit={2 * CHECKPOINT}",
 )
 
+_CHECK = "Check that disk and its kernel messages (dmesg)"
 _ANEW = "move it away and start with an empty one: mesh up --accept-rollback"
 
 # SQLite quotes a damaged schema in its error, which Python then cannot decode as UTF-8.
@@ -240,8 +241,8 @@ class SQLiteStore:
         kind = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte; the rest only refines it
         if kind == sqlite3.SQLITE_FULL:
             return StoreFull(
-                f"{self._path} has no space on its disk; nothing of this commit was written.",
-                hint="Free space on that disk; the node continues by itself.",
+                f"{self._path} has no space on its disk; nothing of this change was written.",
+                hint="Free space on that disk. A running node then continues by itself.",
             )
         if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, UnicodeDecodeError):
             return self._data_loss(str(error))
@@ -249,18 +250,17 @@ class SQLiteStore:
         if kind == sqlite3.SQLITE_BUSY:
             return StoreError(
                 f"{self._path} is open in another process.",
-                hint="Stop that process, or give this node another --data directory.",
+                hint="Stop that process, or use another file: with --data, or for a queue in [[queues]].",
                 code="STORE_IN_USE",
             )
-        return StoreError(
-            f"{self._path} failed: {error}.",
-            hint="Check that disk and its kernel messages (dmesg), then restart the node.",
-        )
+        is_access = kind in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
+        hint = "Check that its directory exists, and that this user may write there" if is_access else _CHECK
+        return StoreError(f"{self._path} failed: {error}.", hint=f"{hint}, then start the node again.")
 
     def _data_loss(self, losses: str) -> StoreError:
         self._ended = f"it is damaged ({losses})"
         return StoreError(
-            f"{self._path} has lost data that was written to it: {losses}.",
+            f"{self._path} is not an intact store: {losses}.",
             hint=f"Restore it from a copy, or {_ANEW}.",
             code="DATA_LOSS",
         )
@@ -273,7 +273,7 @@ def copy_file(source: Path, path: Path) -> None:
         with contextlib.closing(sqlite3.connect(place, timeout=0, isolation_level=None, uri=True)) as db:
             _copy(db, path, lambda: None)
     except sqlite3.Error as error:
-        hint = "Check that no process has the file open, and that its disk works."
+        hint = "Check that the file exists, that no process has it open, and that its disk works."
         raise StoreError(f"{source} cannot be copied: {error}.", hint=hint) from error
 
 
@@ -289,5 +289,6 @@ def _copy(source: sqlite3.Connection, path: Path, meanwhile: Callable[[], None])
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
             f"The copy to {path} failed: {error}.",
-            hint="Check that the file does not exist yet, its directory and the free space there.",
+            hint="Check that the file does not exist yet, that its directory has space, and that the store "
+            "can be read.",
         ) from error

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mesh.errors import StoreError
 from mesh.operations import Image, Op, StoreReach
+from mesh.printable import count
 from mesh.store.room import Tell, broken, is_full
 from mesh.store.roomy import Roomy
 from mesh.store.witness import Statement, Witness
@@ -120,7 +121,7 @@ class Witnessed:
         ours = self.reach
         path = self._path
         return StoreError(
-            f"{path} went backwards: it holds {ours.commits} commits and is at position "
+            f"{path} went backwards: it holds {count(ours.commits, 'commit')} and is at position "
             f"{ours.log + 1}, but had {known.commits} and was at {known.next_position} before "
             f"(in boot {known.boot}, according to {self._witness.path}). A part of it was "
             "lost, or an old copy took its place.",

@@ -12,6 +12,7 @@ from mesh.errors import Closed, MeshTimeout, StoreError, StoreFull
 from mesh.operations import Append, Drop, Op, Stored
 from mesh.store.base import Store
 from mesh.store.refusals import Refusals
+from mesh.store.room import broken
 
 _log = logging.getLogger(__name__)
 NO_COPY = "The node ended before the copy of its store was complete."
@@ -160,7 +161,7 @@ class StoreWorker:
         self._thread.join(timeout)
         if self._thread.is_alive():
             raise MeshTimeout(
-                f"The store has not finished within {timeout:g} s: the disk is slow or hangs.",
+                f"The store has not finished within {timeout:g} s: its disk or database is slow or hangs.",
                 hint="Unanswered changes may still be written.",
             )
         if self._close_error is not None:
@@ -202,7 +203,9 @@ class StoreWorker:
         it.done(error)
 
     def _take_copy(self, it: _Copy) -> None:
-        if self._copy is not None or self._store_copy is None:
+        if self._store_copy is None:
+            it.done(StoreError("This store cannot be copied.", code="BUSY"))
+        elif self._copy is not None:
             hint = "Wait until the other copy is complete, then try again."
             it.done(StoreError("A copy of this store is already being made.", hint=hint, code="BUSY"))
         else:
@@ -270,9 +273,10 @@ def _as_store_error(error: Exception) -> StoreError:
             f"{error.filename or 'The directory of the store'} was removed while its node ran.",
             hint="Restore it from a backup (`mesh backup restore`), or start the node without that data.",
         )
-    unexpected = StoreError(
-        f"The store failed unexpectedly: {type(error).__name__}: {error}.",
-        hint="Restart the node, and report this.",
-    )
+    if isinstance(error, OSError):
+        unexpected = broken(error.filename or "The store", error)
+    else:
+        what = f"The store failed unexpectedly: {type(error).__name__}: {error}."
+        unexpected = StoreError(what, hint="Restart the node, and report this.")
     unexpected.__cause__ = error
     return unexpected

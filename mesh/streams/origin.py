@@ -50,9 +50,10 @@ class OriginStream:
 
     def _check_known(self, first: int, last: int) -> None:
         if first < self._forgotten and not self.above.covers(first, last):
+            which = f"Message {first}" if first == last else f"Messages {first} to {last}"
             raise StaleSequence(
-                f"The numbers {first}..{last} may be duplicates: the master remembers this stream only from "
-                f"number {self._forgotten} on.",
+                f"{which} of this stream may have been accepted before: the master remembers the stream only "
+                f"from number {self._forgotten} on.",
                 hint="Publish the message as a new one, if receivers tolerate duplicates.",
             )
 

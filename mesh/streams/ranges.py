@@ -252,7 +252,7 @@ class Ranges:
         for place, (first, last) in enumerate(self):
             if not (ends[place] + (place > 0) < first <= last <= LARGEST_NUMBER):
                 raise RemoteError(
-                    f"packed range {place}, {first}..{last} after {ends[place]}, is out of order"
+                    f"packed range {place}, {first}..{last} after {ends[place]}, is out of order or too large"
                 )
 
 

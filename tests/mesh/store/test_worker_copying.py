@@ -118,4 +118,4 @@ def test_of_what_is_no_file_no_backup_is_made_and_that_is_said(tmp_path: Path) -
     backing.begin()
     until(lambda: not backing._under_way.locked())
     worker.close(LIMIT)
-    assert b"Only an SQLite store has a backup" in (tmp_path / "backup" / "done.json").read_bytes()
+    assert b"only an SQLite store has a backup" in (tmp_path / "backup" / "done.json").read_bytes()

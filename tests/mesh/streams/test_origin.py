@@ -36,7 +36,8 @@ def test_a_resend_from_before_what_is_remembered_is_refused_by_name() -> None:
     for n in range(MAX_RANGES + 1):
         stream.accept(2 * n + 1, 2 * n + 1, low=1)
     assert stream.accept(3, 3, low=1) == [], "still remembered"
-    with pytest.raises(StaleSequence, match=r"1\.\.1 may be duplicates: .* only from number") as caught:
+    said = "Message 1 of this stream may have been accepted before: .* only from number"
+    with pytest.raises(StaleSequence, match=said) as caught:
         stream.accept(1, 1, low=1)
     assert caught.value.code == "STALE_SEQUENCE"
     assert stream.accept(2, 2, low=1) == [(2, 2)]
