@@ -73,8 +73,9 @@ def checked(found: WeightSet) -> WeightSet:
     check(found.weights)
     size = len(packed(found))
     if size > PACKED:
-        what = f"Weights of {len(found.weights)} nodes take {size:,} bytes; the limit is {PACKED:,}."
-        raise LocalError(what, hint="Give shorter reasons, or none.", code="TOO_LARGE")
+        what = f"Weights of {len(found.weights):,} nodes take {size:,} bytes; the limit is {PACKED:,}."
+        hint = "Give shorter reasons or none, or weights of fewer nodes."
+        raise LocalError(what, hint=hint, code="TOO_LARGE")
     return found
 
 

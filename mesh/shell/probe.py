@@ -114,8 +114,9 @@ class FileProbe:
             self._stamp = _stamp(path)
             self._figures = _read(path)
         except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
             raise BadConfig(
-                f"{path} cannot be read as the figures of a machine: {error}.",
+                f"{path} cannot be read as the figures of a machine: {why}.",
                 hint='Write JSON: {"cpu": [10, 20], "ram_free": 4000000000, "ram_total": '
                 "8000000000}, with the % used of each core, and bytes.",
             ) from error

@@ -45,12 +45,12 @@ def check_places(config: Config, data: Path) -> None:
         if not path:
             continue
         if not Path(path).parent.is_dir():
-            hint = f"Create it: mkdir -p {typed(Path(path).parent)}"
-            raise BadConfig(f"{where}: the directory {Path(path).parent} does not exist.", hint=hint)
+            hint = f"Name another file, or create the directory: mkdir -p {typed(Path(path).parent)}"
+            raise BadConfig(f"{where}: {Path(path).parent} is not an existing directory.", hint=hint)
         for file in files_beside(Path(path)):
             if other := taken.get(file.resolve()):
                 raise BadConfig(
-                    f"{where} is the same file as {other}.", hint="Each store needs its own file."
+                    f"{where} would use {file}, as {other} does.", hint="Name another file in [[queues]]."
                 )
         taken |= {file.resolve(): repr(one.store) for file in files_beside(Path(path))}
         if not config.node.allow_network_disk:
@@ -208,6 +208,6 @@ def _last(data: Path) -> tuple[Stores, bool]:
         raise refused(path, error, "Allow this user to read it.") from error
     except (ValueError, TypeError, KeyError) as error:
         raise DataDirRefused(
-            f"{path} is damaged ({error}). The file records the queue stores of the last start.",
+            f"{path}, the record of the queue stores of the last start, is damaged.",
             hint="Restore it from a copy; or remove it, if [[queues]] is unchanged since then.",
         ) from error

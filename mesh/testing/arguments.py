@@ -13,6 +13,7 @@ from mesh.config import Config, load
 from mesh.config.source import ConfigFile, parsed, read_file
 from mesh.errors import BadArgument, BadConfig, BadName, shown
 from mesh.names import node_name
+from mesh.printable import count
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 MOST = 26  # nodes, which share one loop
@@ -22,6 +23,7 @@ Rules = str | Path | Mapping[str, Iterable[str]]
 
 def names(nodes: Any) -> tuple[str, ...]:
     """Return the given names, or a, b and so on for a number. Raises: BadArgument."""
+    what = f"nodes={shown(nodes)} is invalid."
     if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
         try:
             number = 0 if isinstance(nodes, str | bytes | bool) else index(nodes)
@@ -30,13 +32,14 @@ def names(nodes: Any) -> tuple[str, ...]:
         given: list[Any] = list(LETTERS[: max(0, number)]) if number <= MOST else []
     else:
         given = list(nodes)
+        what = f"nodes={shown(nodes)} has {count(len(given), 'name')}."
     if not 1 <= len(given) <= MOST:
         hint = f"Use a number from 1 to {MOST}, or a list of as many names."
-        raise BadArgument(f"nodes={shown(nodes)} is invalid.", hint=hint)
+        raise BadArgument(what, hint=hint)
     for name in given:
         _check_name(name)
         if given.count(name) > 1:
-            raise BadArgument(f"nodes={shown(nodes)} is invalid: two nodes have the same name.")
+            raise BadArgument(f"nodes={shown(nodes)} has the name {shown(name)} {given.count(name)} times.")
     return tuple(given)
 
 
@@ -65,12 +68,14 @@ def _file(rules: Any) -> ConfigFile:
         return parsed(where, rules)
     if isinstance(rules, Path):
         return read_file(rules)
-    if not isinstance(rules, Mapping) or any(isinstance(domains, str) for domains in rules.values()):
+    texts = [node for node, it in rules.items() if isinstance(it, str)] if isinstance(rules, Mapping) else []
+    if not isinstance(rules, Mapping) or texts:
         hint = (
             'Use a dict such as {"a": ["NEWS"]}, of nodes and the domains of which they are '
             "masters, or a mesh.toml."
         )
-        raise BadArgument(f"rules={shown(rules)} is invalid.", hint=hint)
+        why = f": the domains of {shown(texts[0])} are not a list" if texts else ""
+        raise BadArgument(f"rules={shown(rules)} is invalid{why}.", hint=hint)
     nodes = {name: {"master": [{"domains": _several(domains)}]} for name, domains in rules.items()}
     return ConfigFile(where, {"nodes": nodes}, {})
 

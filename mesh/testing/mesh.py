@@ -234,7 +234,8 @@ class Mesh:
         self._passing.enter()
         await self._passing.let(seconds("limit", limit), self._is_joined)
         if not self._is_joined():
-            raise MeshTimeout(f"The nodes did not find each other within {limit:g} s.")
+            what = f"Some nodes did not see exactly the nodes that they can reach, within {limit:g} s."
+            raise MeshTimeout(what, hint="Pass a larger `limit`, in seconds of the mesh's time.")
 
     def _is_joined(self) -> bool:
         up = [node for node in self._nodes.values() if node.is_up]

@@ -1,5 +1,6 @@
 """The address and the token of a node's HTTP endpoint."""
 
+import errno
 import os
 import re
 import secrets
@@ -17,6 +18,7 @@ FILE = "http-token"  # in the state directory
 LONGEST = 256  # characters of a token
 _TOKEN = re.compile(rf"[!-~]{{16,{LONGEST}}}")
 _HINT = "Name another file with http.token_file."
+_OWN = "Set MESH_STATE_DIR to a directory that you own."
 
 
 def check_listen(text: str) -> tuple[str, int]:
@@ -24,11 +26,15 @@ def check_listen(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     hint = 'Write, for example, "127.0.0.1:7780".'
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise BadConfig(f"http.listen = {text!r:.80} is not an address with a port.", hint=hint)
+        what = f"http.listen = {text!r:.80} is not an address with a port from 0 to 65535."
+        raise BadConfig(what, hint=hint)
     host = "127.0.0.1" if host == "localhost" else host
     if not is_loopback(f"tcp://{text}") and host != "127.0.0.1":
-        hint = "HTTP is not encrypted. For other machines, put a reverse proxy in front of it."
-        raise BadConfig(f"http.listen = {text!r:.80} is reachable from other machines.", hint=hint)
+        hint = (
+            "HTTP is not encrypted, so only this machine may reach it: write 127.0.0.1:PORT or [::1]:PORT. "
+            "For other machines, put a reverse proxy in front of it."
+        )
+        raise BadConfig(f"http.listen = {text!r:.80} is not an address of this machine alone.", hint=hint)
     return host.strip("[]"), int(port)
 
 
@@ -43,8 +49,11 @@ def bound(text: str) -> socket.socket:
         server.setblocking(False)
     except OSError as error:
         server.close()
-        hint = "Choose another port in http.listen; 0 selects a free one."
-        raise BindRefused(f"http.listen = {text!r}: {error.strerror or error}.", hint=hint) from error
+        hint = 'Check the address, such as "127.0.0.1:7780".'
+        if error.errno in (errno.EADDRINUSE, errno.EACCES):
+            hint = "Choose another port in http.listen; 0 selects a free one."
+        what = f"http.listen = {text!r} cannot be bound: {error.strerror or error}."
+        raise BindRefused(what, hint=hint) from error
     return server
 
 
@@ -58,7 +67,7 @@ def token_of(state: Path, given: Path | None) -> str:
         if given is None:
             if not path.exists():
                 make_private(path, secrets.token_hex(32).encode())
-            return _checked(path, read_private(path, LONGEST + 2, _HINT))
+            return _checked(path, read_private(path, LONGEST + 2, _OWN))
         with open_regular(path) as file:
             if (mode := stat.S_IMODE(os.fstat(file.fileno()).st_mode)) & 0o027:
                 what = (
@@ -68,12 +77,13 @@ def token_of(state: Path, given: Path | None) -> str:
                 raise DataDirRefused(what, hint=f"Run: chmod 640 {typed(path)}")
             return _checked(path, file.read(LONGEST + 2))
     except OSError as error:
-        raise refused(path, error, _HINT) from error
+        raise refused(path, error, _HINT if given else _OWN) from error
 
 
 def _checked(path: Path, found: bytes) -> str:
     text = found.decode("latin-1").strip()
     if not _TOKEN.fullmatch(text):
         what = f"{path} holds no token of 16 to {LONGEST} visible ASCII characters."
-        raise DataDirRefused(what, hint=f"Run: openssl rand -hex 32 > {typed(path)}")
+        hint = f"If this is the right file, run: openssl rand -hex 32 > {typed(path)}"
+        raise DataDirRefused(what, hint=hint)
     return text
