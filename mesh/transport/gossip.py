@@ -74,7 +74,7 @@ class GossipSockets:
         elif not is_file:
             socket.close()
             raise BindRefused(
-                f"{address} was not bound: without keys, any machine could read the gossip.",
+                f"{address} was not bound: without keys, any program that reaches it could read the gossip.",
                 hint="Run `mesh init` or `mesh join`, and try again.",
                 code="BIND_WITHOUT_KEYS",
             )

@@ -144,14 +144,13 @@ def failure(events: list[list[bytes]], is_keyed: bool) -> Refused | None:
 def _failure(event: int, value: int, address: str, is_keyed: bool) -> Refused | None:
     if event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL and value == MISMATCH:
         if is_keyed:
-            text = f"{address} has no keys, and a mesh with keys accepts only nodes with keys."
-            return Refused(
-                text, hint="The user of that node may have to run `mesh join`.", code=NO_KEYS_THERE
-            )
-        text = f"{address} belongs to a mesh with keys, and this user has none."
+            text = f"{address} was dialed with the keys of a mesh, but the node there runs without keys."
+            hint = "The user of that node may have to run `mesh join`, and to restart the node."
+            return Refused(text, hint=hint, code=NO_KEYS_THERE)
+        text = f"{address} belongs to a mesh with keys, but was dialed without keys."
         return Refused(text, hint=JOIN, code=NO_KEYS)
     if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
-        return Refused(f"{address} rejected the key of this user.", hint=JOIN, code=WRONG_KEYS)
+        return Refused(f"{address} rejected the key with which it was dialed.", hint=JOIN, code=WRONG_KEYS)
     if is_keyed and value == errno.EPIPE:  # not a timeout: closed during the handshake
         # ZeroMQ closes the connection without a reason if a key is wrong, or if the ZAP handler defers it.
         why = "its mesh has other keys or none, it accepts no new connections now, or it was shutting down"

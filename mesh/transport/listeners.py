@@ -210,8 +210,10 @@ def refusal(address: str, error: zmq.ZMQError, has_keys: bool) -> BindRefused:
         hint = "Check the permissions of its directory, and that the path is not too long."
     elif error.errno == errno.EACCES and port.isdecimal() and 0 < int(port) < 1024:
         hint = "Ports below 1024 may be reserved for the system: choose a higher port, or 0 for a free one."
+    elif error.errno in (errno.EMFILE, errno.ENFILE):
+        hint = "Raise the limit of open files (ulimit -n), then try again."
     elif error.errno not in (errno.EADDRINUSE, errno.EACCES):
-        hint = "Write tcp://127.0.0.1:PORT; port 0 selects a free one."
+        hint = "Use an address of this machine, such as tcp://127.0.0.1:PORT; port 0 selects a free one."
     elif has_keys:
         hint = (
             "Another node may use this port, or use it for gossip, as the node on the port below does. "

@@ -100,7 +100,8 @@ class Sockets:
     def _require_zap(self) -> None:
         # Not `assert`, which may be disabled.
         if self._zap is None or self._zap.closed:
-            raise BindRefused("No authenticator checks incoming connections.", code="BIND_WITHOUT_KEYS")
+            what = "No address was bound, because nothing checks the keys of incoming connections."
+            raise BindRefused(what, hint="Restart the node, and report this.", code="BIND_WITHOUT_KEYS")
 
     # --- outbound -------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mesh.errors import RemoteError
+from mesh.values import messages
 from mesh.wire.header import u16
 from mesh.wire.limits import QUEUE_CREDIT
 
@@ -68,12 +69,13 @@ def check_targets(targets: Sequence[tuple[int, bytes]], tries: Sequence[int], co
     for subscription, column in targets:
         if len(column) % 2 or max(u16(column), default=0) >= count:
             raise RemoteError(
-                f"the indices for subscription {subscription} do not fit {count} messages", code="MALFORMED"
+                f"the indices for subscription {subscription} do not fit {messages(count)}", code="MALFORMED"
             )
     if not tries:
         return
     named = [len(column) // 2 or count for _, column in targets]
     if named != [len(tries)]:
         raise RemoteError(
-            f"{len(tries)} messages have delivery counts; the targets name {named}", code="MALFORMED"
+            f"there are {len(tries)} delivery counts, but the numbers of messages by target are {named}",
+            code="MALFORMED",
         )

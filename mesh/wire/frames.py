@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from mesh.errors import RemoteError
+from mesh.printable import count
 from mesh.wire.command import Command, decode, encode
 from mesh.wire.envelope import RESENT, Envelope
 from mesh.wire.envelope import decode as decode_envelope
@@ -41,11 +42,12 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
         raise RemoteError(f"a message has {len(frames)} frames; 1 to {FRAMES} are allowed", code="MALFORMED")
     command = decode(frames[0])
     counts = command.frame_counts()
-    if sum(counts) + len(counts) + 1 != len(frames) or 0 in counts:
-        raise RemoteError(
-            f"{type(command).__name__} announces {len(counts)} envelopes; {len(frames) - 1} frames follow",
-            code="MALFORMED",
-        )
+    if 0 in counts:
+        what = f"{type(command).__name__} announces an envelope without a frame for its body"
+        raise RemoteError(what, code="MALFORMED")
+    if (wanted := sum(counts) + len(counts)) != len(frames) - 1:
+        what = f"{type(command).__name__} announces {count(wanted, 'frame')}; {len(frames) - 1} follow"
+        raise RemoteError(what, code="MALFORMED")
     limit = max_content if command.is_of_client else MAX_CONTENT_EVER
     envelopes, at = [], 1
     for n in counts:
@@ -84,7 +86,8 @@ def checked(
     counts = [max(1, -(-len(body) // CHUNK)) for body in bodies]
     if list(said.frame_counts()) != counts or 1 + len(counts) + sum(counts) > FRAMES:
         raise RemoteError(
-            f"{type(said).__name__} does not describe the {len(counts)} envelopes that follow",
+            f"{type(said).__name__} does not describe the {count(len(counts), 'envelope')} behind it, or has "
+            f"more than {FRAMES} frames",
             code="MALFORMED",
         )
     limit = max_content if said.is_of_client else MAX_CONTENT_EVER

@@ -166,8 +166,9 @@ def _check_sizes(h: Header, body_size: int, max_content: int) -> None:
         raise RemoteError(
             f"a content has {longest} bytes; at most {max_content} are allowed", code="TOO_LARGE"
         )
-    if body_size > max_content + ENVELOPE_BYTES + CONTROL_FRAME:
-        raise RemoteError(f"an envelope has {body_size} bytes: put fewer messages into one", code="TOO_LARGE")
+    if body_size > (most := max_content + ENVELOPE_BYTES + CONTROL_FRAME):
+        what = f"an envelope has {body_size} bytes, above the limit of {most}: put fewer messages into one"
+        raise RemoteError(what, code="TOO_LARGE")
 
 
 def _column(column: bytes, count: int) -> Sequence[int]:

@@ -21,7 +21,9 @@ def check_metadata(metadata: Mapping[str, str]) -> None:
     if "" in metadata:
         raise BadConfig("The name of an entry is empty.", hint='Write, for example, rack = "r7".')
     if (size := len(_encode(metadata))) > LONGEST:
-        raise BadConfig(f"The metadata has {size} bytes; the limit is {LONGEST}.", hint="Shorten the values.")
+        raise BadConfig(
+            f"The metadata has {size} bytes; the limit is {LONGEST}.", hint="Use fewer or shorter entries."
+        )
 
 
 def said(metadata: Mapping[str, str]) -> Raw:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from mesh.errors import RemoteError
 from mesh.wire.calls import Name
-from mesh.wire.replies.value import ReplyValue
+from mesh.wire.replies.value import OTHER_RELEASE, ReplyValue
 
 
 class Opened(ReplyValue, frozen=True, kw_only=True):
@@ -248,4 +248,5 @@ def read_late(said: object) -> Late:
     try:
         return msgspec.convert(said, Late)
     except msgspec.ValidationError as error:
-        raise RemoteError(f"the reply cannot be read: {error}", code="MALFORMED") from error
+        what = f"the reply of the node cannot be read: {error}"
+        raise RemoteError(what, hint=OTHER_RELEASE, code="MALFORMED") from error

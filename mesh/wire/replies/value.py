@@ -10,6 +10,8 @@ from msgspec import Struct
 from mesh.errors import RemoteError
 from mesh.wire.calls import Name
 
+OTHER_RELEASE = "The node may have another release. Use the same one here and there."
+
 Source = tuple[Name, float | None, bytes]  # node, age (None: current), uuid of the master
 
 
@@ -28,4 +30,5 @@ def read_result(shape: type[R], said: object) -> R:
     try:
         return msgspec.convert(said, shape, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
-        raise RemoteError(f"the reply cannot be read: {error}", code="MALFORMED") from error
+        what = f"the reply of the node cannot be read: {error}"
+        raise RemoteError(what, hint=OTHER_RELEASE, code="MALFORMED") from error
