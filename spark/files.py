@@ -29,7 +29,7 @@ def address(place: str) -> str:
     """
     if odd := sorted(set(PATTERN) & set(place)):
         raise SparkJobError(
-            f"{place!r} cannot be used: Spark takes {' '.join(odd)} in names as wildcards.",
+            f"{place!r} cannot be used: Spark reads names with {' '.join(odd)} as wildcards.",
             "Use a name without these characters.",
             "BAD_PLACE",
         )

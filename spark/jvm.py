@@ -60,8 +60,8 @@ def runnable(*places: str, fits: Callable[[str], bool] = may_run) -> str:
         if fits(place):
             return place
     raise SparkJobError(
-        f"Java needs a directory from which programs can run: {', '.join(dict.fromkeys(places))} cannot "
-        "be written, or are mounted noexec.",
+        "Java needs a writable directory from which programs can run. Not writable, or mounted noexec: "
+        f"{', '.join(dict.fromkeys(places))}.",
         "Set TMPDIR to a writable directory on a disk without noexec.",
         "JAVA",
     )

@@ -113,7 +113,7 @@ class Lock:
         if seen.get("token", self._token) == self._token:
             return ""
         who = f"process {seen.get('pid')} on {seen.get('host')}, since {seen.get('since')}"
-        return f"{who}, took over, because this job gave no sign of life for more than {STALE:.0f} s"
+        return f"{who}, took over; a job without a sign of life for more than {STALE:.0f} s loses its lock"
 
     def _sign(self) -> str:
         self._beats += 1

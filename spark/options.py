@@ -100,7 +100,7 @@ def spark(command: F) -> F:
 def place(text: str) -> str:
     """Return `text`, a path or a Hadoop address. Raises: click.BadParameter, if it is blank."""
     if not text.strip():
-        raise click.BadParameter("The place has no name.")
+        raise click.BadParameter("The place is blank.")
     return text
 
 

@@ -79,7 +79,8 @@ def command(
     typical one and had more capacity. Nodes with too little history have weight 1.
     """
     if half_life <= timedelta() or expires <= timedelta():
-        raise click.UsageError("--half-life and --expires must be longer than 0.")
+        option = "--half-life" if half_life <= timedelta() else "--expires"
+        raise click.UsageError(f"{option} must be longer than 0.")
     writing.check(out, "--out")
     made = datetime.now(UTC)
     spark = session("heronry weights", master, conf)
@@ -104,7 +105,8 @@ def the_cluster(history: DataFrame, place: str) -> str:
     found = sorted(row.cluster for row in states.collect() if row.cluster is not None)
     if not found:
         what = f"No node has data in {place} for the selected time."
-        raise SparkJobError(what, "Start earlier, for example:  --since 30d", "EMPTY_HISTORY")
+        hint = "Select more time, for example:  --since 30d, without --until"
+        raise SparkJobError(what, hint, "EMPTY_HISTORY")
     if len(found) > 1:
         what = f"{place} has the history of several meshes: {', '.join(found)}."
         raise SparkJobError(
