@@ -43,14 +43,14 @@ class Backing:
         folder = self._data / FOLDER
         try:
             try:
-                shutil.rmtree(folder, ignore_errors=True)
-                folder.mkdir(0o700)
-                said = self._copy(folder)
+                _clear(folder)
+                _report(folder, self._copy(folder))
             except MeshError as error:
-                said = {"error": error.what, "hint": error.hint}
-            except OSError as error:
-                said = {"error": f"{error.filename}: {error.strerror}" if error.filename else str(error)}
-            write_private(folder / DONE, json.dumps(said).encode(), durable=True)
+                _report(folder, {"error": error.what, "hint": error.hint})
+            except OSError as error:  # a full disk, perhaps: the copy makes room for the report
+                _clear(folder)
+                what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+                _report(folder, {"error": what})
         except OSError as error:
             log.error("backup failed: %s", error)
         finally:
@@ -64,6 +64,15 @@ class Backing:
             _copied(by_path[path], folder / name)
         _copied(self._workers[""], folder / STORE)
         return {"queues": queues, "left_out": left_out}
+
+
+def _clear(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(0o700)
+
+
+def _report(folder: Path, said: Mapping[str, object]) -> None:
+    write_private(folder / DONE, json.dumps(said).encode(), durable=True)
 
 
 def _copied(worker: StoreWorker, path: Path) -> None:

@@ -71,7 +71,10 @@ class LastValues(Component):
 
         def found(found: LookupResult) -> None:
             if all(as_seen_by(asked.who, value.envelope) is value.envelope for value in found.values):
-                self._erase(asked)
+                try:
+                    self._erase(asked)
+                except LocalError as error:  # the question may be long over
+                    asked.fail(error)
             else:
                 what = (
                     f"{key} is the dead letter of a message to one receiver; only the session that sent it, "

@@ -1,11 +1,15 @@
 """Is a store copied while it goes on, and never half?"""
 
+import errno
 import threading
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from mesh.errors import StoreError
+from mesh.local.backup import DONE, FOLDER
+from mesh.local.private import write_private
 from mesh.operations import FIRST_POSITION, Append
 from mesh.shell.backing import Backing
 from mesh.store.base import Untended
@@ -119,3 +123,23 @@ def test_of_what_is_no_file_no_backup_is_made_and_that_is_said(tmp_path: Path) -
     until(lambda: not backing._under_way.locked())
     worker.close(LIMIT)
     assert b"only an SQLite store has a backup" in (tmp_path / "backup" / "done.json").read_bytes()
+
+
+def test_a_backup_whose_report_finds_no_space_is_removed_and_reported(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "store")
+    worker = StoreWorker(store, lambda *_: None, copy=store.copy)
+    backing, folder, failed = Backing(tmp_path, {"": worker}), tmp_path / FOLDER, list[Path]()
+
+    def full_once(path: Path, content: bytes, *, durable: bool) -> None:
+        if not failed:
+            failed.extend(folder.iterdir())
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        write_private(path, content, durable=durable)
+
+    with patch("mesh.shell.backing.write_private", full_once):
+        backing.begin()
+        until(lambda: not backing._under_way.locked())
+    worker.close(LIMIT)
+    assert failed, "there was a copy"
+    assert [path.name for path in folder.iterdir()] == [DONE]
+    assert b"No space left on device" in (folder / DONE).read_bytes()

@@ -1,6 +1,7 @@
 """Who may read a dead letter."""
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -94,3 +95,10 @@ def test_trial_A5_a_dead_letter_is_erased_by_those_who_may_read_it() -> None:
     assert len(letters(sender)) == 1
     assert sender.erase(letter.key) == [letter.key]
     assert letters(sender) == []
+
+
+def test_a_dead_letter_that_cannot_be_erased_yet_is_refused_after_the_lookup() -> None:
+    a, _ = SimNetwork().mesh("a", "b")
+    sender = dead_letter(a)
+    with patch.object(type(a.core.parts.forwarder.onward), "holds", return_value=True):
+        assert sender.erase(letters(sender)[0].key) == "MASTER_AWAY"
