@@ -91,8 +91,9 @@ class Pausing(Component):
                 f"The row of the site {row.name} has the invalid value {row.value[:40]!r}.", code="BAD_ROW"
             )
         if row.value and row.name not in self._rows and len(self._rows) >= MOST:
-            what = f"{len(self._rows):,} sites are paused; the limit is {MOST:,}."
-            raise LocalError(what, hint="Resume one first: `mesh relay resume SITE`.", code="TOO_MANY_ROWS")
+            what = f"{len(self._rows):,} sites are paused in this mesh; the limit is {MOST:,}."
+            hint = "Resume some at nodes that have them in [sites]: `mesh relay resume SITE`."
+            raise LocalError(what, hint=hint, code="TOO_MANY_ROWS")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         if row.value:

@@ -29,6 +29,7 @@ from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.context.seams import Guest, GuestRequests
 from mesh.names import OTHERS, SENDS, check_address
 from mesh.patterns import SYSTEM
+from mesh.printable import count
 from mesh.remote_names import split
 from mesh.streams.ranges import numbers_within
 from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
@@ -90,7 +91,8 @@ class RemoteSessions(Component):
         ttls = command.ttls or (0,) * len(envelopes)
         if len(ttls) != len(envelopes):
             raise RemoteError(
-                f"the message has {len(envelopes)} envelopes, but {len(ttls)} time limits", code="MALFORMED"
+                f"the message has {count(len(envelopes), 'envelope')}, but {count(len(ttls), 'time limit')}",
+                code="MALFORMED",
             )
         for e, ttl in zip(envelopes, ttls, strict=True):
             try:
@@ -100,8 +102,8 @@ class RemoteSessions(Component):
                 continue
             visit = self._visit(gate.name, e)
             for part in short_parts(e, self._context.settings.max_content, partial(self._too_long, conn)):
-                count, size = self._load.get(gate.name, (0, 0))
-                self._load[gate.name] = count + part.count, size + len(part.body)
+                messages, size = self._load.get(gate.name, (0, 0))
+                self._load[gate.name] = messages + part.count, size + len(part.body)
                 visit.conns.update(dict.fromkeys(range(part.first, part.last + 1), conn))
                 site, address = split(part.to)
                 to = (
@@ -120,13 +122,16 @@ class RemoteSessions(Component):
         first = origin(e)
         if is_own or (to == s.name and not s.accepting[first].may_ask(address)):
             raise came.no_right(f"send to {address[:80]!r}", "serves", first, s.name)
-        count, size = self._load.get(gate.name, (0, 0))
-        if count + e.count > OPEN or size + len(e.body) > OPEN_BYTES:
+        messages, size = self._load.get(gate.name, (0, 0))
+        messages, size = messages + e.count, size + len(e.body)
+        if messages > OPEN or size > OPEN_BYTES:
+            me = self._context.me.name
             what = (
-                f"The site {gate.name} has {count:,} unanswered messages with {size:,} bytes at "
-                f"{self._context.me.name}; the limits are {OPEN:,} and {OPEN_BYTES:,}."
+                f"{me} would have {count(messages, 'unanswered message')} of {size:,} bytes "
+                f"from the site {gate.name}; the limits are {OPEN:,} messages and {OPEN_BYTES:,} bytes."
             )
-            raise PublishRefused(what, hint="Send more slowly.", code="TOO_MANY_REQUESTS")
+            hint = "Send more slowly, and long contents in parts."
+            raise PublishRefused(what, hint=hint, code="TOO_MANY_REQUESTS")
         if e.props:
             check_properties(e)
 

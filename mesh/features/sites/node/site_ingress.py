@@ -94,7 +94,8 @@ class SiteIngress(Component):
         who, now = turn_of(envelope), self._context.clock.now
         is_early = self._turns.is_early(who, envelope.first, envelope.last, envelope.low, now)
         if error is None and is_early:
-            error = TailBackFull(f"{self._context.me.name} must accept an earlier deferred message first.")
+            me = self._context.me.name
+            error = TailBackFull(f"{me} must accept an earlier deferred message of the same publisher first.")
         elif error is None and self._is_full(envelope):
             error = self._no_room()
         if error is not None:
@@ -104,8 +105,10 @@ class SiteIngress(Component):
         return error
 
     def _no_room(self) -> TailBackFull:
+        me = self._context.me.name
         return TailBackFull(
-            f"The half of the outbound buffer of {self._context.me.name} that is for other sites is full."
+            f"The half of the outbound buffer of {me} that is for other sites is full.",
+            hint=f"See `mesh ls` at {me} for unreachable masters.",
         )
 
     def _is_full(self, envelope: Envelope) -> bool:

@@ -129,17 +129,22 @@ class SitePassThrough(Component):
         messages wait only behind a message that was refused as WAY_LOST.
         """
         now, turns, here = self._context.clock.now, self._turns[name], self._context.settings.site.name
+        me = self._context.me.name
         is_early = turns.is_early(waiter.who, envelope.first, envelope.last, envelope.low, now)
         if error is None and is_early:
-            error = TailBackFull(f"{self._context.me.name} must accept an earlier deferred message first.")
+            error = TailBackFull(f"{me} must accept an earlier deferred message of the same publisher first.")
         elif error is None and self._is_full(name, envelope):
             error = TailBackFull(
-                f"The messages in transit from {name} through {here} have reached their limit."
+                f"{me} has no room for this message: {self._sizes[name]:,} bytes from {name} are in transit "
+                f"through it; the limit is {self._transit_limit:,} bytes."
             )
         elif error is None and (paused := self._why_paused(site)):
             error = PublishRefused(f"{paused}.", code=UNREACHABLE)
         elif error is None and self._gateway_of(site, envelope) is None:
-            error = PublishRefused(f"{here} has no connection with {site} now.", code=UNREACHABLE)
+            hint = f"See `mesh why site {site}` at a node of {here}."
+            error = PublishRefused(
+                f"{here} has no route to the site {site} now.", hint=hint, code=UNREACHABLE
+            )
         if waiter.is_letter and isinstance(error, TailBackFull):
             error = PublishRefused(error.what, hint=error.hint, code=WAY_LOST)
         if error is not None and (not waiter.is_letter or error.code == WAY_LOST):
@@ -152,10 +157,11 @@ class SitePassThrough(Component):
         A message always passes while none of that neighbor is in transit.
         """
         under_way = self._sizes[name]
-        return (
-            under_way > 0
-            and under_way + len(envelope.body) + EACH > self._context.settings.tailback_bytes // 2
-        )
+        return under_way > 0 and under_way + len(envelope.body) + EACH > self._transit_limit
+
+    @property
+    def _transit_limit(self) -> int:
+        return self._context.settings.tailback_bytes // 2
 
     def _is_under_way(self, site: str, waiter: PassingWaiter, e: Envelope) -> bool:
         flight = self._flights.get(site)  # no entry is made: the site may be unknown

@@ -58,12 +58,19 @@ class SiteSinks(Component):
         """Raise SiteFull if a site with the `rejecting` setting has no room left."""
         for feed in feeds:
             if feed.rejects and not feed.has_room(envelope.persistent):
+                me, is_for_persistent = self._context.me.name, feed.has_room(True)
+                kind = "transient " if is_for_persistent else ""
                 what = (
-                    f"{self._context.me.name} has {feed.waiting_bytes:,} waiting bytes for the site "
-                    f"{feed.site}, and no room for this message."
+                    f"{me} has {feed.waiting_bytes:,} waiting bytes for the site {feed.site}, and no room "
+                    f"for another {kind}message."
                 )
-                hint = f"Publish it again when the site is reachable (`mesh why site {feed.site}`), or raise "
-                raise SiteFull(what, hint=f"{hint}max_bytes in [sites.{feed.site}].")
+                otherwise = (
+                    "publish it as persistent"
+                    if is_for_persistent
+                    else f"raise max_bytes in [sites.{feed.site}] of {me}"
+                )
+                hint = f"Publish it again later (see `mesh why site {feed.site}`), or {otherwise}."
+                raise SiteFull(what, hint=hint)
 
     def match(self, key: str, domain: str) -> tuple[SiteFeed, ...]:
         """Return the feeds of the sites to which messages of the topic are sent."""
