@@ -166,7 +166,7 @@ class ClusterText:
             self.note(f"{self.at(element)}: unknown {what} is ignored")
             return
         hint = near_miss(name, known) or (f"Known there: {', '.join(known)}." if known else "")
-        lenient = "" if self.is_lenient is None else "--lenient ignores unknown elements."
+        lenient = "" if self.is_lenient is None else "--lenient ignores unknown parts."
         raise self.bad(element, f"unknown {what}", f"{hint} {lenient}".strip())
 
     def truth(self, element: etree._Element, name: str, default: bool) -> bool:
@@ -180,7 +180,7 @@ class ClusterText:
     def number(self, element: etree._Element, name: str, lowest: int, highest: int) -> int:
         said = element.get(name, str(lowest)).strip()
         if not (said.isascii() and said.isdigit() and lowest <= int(said[:20]) <= highest):
-            bounds = f"a number from {lowest} to {highest}"
+            bounds = f"a whole number from {lowest} to {highest}"
             raise self.bad(element, f"{name}={said[:40]!r} of <{element.tag}> is not {bounds}")
         return int(said)
 

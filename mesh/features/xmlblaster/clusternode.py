@@ -56,12 +56,9 @@ class _Reader(ClusterText):
         if root.tag != "clusternode":
             raise self.bad(root, f"the text has <{root.tag}> in place of <clusternode>")
         self.check(root)
-        try:
-            name = node_name(root.get("id", ""))
-        except BadName as error:
-            raise self.bad(root, f"id: {error.what}", error.hint) from error
+        name = self._id(root, "id")
         if self.property.node not in (None, name):
-            what = f"the text describes the node {name!r}, but the property is {self.property}"
+            what = f"the text describes the node {name!r}, but {self.property} names {self.property.node!r}"
             if not self.is_lenient:
                 raise self.bad(root, what, "Use the same name in both.")
             self.note(f"{self.at(root)}: {what}; the id in the text is used")
@@ -71,6 +68,15 @@ class _Reader(ClusterText):
         self._login(root, found)
         found.notes = self.notes
         return found
+
+    def _id(self, element: etree._Element, title: str) -> str:
+        given = element.get("id")
+        if given is None:
+            raise self.bad(element, "<clusternode> has no id", "Write <clusternode id='heron'>.")
+        try:
+            return node_name(given)
+        except BadName as error:
+            raise self.bad(element, f"{title}: {error.what}", error.hint) from error
 
     @staticmethod
     def _login(root: etree._Element, found: Described) -> None:
@@ -82,10 +88,7 @@ class _Reader(ClusterText):
         found = dict[str, None]()
         for path in ("backupnode/clusternode", "connect//backupnode/clusternode"):
             for element in root.findall(path):
-                try:
-                    backup = node_name(element.get("id", ""))
-                except BadName as error:
-                    raise self.bad(element, f"id of a backup: {error.what}", error.hint) from error
+                backup = self._id(element, "id of a backup")
                 if backup == name:
                     raise self.bad(element, f"{name} is its own backup", "Name another node, or none.")
                 found[backup] = None
@@ -143,7 +146,7 @@ class _Reader(ClusterText):
         kind = said or (EXACT if oid is not None else XPATH if text else DOMAIN)
         value = {EXACT: oid, XPATH: text or None, PATTERN: text or None, DOMAIN: domain}.get(kind)
         if kind not in KINDS:
-            what = f"queryType {kind[:40]!r} of <key>"
+            what = f"{'queryType' if element.get('queryType') else 'type'} {kind[:40]!r} of <key>"
             if self.is_lenient:
                 self.note(f"{self.at(element)}: unknown {what}: the key is ignored")
                 return None
@@ -156,7 +159,8 @@ class _Reader(ClusterText):
                 PATTERN: "a pattern as its text",
                 DOMAIN: "domain='RUGBY'",
             }
-            raise self.bad(element, f"<key queryType='{kind}'> is incomplete", f"It needs {needs[kind]}.")
+            what = f"<key queryType='{kind}'> is incomplete" if said else "<key> names no topics"
+            raise self.bad(element, what, f"It needs {needs[kind]}{'' if said else ', for example'}.")
         filters = [self._filter(each) for each in element.findall("filter")]
         rule = KeyRule(kind, value, tuple(filter(None, filters)))
         check_key_rule(rule, "<master>", self.at(element))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 LARGEST, ELEMENTS = 64 * 1024, 1000  # characters; elements
 DECLARATION = re.compile(r"""<\?xml\s(?:[^?]{0,99}?\bencoding\s?=\s?["']([^"'?]{0,99})["'])?[^?]{0,99}\?>""")
 
+_LINE = re.compile(r" line \d+\b")  # in a reason of libxml2: counted in the text, not in the file
+
 
 def tree(property_: Property, text: str, line: int = 1) -> tuple[etree._Element, int]:
     """Return the root of a text, and the number of lines before it.
@@ -35,7 +37,9 @@ def tree(property_: Property, text: str, line: int = 1) -> tuple[etree._Element,
     text = text.strip()
     if declared := DECLARATION.match(text):
         if (declared[1] or "UTF-8").upper() != "UTF-8":
-            raise bad(f"encoding={declared[1][:40]!r} in {property_} is not supported", "Use UTF-8.")
+            raise bad(
+                f"encoding={declared[1][:40]!r} in {property_} is not supported", "Omit it, or use UTF-8."
+            )
         text = "\n" * _line_ends(declared[0]) + text[declared.end() :]
         lead, text = lead + _line_ends(text[: len(text) - len(text.lstrip())]), text.lstrip()
     root = _parsed(property_, text, lead)
@@ -68,8 +72,9 @@ def _parsed(property_: Property, text: str, lead: int) -> etree._Element:
         return lxml.fromstring(text, _parser())  # type: ignore[no-any-return]
     except (lxml.XMLSyntaxError, ValueError) as error:
         at, column = getattr(error, "position", (1, 1))
-        where = property_.place(lead + (at or 1), column)
-        why = str(getattr(error, "msg", error)).partition(", line")[0]
+        # In the first line, the column would count from the beginning of the text, not of the line.
+        where = property_.place(lead + (at or 1), column if at > 1 else 0)
+        why = _LINE.sub("", str(getattr(error, "msg", error)).partition(", line")[0]).rstrip(".")
         raise BadConfig(f"{where}: {property_} is not XML: {why[:200]}.") from None
 
 

@@ -99,7 +99,7 @@ def from_words(words: Iterable[str]) -> tuple[Property, ...]:
     for word in rest:
         if len(word) < 2 or word[0] != "-":
             hint = "Write properties as -name value, such as -pingInterval 2000."
-            place = f"after the value of {before[:80]}" if before else "at the beginning"
+            place = f"after the value of {before[:80]}" if before else "before the first property"
             raise BadConfig(f"command line: the word {place} is not the name of a property.", hint=hint)
         before = word
         if is_secret(word):
@@ -108,12 +108,11 @@ def from_words(words: Iterable[str]) -> tuple[Property, ...]:
             raise BadConfig(what, hint=hint, code="SECRET_SHOWN")
         value = next(rest, None)
         if value is None:
-            raise BadConfig(
-                f"command line: {word[:80]} has no value.", hint=f"Write, for example: {word[:80]} 1000"
-            )
+            hint = "Write the name and the value as two words, such as -pingInterval 2000."
+            raise BadConfig(f"command line: {word[:80]} has no value.", hint=hint)
         if len(value) > LONGEST:
             what = f"command line: the value of {word[:80]} has more than {LONGEST:,} characters."
-            raise BadConfig(what, hint="Write the property into the --properties file.")
+            raise BadConfig(what, hint="Shorten the value.")
         name = word[1:]
         found[name] = _property(name, value, "command line", ())
     return tuple(found.values())
@@ -165,12 +164,13 @@ def _filled(property_: Property, values: Mapping[str, str]) -> Property:
         known = [name for name in names if name in values]
         if not known:
             return replace(property_, value=value, missing=names[0] if names else None)
-        if sum(len(values[name]) for name in known) + len(value) > LONGEST:
+        if len(value) + sum(len(values[name]) - len(f"${{{name}}}") for name in known) > LONGEST:
             what = f"{property_} with its ${{names}} replaced has more than {LONGEST:,} characters"
             raise BadConfig(f"{property_.origin}: {what}.", hint="Shorten these values.")
         value = _VARIABLE.sub(lambda found: values.get(found[1], found[0]), value)
-    hint = "The value of a property may not refer to that property, not even through others."
-    raise BadConfig(f"{property_.origin}: {property_}: its ${{names}} form a loop.", hint=hint)
+    hint = "No property may refer to itself, not even through others; otherwise use fewer levels."
+    what = f"its ${{names}} form a loop, or have {DEEPEST} or more levels"
+    raise BadConfig(f"{property_.origin}: {property_}: {what}.", hint=hint)
 
 
 def refuse_missing(property_: Property) -> None:

@@ -112,7 +112,8 @@ class _Reader:
                 if is_mine and is_stronger:
                     yield from self._plain(each)
                 elif not is_mine and each.name != PING:
-                    reason = f"the setting has an effect on all nodes; write {each.name} without a node"
+                    setting, _ = PLAIN[each.name]
+                    reason = f"{setting} is a setting of this node only; write {each.name} without a node"
                     self._without_equivalent(each, reason)
             elif each.name in FIELDS:
                 if is_mine and is_stronger:
@@ -130,10 +131,10 @@ class _Reader:
         try:
             value = made(property_.value.strip())
         except ValueError:
-            what = f"{property_.origin}: {property_} = {property_.value[:40]!r} is not a number."
+            what = f"{property_.origin}: {property_} = {property_.value[:40]!r} is not a whole number."
             raise BadConfig(what, hint="Write milliseconds, such as 2000.") from None
         if not isinstance(value, str) and value <= 0:
-            self._without_equivalent(property_, f"{name} replaces the property, and cannot be turned off")
+            self._without_equivalent(property_, f"{name} replaces the property, and cannot be 0 or less")
             return
         hint = f"The setting is {name} here; see docs/configuration.md."
         fit = fitted(value, FIELDS[name].type, str(property_), property_.origin, hint)
@@ -177,7 +178,7 @@ class _Reader:
             if number.startswith("-") and number[1:].isascii() and number[1:].isdigit():
                 self._note(f"{given.origin}: {given} is turned off")
             elif not (number.isascii() and number.isdigit()) or not 0 <= int(number[:9]) <= 65535:
-                what = f"{given.origin}: {port} = {number[:40]!r} is not a port."
+                what = f"{given.origin}: {given} = {number[:40]!r} is not a port."
                 raise BadConfig(what, hint="Write a number from 0 to 65535.")
             elif bound is not None:
                 self._note(f"{given.origin}: {given}: this node listens only on {bound}")
@@ -220,7 +221,7 @@ class _Reader:
             what = f"{property_.origin}: {property_.name} names no node."
             raise BadConfig(what, hint=f"Write {property_.name}[heron] = <clusternode id='heron'>…")
         if not property_.value.strip():
-            self._without_equivalent(property_, "it describes no node")
+            self._without_equivalent(property_, "its value is empty")
             return
         told = read_clusternode(property_, self._is_lenient)
         self._read.notes += told.notes

@@ -45,7 +45,7 @@ def test_lines_go_on_behind_a_backslash_and_names_stand_for_values() -> None:
         ("a=" + "x" * 40_000 + "\nb=${a}${a}", "more than 65,536"),
         ("a[=1", "'a[' is not the name of a property"),
         ("pingIntervall=5", "Did you mean 'pingInterval'?"),
-        ("pingInterval=soon", "'soon' is not a number"),
+        ("pingInterval=soon", "'soon' is not a whole number"),
         ("pingInterval=-1", "timing.ping replaces"),
         ("cluster.loadBalancer.version=2.0", "'2.0' is not installed. Installed: 1.0"),
         ("cluster.node=<clusternode id='a'/>", "names no node"),

@@ -44,10 +44,10 @@ FOREIGN = (
     ("loginEvent=false", "mesh events"),
     ("queue.persistent.maxNumStatements=50", "node.store"),
     ("cluster/securityService/avalon=<securityService/>", "node.passwd"),
-    ("delay[frodo]=500", "has an effect on all nodes; write delay without a node"),
-    ("cluster.loadBalancer.type[frodo]=RoundRobin", "has an effect on all nodes"),
-    ("pingInterval=0", "timing.ping replaces the property, and cannot be turned off"),
-    ("cluster.node[frodo]=", "describes no node"),
+    ("delay[frodo]=500", "is a setting of this node only; write delay without a node"),
+    ("cluster.loadBalancer.type[frodo]=RoundRobin", "balancing.strategy is a setting of this node only"),
+    ("pingInterval=0", "timing.ping replaces the property, and cannot be 0 or less"),
+    ("cluster.node[frodo]=", "its value is empty"),
 )
 
 
