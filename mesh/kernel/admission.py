@@ -22,6 +22,7 @@ from mesh.kernel.subscribers.clients import Clients
 from mesh.kernel.subscribers.datalink import DataLinks
 from mesh.kernel.subscribers.facts import HolderGone, HolderLives
 from mesh.kernel.subscribers.session import Session
+from mesh.printable import count
 from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, Hello, Refuse, Welcome
 from mesh.wire.limits import VERSION_MIN
 from mesh.wire.spoken import OF_VERSION_1
@@ -117,11 +118,12 @@ class Admission(Component):
 
     def _admit(self, conn: Conn, h: Hello) -> Welcome | Refuse | None:
         most, conns = self._context.settings.max_key_connections, self._dialler.conns.values()
-        if conn.user and sum(each.is_open and each.user == conn.user for each in conns) >= most:
-            what = f"the key of the connecting side has {most:,} connections here, which is the limit"
-            return Refuse(
-                "TOO_MANY_CONNECTIONS", what, "Close some of them, or raise `limits.key_connections`."
-            )
+        used = sum(each.is_open and each.user == conn.user for each in conns) if conn.user else 0
+        if conn.user and used >= most:
+            here = f"{count(used, 'connection')} with {self._context.me.name}"
+            what = f"the key of the connecting side has {here}; the limit is {most:,}"
+            hint = "Close some of them, or raise `limits.key_connections` of that node."
+            return Refuse("TOO_MANY_CONNECTIONS", what, hint)
         if h.role == CLIENT:
             session = self._clients.admit(conn, h)
             return self._clients.welcome(session, conn) if isinstance(session, Session) else session

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from mesh.kernel.access.connection_proofs import NONCE, ConnectionProofs
-from mesh.kernel.access.handshake_checks import HandshakeChecks, who_of
+from mesh.kernel.access.handshake_checks import COPIED, HandshakeChecks, who_of
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.node_context import NodeContext
 from mesh.loglevels import ACCESS
@@ -99,8 +99,7 @@ class Authenticator:
         if h.process and not conn.trusted and self._proofs.is_our_hello(conn, h, h.node.key):
             self._mirrored(conn, h.process, h.node.address)
         text = f"{h.node.name} has the identity of this node"
-        hint = "Its data directory may be a copy: start the copy with another `--data DIR`."
-        return Refuse("SAME_UUID", text, hint, final=True)
+        return Refuse("SAME_UUID", text, COPIED, final=True)
 
     def _let_in(self, conn: Conn, h: Hello, answer: Welcome) -> None:
         conn.is_open, conn.role = True, h.role

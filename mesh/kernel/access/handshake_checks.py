@@ -23,6 +23,9 @@ JOIN_SITE = (
     "Run `mesh token --role relay --site NAME` at the refusing site, and `mesh join --site NAME` "
     "at the other site."
 )
+REJOIN_SITE = f"{JOIN_SITE.removesuffix('.')}, with `--replace`."
+REJOIN_DIALED = "Run `mesh token --role relay --site NAME` there, and `mesh join --site NAME --replace` here."
+COPIED = "Its data directory may be a copy: start the copy with another `--data DIR`."
 OTHER_USER = "Both must run as the same user, with the same state directory (MESH_STATE_DIR)."
 
 
@@ -71,7 +74,8 @@ class HandshakeChecks:
         if h.role == RELAY:
             return self._no_gate(conn, h)
         if h.role not in (CLIENT, NODE_CONTROL, NODE_DATA):
-            return Refuse("ROLE", f"the role {h.role[:20]!r} is unknown", final=True)
+            text = f"this node does not know the role {h.role[:20]!r} of {who_of(h)}"
+            return Refuse("ROLE", text, "Upgrade both to the same release.", final=True)
         return None
 
     def _no_gate(self, conn: Conn, h: Hello) -> Refuse | None:
@@ -85,12 +89,19 @@ class HandshakeChecks:
             return Refuse("ROLE", text, "Dial the tcp:// address of this node.", final=True)
         if h.site not in known or h.site not in settings.site.addresses:
             return self._no_site(h.site)
-        if h.node is None or len(h.node.uuid) != 16 or h.node.uuid == self._context.me.uuid:
-            return Refuse("MALFORMED", "a gateway must introduce itself with its own uuid", final=True)
+        if h.node is None or len(h.node.uuid) != 16:
+            text = f"a gateway of {h.site} introduced itself without a uuid of 16 bytes"
+            return Refuse("MALFORMED", text, final=True)
+        if h.node.uuid == self._context.me.uuid:
+            text = f"{who_of(h)}, a gateway of {h.site}, has the identity of this node"
+            return Refuse("MALFORMED", text, COPIED, final=True)
         return None
 
     def _no_site(self, site: str) -> Refuse:
         own, here = self._context.settings.site, self._context.settings.site.name
+        if self._proofs.keyring is None:
+            text = f"{here} has no keys, so it accepts no gateway of the site {site[:64]!r}"
+            return Refuse("SITE", text, f"Run `mesh init` at {here}, and restart its nodes.", final=True)
         if site in own.addresses:
             return Refuse("SITE", f"{here} has no keys for the site {site[:64]!r}", JOIN_SITE, final=True)
         if site in own.ways:
@@ -105,6 +116,9 @@ class HandshakeChecks:
         cluster = self._context.settings.cluster
         if h.cluster in (("", cluster) if h.role != RELAY else (cluster,)):
             return None
+        if h.role == RELAY:
+            text = f"{who_of(h)} of {h.site} has keys for cluster {h.cluster[:64]!r}, but this is {cluster!r}"
+            return Refuse("CLUSTER", text, REJOIN_SITE, final=True)
         text = f"{who_of(h)} belongs to cluster {h.cluster[:64]!r}, but this node to {cluster!r}"
         return Refuse("CLUSTER", text, "Start both with the same `node.cluster`.", final=True)
 
@@ -132,7 +146,7 @@ class HandshakeChecks:
             return Refuse("BAD_COOKIE", text, OTHER_USER, final=True)
         if h.role == RELAY:
             text = f"{who_of(h)} does not know the secret for gateways of {h.site}"
-            return Refuse("WRONG_SECRET", text, JOIN_SITE, final=True)
+            return Refuse("WRONG_SECRET", text, REJOIN_SITE, final=True)
         text = f"{who_of(h)} does not know the secret of a {NODE if h.role != CLIENT else 'client'}"
         return Refuse("WRONG_SECRET", f"{text} of this mesh", JOIN, final=True)
 
@@ -173,7 +187,8 @@ class HandshakeChecks:
                 return Refuse("BAD_COOKIE", text, OTHER_USER, final=True)
             text = f"{conn.endpoint} does not know the secret"
             if conn.site:
-                return Refuse("WRONG_SECRET", f"{text} for gateways of this site", JOIN_SITE, final=True)
+                own = self._context.settings.site.name
+                return Refuse("WRONG_SECRET", f"{text} for gateways of {own}", REJOIN_DIALED, final=True)
             return Refuse("WRONG_SECRET", f"{text} of a node of this mesh", JOIN, final=True)
         if not self._proofs.is_welcome_signed(conn, w):
             return Refuse("WRONG_SIGNATURE", f"{conn.endpoint} did not sign with its key", final=True)
@@ -188,4 +203,5 @@ class HandshakeChecks:
 
 
 def who_of(h: Hello) -> str:
-    return repr(h.node.name if h.node else h.client or "a client")[:80]
+    name = h.node.name if h.node else h.client
+    return repr(name)[:80] if name else "a client" if h.role == CLIENT else "a stranger"

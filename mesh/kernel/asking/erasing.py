@@ -122,8 +122,8 @@ class Erasing:
 
         def came(was_there: bool, away: list[str]) -> None:
             if away:
-                where = "everywhere" if was_there else "anywhere"
-                text = f"{erasure.key} was not erased {where}: {_why(away)}."
+                what = "erased, but not at every node" if was_there else "not erased at any node"
+                text = f"{erasure.key} was {what}: {_why(away)}."
                 failed(MasterAway(text, hint="See `mesh ls`, and erase the topic again later."))
             else:
                 then(was_there)
@@ -140,7 +140,7 @@ class Erasing:
         erasure = _asked(ask)
         route = erasure.route
         if len(route) > HOPS:
-            raise LocalError(f"The request passed more than {HOPS} nodes.", code="TOO_MANY_HOPS")
+            raise LocalError(f"The erasure passed more than {HOPS} nodes.", code="TOO_MANY_HOPS")
         what = (
             f"{peer.node.name} forwards an erasure by {plain(erasure.sender)[:80]!r} with a route "
             "that is impossible or not confirmed."
@@ -201,9 +201,11 @@ class Erasing:
     def _ask_peer(self, peer: Peer, erasure: Erasure, within: float, then: OnErased) -> None:
         def came(replies: Replies[Erased], missing: list[str]) -> None:
             values = [told.value for told in replies.values()]
-            missing = missing + [peer.node.name for told in replies.values() if told.code]
+            refused = [
+                f"{peer.node.name} could not erase it ({told.code})" for told in replies.values() if told.code
+            ]
             away = [why[:LONGEST] for value in values for why in value.away[:NAMES]]
-            then(any(value.erased for value in values), [*missing, *away])
+            then(any(value.erased for value in values), [*missing, *refused, *away])
 
         question = AskErase(
             key=erasure.key,
@@ -239,7 +241,7 @@ class Erasing:
                 if not refused:
                     self._remember(erasure)
                 for asked in self._going.pop(erasure):
-                    asked(not refused, refused)
+                    asked(len(refused) < len(domains), refused)
 
         for domain in domains:
             event = self._event(erasure, domain)
@@ -273,4 +275,6 @@ class Erasing:
 def _why(away: list[str]) -> str:
     """Join the reasons into a text: a list of the unreachable nodes, then the other reasons."""
     names, said = [why for why in away if " " not in why], {why: None for why in away if " " in why}
-    return "; ".join([*([f"{listed(names)} cannot be reached"] if names else []), *list(said)[:SHOWN]])
+    return "; ".join(
+        [*([f"{listed(names)} cannot be reached, or did not answer"] if names else []), *list(said)[:SHOWN]]
+    )

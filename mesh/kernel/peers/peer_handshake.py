@@ -8,6 +8,8 @@ from msgspec.structs import replace
 
 from mesh.discovery.member import NodeLife
 from mesh.discovery.membership import NameClash
+from mesh.discovery.table import CAPACITY
+from mesh.kernel.access.handshake_checks import COPIED
 from mesh.kernel.context.component import Beginning, Component
 from mesh.kernel.context.conn import Conn
 from mesh.kernel.context.effects import Stop
@@ -29,7 +31,6 @@ from mesh.wire.metadata import heard
 TOLD = 64  # nodes whose last refusal is remembered
 DUEL = 0.5  # s in which both may have dialed at the same time
 DENIED = "DENIED"
-COPIED = "Its data directory may be a copy: start the copy with another `--data DIR`."
 NO_LINK = "the mesh denies links with {}"
 YOUNG = 30.0  # s: a node this young gives way when its name or its identity is taken
 
@@ -73,13 +74,13 @@ class PeerHandshake(Component):
     def admit(self, conn: Conn, h: Hello) -> Peer | Refuse:
         """Use the connection of a HELLO and return its peer, or return the refusal."""
         if h.node is None or len(h.node.uuid) != 16:
-            return Refuse("MALFORMED", "a node must introduce itself with a uuid of 16 bytes", final=True)
+            return Refuse("MALFORMED", "a node introduced itself without a uuid of 16 bytes", final=True)
         refusal = self._accept_introduction(h.node, h.process)
         if refusal is not None:
             return refusal
         peer = self._neighbours.peers[h.node.uuid]
         if h.role == NODE_DATA and (name := self._context.denies(h.node.name)):
-            return Refuse(DENIED, NO_LINK.format(name), "To allow it: `mesh node allow`.")
+            return Refuse(DENIED, NO_LINK.format(name), f"To allow them: `mesh node allow {typed(name)}`.")
         # Our dial counts only while it is young: a dial that hangs at a firewall must not displace a working
         # connection.
         ours = any(self._context.clock.now - dial.opened < DUEL for dial in peer.dials[h.role])
@@ -214,7 +215,7 @@ class PeerHandshake(Component):
 
     def _accept_introduction(self, node: Introduction, process: bytes = b"") -> Refuse | None:
         if node.uuid == self._context.me.uuid:
-            return Refuse("SAME_UUID", f"{node.name} has the identity of this node", final=True)
+            return Refuse("SAME_UUID", f"{node.name} has the identity of this node", COPIED, final=True)
         if self._pinned_otherwise(node):
             text = f"{node.name} has another key than node {node.uuid.hex()[:8]} had before"
             hint = f"If its keys were recreated on purpose: `mesh peer rm {typed(node.name)}`."
@@ -226,10 +227,7 @@ class PeerHandshake(Component):
         self._neighbours.happened(events)
         known = self._neighbours.peers.get(node.uuid)
         if known is None:
-            return Refuse(
-                "TOO_MANY_NODES",
-                f"this node already knows {len(self._neighbours.peers)} nodes, which is the limit",
-            )
+            return Refuse("TOO_MANY_NODES", f"this node already knows {CAPACITY:,} nodes, which is the limit")
         member = self._neighbours.membership.of(node.uuid)
         is_doubled = member is not None and member.state is NodeLife.CONFLICT
         if node.boot < known.node.boot:

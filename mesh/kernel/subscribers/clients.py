@@ -23,6 +23,7 @@ from mesh.kernel.subscribers.silence import SilentClients
 from mesh.kernel.subscribers.subscribing import SubscriberFeeds
 from mesh.names import SessionName, node_name
 from mesh.patterns import SYSTEM
+from mesh.printable import count
 from mesh.proof import same, token
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Bye, Hello, Pong, Refuse, Welcome
@@ -106,12 +107,13 @@ class Clients(Component):
         The limit does not apply to clients without a key, which all belong to one user.
         """
         most = self._context.settings.max_key_sessions
-        if not conn.user or sum(session.user == conn.user for session in self.sessions.values()) < most:
+        used = sum(session.user == conn.user for session in self.sessions.values()) if conn.user else 0
+        if not conn.user or used < most:
             return None
-        what = f"the key of this client has {most:,} sessions here, which is the limit"
-        return Refuse(
-            "TOO_MANY_SESSIONS", what, "Close some sessions, or raise `limits.key_sessions` of the node."
-        )
+        here = f"{count(used, 'session')} at {self._context.me.name}"
+        what = f"the key of this client has {here}; the limit is {most:,}"
+        hint = "Close some sessions, or raise `limits.key_sessions` of the node."
+        return Refuse("TOO_MANY_SESSIONS", what, hint)
 
     def _check_name(self, h: Hello) -> None:
         is_ours = h.client == self._context.me.name or self._nodes.named(h.client) is not None
