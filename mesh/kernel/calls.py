@@ -55,7 +55,7 @@ class Verbs(Component):
             if not conn.may_write and (verb is None or verb.right is not Right.READ):
                 raise LocalError(ONLY_READS, code="NOT_ALLOWED")
             if verb is None:
-                raise _unknown(call.verb)
+                raise _unknown(self._context.me.name, call.verb)
             asked = IncomingCall(read_ask(verb.asks, call.arguments), call.request, session, conn, send)
             if verb.right is Right.RUN:
                 asked.check_keys()
@@ -78,7 +78,7 @@ class Verbs(Component):
 
         def work() -> None:
             if verb is None:
-                raise _unknown(call.verb)
+                raise _unknown(self._context.me.name, call.verb)
             ask = read_ask(verb.asks, call.arguments)
             if isinstance(ask, Carried) and len(ask.visited) > VISITED:
                 what = f"The request has passed {len(ask.visited)} nodes; the limit is {VISITED}."
@@ -97,9 +97,11 @@ class Verbs(Component):
 
     def _backup(self, asked: IncomingCall[AskBackup]) -> None:
         if not asked.conn.trusted:
-            hint = "Run `mesh backup create` there, as the user of the node."
+            hint = "Run `mesh backup create` on the machine of the node, as the user of the node."
             raise LocalError(
-                "A backup can be made only on the node's own machine.", hint=hint, code="NOT_ALLOWED"
+                "A backup requires the local socket of the node, but this client is connected over TCP.",
+                hint=hint,
+                code="NOT_ALLOWED",
             )
         self._context.out.emit(Backup())
         asked.reply(ReplyValue())
@@ -109,6 +111,6 @@ class Verbs(Component):
         self._context.out.emit(Stop())
 
 
-def _unknown(verb: str) -> LocalError:
-    hint = "The node may run another release: see `mesh info`."
-    return LocalError(f"The node knows no verb {verb[:40]!r}.", hint=hint, code="UNKNOWN_VERB")
+def _unknown(me: str, verb: str) -> LocalError:
+    hint = "That node may run another release: see `mesh info`."
+    return LocalError(f"{me} knows no verb {verb[:40]!r}.", hint=hint, code="UNKNOWN_VERB")

@@ -48,7 +48,9 @@ class ConnectionCloser:
         now = self._context.clock.now
         self._parts.clients.silent.disconnect_silent(self._conns.values())
         for conn in self._parts.piecework.stopped():
-            self.on_protocol_error(conn, RemoteError("the rest of a message did not arrive", code="STOPPED"))
+            self.on_protocol_error(
+                conn, RemoteError("the rest of a message did not arrive in time", code="STOPPED")
+            )
         for conn in self._conns.values():
             if not (conn.is_open or conn.dialled) and now - conn.opened > CONNECT:
                 self._context.out.hang_up(conn)

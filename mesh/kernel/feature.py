@@ -44,7 +44,7 @@ def in_order(features: Sequence[Feature[K]]) -> list[Feature[K]]:
     for feature in features:
         if feature.name in named:
             raise FeatureFailed(
-                f"Two features have the name {feature.name!r}.", hint="Uninstall the package of one of them."
+                f"Two features have the name {feature.name!r}.", hint="Uninstall a plug-in with this feature."
             )
         named[feature.name] = feature
     found: dict[str, Feature[K]] = {}
@@ -59,7 +59,8 @@ def _enter(
     if feature.name in path:
         circle = " -> ".join((*path[path.index(feature.name) :], feature.name))
         raise FeatureFailed(
-            f"The features require each other in a cycle: {circle}.", hint="Correct `after` of one of them."
+            f"Features require each other in a cycle: {circle}.",
+            hint="Uninstall a plug-in with one of them, or correct its `after`.",
         )
     for name in feature.after:
         if name not in named:
@@ -78,5 +79,6 @@ def build(feature: Feature[K], kernel: K) -> FeatureParts:
     except FeatureFailed:
         raise
     except Exception as error:
-        what = f"The feature {feature.name!r} cannot be built: {type(error).__name__}: {error}."
+        why = f"{type(error).__name__}: {error}".rstrip(": .")  # the text may be empty
+        what = f"The feature {feature.name!r} cannot be built: {why}."
         raise FeatureFailed(what, hint="Uninstall its package, or ask its author.") from error

@@ -59,6 +59,11 @@ class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
         return blake2b(self.value, digest_size=DIGEST).digest()
 
     @property
+    def title(self) -> str:
+        """The row as text for users, such as "queue row 'jobs'"."""
+        return f"{self.kind[:40]} row" + (f" {self.name[:80]!r}" if self.name else "")
+
+    @property
     def text(self) -> bytes:
         """The bytes that the signature covers."""
         fields = (self.kind, self.name, self.stamp, self.value, self.author, self.boot, self.key)

@@ -85,8 +85,8 @@ class RestoreTable(dict[str, Restores]):
 
     def __missing__(self, kind: str) -> Restores:
         raise StoreError(
-            f"The store has an envelope of kind {kind}, which this release does not know.",
-            hint="Start the release that wrote it.",
+            f"The store has an envelope of kind {kind}, which this node does not know.",
+            hint="Start the release that wrote it, with the same plug-ins.",
             code=OF_ANOTHER,
         )
 
@@ -238,7 +238,9 @@ def _named(verbs: Sequence[Verb]) -> dict[str, Verb]:
 
 
 def _twice(one: Component, other: Component, what: str) -> FeatureFailed:
-    both = " and ".join(f"{type(each).__name__} of {room_of(each)}" for each in (one, other))
-    return FeatureFailed(
-        f"Two components handle {what}: {both}.", hint="Uninstall the package of one of them."
-    )
+    names = [f"{type(each).__name__} of {room_of(each)}" for each in (one, other)]
+    if one is other:
+        text = f"The component {names[0]} handles {what} twice."
+    else:
+        text = f"Two components handle {what}: {' and '.join(names)}."
+    return FeatureFailed(text, hint="Uninstall the plug-in that adds such a component, or ask its author.")

@@ -48,8 +48,10 @@ class IncomingCall(Generic[A]):
     def check_keys(self) -> None:
         """Raise LocalError if the client does not have the keys of a node."""
         if self.conn.grant != NODE:
-            what = f"{self.ask.verb!r} requires the keys of a node."
-            raise LocalError(what, hint="Run the command on the machine of the node.", code="NOT_ALLOWED")
+            grant = self.conn.grant
+            what = f"{self.ask.verb!r} requires the keys of a node, but this client has those of a {grant}."
+            hint = "Run the command on the machine of the node, as the user of the node."
+            raise LocalError(what, hint=hint, code="NOT_ALLOWED")
 
 
 class Right(StrEnum):

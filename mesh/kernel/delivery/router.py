@@ -192,9 +192,7 @@ class Router(Component):
         try:
             return lane.origin.accept_by(leg, envelope.first, envelope.last, envelope.low, now)
         except LegsFull as error:
-            raise TailBackFull(
-                f"The outbound buffer of {self._context.me.name} is full for now: {error}."
-            ) from error
+            raise TailBackFull(f"{self._context.me.name} cannot accept the message yet: {error}.") from error
 
     def _marked(
         self, lane: StreamLog, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
@@ -277,7 +275,7 @@ class Router(Component):
     def _refused_before(self, envelope: Envelope) -> Answer:
         error = PublishRefused(
             f"{self._context.me.name} refused the message when it first arrived; the refusal is final.",
-            hint="Publish it as a new message.",
+            hint="Send it as a new message.",
             code="REFUSED" if envelope.to else StoreFull.code,  # a direct message: no receiver, or no room
         )
         return refusal(envelope, error)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from mesh.errors import Expired
 from mesh.hops import is_foreign
 from mesh.kernel.context.node_context import NodeContext
+from mesh.remote_names import WAY, is_site
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import PendingForward
 from mesh.streams.ranges import Ranges
@@ -94,8 +95,12 @@ class EntryExpiry:
             heapq.heappush(self._due, (max(again, soon), entry.serial))
 
     def _give_up(self, entry: PendingForward, hop: str, first: int, last: int) -> None:
+        me, settings = self._context.me.name, self._context.settings
+        whom = f"the site {hop.removeprefix(WAY)}" if is_site(hop) else hop or "a master"
+        is_limit = self._expiry_of(entry.envelope) <= self._context.clock.believed
+        longer = f"To wait longer: raise `limits.tailback_ttl` of {me}, {settings.tailback_ttl:g} s."
         error = Expired(
-            f"The message expired on {self._context.me.name} while it waited for {hop or 'a master'}."
+            f"The message expired on {me} while it waited for {whom}.", hint=longer if is_limit else ""
         )
         self._context.counters.count("expired", last - first + 1)
         self._refuse(entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error)))

@@ -264,7 +264,10 @@ def refusal_by(decision: Decision) -> PublishRefused:
     why = decision.why
     if decision.code != UNREACHABLE:  # else it begins with the name of a node or site
         why = why[:1].upper() + why[1:]
-    return PublishRefused(f"{why}.", hint="See `mesh route`.", code=decision.code)
+    hint = {UNREACHABLE: "See `mesh relay ls`.", UNKNOWN: "See `mesh ls`."}.get(
+        decision.code, "See `mesh route`."
+    )
+    return PublishRefused(f"{why}.", hint="" if "`" in why else hint, code=decision.code)
 
 
 def _route(decision: Decision) -> tuple[Kind | None, tuple[str, ...]]:

@@ -113,7 +113,7 @@ class OutboundBuffer:
                 self._stick(entry)
             else:
                 error = TailBackFull(
-                    self._size.full_text(entry),
+                    self._size.full_text,
                     hint="Publish more slowly, or see `mesh ls` for unreachable masters.",
                 )
                 self.refuse(entry, error)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mesh.kernel.context.node_context import NodeContext
+from mesh.printable import count
 from mesh.remote_names import WAY
 from mesh.routing.forward_table import ForwardTable
-from mesh.routing.pending_forward import PendingForward
 from mesh.wire.replies import Depth
 
 # Law 1: entries without a warning count against the limits, but not in the age or the backlog of a node.
@@ -39,10 +39,13 @@ class OutboundSize:
         size = onward.bytes - sum(line.bytes for line in away)
         return 2 * messages > s.tailback_count or 2 * size > s.tailback_bytes
 
-    def full_text(self, entry: PendingForward) -> str:
-        waiting, me = self._onward.messages - entry.messages, self._context.me.name
+    @property
+    def full_text(self) -> str:
+        """The text for a refused entry, which still counts as waiting."""
+        me, s, onward = self._context.me.name, self._context.settings, self._onward
         return (
-            f"The outbound buffer of {me} holds {waiting} messages and has no room for {entry.messages} more."
+            f"The outbound buffer of {me} would hold {count(onward.messages, 'message')} of {onward.bytes:,} "
+            f"bytes; the limits are {s.tailback_count:,} messages and {s.tailback_bytes:,} bytes."
         )
 
     def age(self) -> float:

@@ -77,7 +77,7 @@ class RefusalMemory:
 
     def _refusal_answer(self, e: Envelope, first: int, last: int) -> Answer:
         error = PublishRefused(
-            f"{self._node} refused the message before its last restart.", hint="Publish it as a new message."
+            f"{self._node} refused the message before its last restart.", hint="Send it as a new message."
         )
         return Answer(e.domain, first, last, error.code, 0, str(error))
 

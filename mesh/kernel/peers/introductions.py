@@ -30,18 +30,20 @@ def as_node(said: Introduction) -> Node:
 def _checked(*said: Any) -> Node:
     node = Node(*said)
     if len(node.uuid) != UUID:
-        raise RemoteError("an introduction has no uuid of 16 bytes")
+        size = f"length {len(node.uuid)} instead of {UUID}"
+        raise RemoteError(f"the introduction of {node.name[:80]!r} has a uuid with {size}")
     if _NAME.fullmatch(node.name) is None or len(node.gossip) > LONGEST or len(node.key) not in (0, KEY):
         raise RemoteError(
             f"the introduction of {node.name[:80]!r} has an invalid name, key or gossip address"
         )
+    whose = f"the introduction of {node.name}"
     if not node.boot < BOOTS:
-        raise RemoteError(f"an introduction has boot {node.boot}, above the limit of {BOOTS - 1}")
+        raise RemoteError(f"{whose} has boot {node.boot}, above the limit of {BOOTS - 1}")
     if len(node.also) > ADDRESSES:
-        raise RemoteError(f"an introduction has {len(node.also)} addresses, above the limit of {ADDRESSES}")
+        raise RemoteError(f"{whose} has {len(node.also)} more addresses; the limit is {ADDRESSES}")
     for address in (node.address, *node.also):
         if address and not is_dialable(address):
-            raise RemoteError(f"an introduction has the address {address[:80]!r}, which is not tcp://IP:PORT")
+            raise RemoteError(f"{whose} has the address {address[:80]!r}, which cannot be dialed")
     return node
 
 

@@ -116,7 +116,8 @@ class PeerAddressBook(Component):
             return False
         if not ADDRESS.fullmatch(address) or len(address) > LONGEST:
             what = f"{address[:80]!r} is not an address of a node."
-            raise LocalError(what, hint="Write tcp://HOST:PORT.", code="BAD_ADDRESS")
+            hint = f"Write tcp://HOST:PORT, with at most {LONGEST} characters."
+            raise LocalError(what, hint=hint, code="BAD_ADDRESS")
         if known is None and len(self._seeds) >= MET:
             what = f"This node keeps {len(self._seeds):,} addresses; the limit is {MET:,}."
             hint = "Remove some: `mesh peer ls`, `mesh peer rm ADDRESS`."

@@ -92,7 +92,8 @@ class Presence(Component):
         """Raise LocalError if one more name would be too many."""
         if name not in self.own and len(self.own) >= MOST:
             raise LocalError(
-                f"{self._context.me.name} serves {MOST:,} addresses, which is the limit.",
+                f"{self._context.me.name} announces {len(self.own):,} addresses, queues and sites; "
+                f"the limit is {MOST:,}.",
                 hint="Serve fewer addresses, and put the details into the content.",
                 code="TOO_MANY_ADDRESSES",
             )
@@ -120,7 +121,7 @@ class Presence(Component):
     def _watched(self, conn: Conn, peer: Peer, command: Watch, _: list[Envelope]) -> None:
         self._peers.follow(peer, command.version, command.add, command.remove, command.full, command.more)
         self._context.out.ending[self._say_news] = None
-        _check_count(self._peers.count_keys(peer), NAMES)
+        _check_count(peer.node.name, self._peers.count_keys(peer), NAMES)
 
     # --- names served elsewhere -------------------------------------------------------------------------
 
@@ -220,7 +221,8 @@ class Presence(Component):
             self._watching.hold(name, +1)
         for name in gone:
             self._watching.hold(name, -1)
-        _check_count(self._clients.count_keys(session), self._context.settings.max_subscriptions)
+        most = self._context.settings.max_subscriptions
+        _check_count(session.text, self._clients.count_keys(session), most)
 
     def _client_gone(self, session: Session) -> None:
         for name in self._clients.lost(session):
@@ -259,9 +261,9 @@ class Presence(Component):
             self._context.out.send(session.conn, Serving(*update))
 
 
-def _check_count(watched: int, most: int) -> None:
+def _check_count(who: str, watched: int, most: int) -> None:
     if watched > most:
-        raise RemoteError(f"more than {most:,} addresses are watched", code="TOO_MANY_NAMES")
+        raise RemoteError(f"{who} watches {watched:,} names; the limit is {most:,}", code="TOO_MANY_NAMES")
 
 
 def _parts(names: Iterator[Sequence[Row]]) -> Iterator[tuple[Row, ...]]:

@@ -22,6 +22,7 @@ from mesh.kernel.peers.facts import PeerLost, RoutesChanged
 from mesh.kernel.peers.neighbours import Neighbours
 from mesh.kernel.peers.peer import Peer
 from mesh.kernel.routes.unresponsive_peers import SHORT, UnresponsivePeers
+from mesh.printable import count
 from mesh.wire.calls import Ask, AskGet, AskWhere, Carried, arguments
 from mesh.wire.commands import Call, Reply
 from mesh.wire.envelope import UNCONFIRMED, Envelope
@@ -47,7 +48,7 @@ class PeerReply(Generic[R]):
             sources = value.sources if isinstance(value, Values) else sources
             if len(sources) != len(envelopes):
                 raise RemoteError(
-                    f"the reply has {len(envelopes)} values, but names {len(sources)} sources",
+                    f"the reply has {count(len(envelopes), 'value')}, but {count(len(sources), 'source')}",
                     code="MALFORMED",
                 )
             self.value = value

@@ -160,7 +160,12 @@ class Ruling(Component):
         now = (self._mapping.rules, counted)
         if self._context.serves and not all(leaves_shared(before, rules) for before in now):
             text = "Changed rules for topics with several masters or backups require a restart."
-            raise NotAvailable(text, hint="Write the rules into the nodes' files, and restart the nodes.")
+            me = self._context.me.name
+            hint = (
+                f"If they are already mesh-wide, or in the file of {me}, restart {me}. "
+                "Otherwise write them into the nodes' files, and restart the nodes."
+            )
+            raise NotAvailable(text, hint=hint)
         Mapping(self._mapping.me, rules, self._mapping.scope)  # checks that all filters exist
 
     # --- two-step change ----------------------------------------------------------------------------------

@@ -77,14 +77,11 @@ class Authors(Component):
         if is_before and (row.name in names or len(names) < VOUCHED):
             return
         key = f"key {row.key.hex()}" if row.key else "no key"
-        why = (
-            f"{by.node.name} already vouches for {VOUCHED:,} rows"
-            if is_before
-            else "this node has never known the author as a member"
-        )
+        more = f"; {VOUCHED:,} such rows are already accepted" if is_before else ""
+        author = f"{row.author.hex()} ({key})"
         raise UnknownAuthor(
-            f"The author of {row.name!r} is not a member of this mesh: {row.author.hex()} ({key}); {why}.",
-            hint=f"Ask the operator of {by.node.name}; see `mesh events --kind {row.kind}`.",
+            f"The author of the {row.title} is not a known member of this mesh: {author}{more}.",
+            hint=f"Ask the operator of {by.node.name} about that author.",
             code="UNKNOWN_AUTHOR",
         )
 

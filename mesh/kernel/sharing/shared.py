@@ -30,7 +30,7 @@ from mesh.kernel.states.facts import StateReceived
 from mesh.kernel.states.gossiping import Gossiping
 from mesh.operations import Delete, Put
 from mesh.shared.row import SharedRow, packed, read, row_of
-from mesh.shared.table import ROWS, RowTable
+from mesh.shared.table import BYTES, ROWS, RowTable
 from mesh.wire.calls import Ask, AskRow, AskRows
 from mesh.wire.limits import SHARED
 from mesh.wire.replies import R, ReplyValue
@@ -169,21 +169,36 @@ class Shared(Component):
     def _check(self, row: SharedRow) -> None:
         if not self._tables[row.kind].has_room(row):
             what = (
-                f"The mesh has no room for more rows of {row.kind!r}: the limit is {ROWS:,} rows, and 16 MiB."
+                f"The mesh has no room for the {row.title}: the limits of a kind are {ROWS:,} rows and "
+                f"{BYTES >> 20} MiB."
             )
-            raise LocalError(what, hint="Remove unused ones.", code="TOO_MANY_ROWS")
+            hint = "Remove unused entries of this kind, such as queues or durable subscriptions."
+            raise LocalError(what, hint=hint, code="TOO_MANY_ROWS")
         if not self._is_signed(row):
-            whom = "the admin of this mesh" if self._kinds[row.kind].by_admin else "the node that wrote it"
-            raise LocalError(f"The row is not signed by {whom}.", code="WRONG_SIGNATURE")
+            raise self._unsigned(row)
         self._kinds[row.kind].check(row)
+
+    def _unsigned(self, row: SharedRow) -> LocalError:
+        keyring = self._context.settings.keyring
+        if not self._kinds[row.kind].by_admin:
+            what, hint = f"The {row.title} is not signed by the node that wrote it.", ""
+        elif keyring is not None and not keyring.admin:
+            what = f"The keys of {self._context.me.name} name no admin, who must sign the {row.title}."
+            hint = "Join again on that machine with a newer token, and restart the node."
+        else:
+            what, hint = f"The {row.title} is not signed by the admin of this mesh.", ""
+        return LocalError(what, hint=hint, code="WRONG_SIGNATURE")
 
     def _check_time(self, row: SharedRow, by: Peer | None = None) -> None:
         """Check the timestamp by the clock of the author, or of the sending peer, if one is ahead."""
         author = self._neighbours.peers.get(row.author)
         ahead = max(0, *(peer.ahead for peer in (author, by) if peer is not None), 0)
         if row.stamp > self._context.clock.wall + ahead + self._kinds[row.kind].ahead:
+            seconds, me = (row.stamp - self._context.clock.wall) / 1e9, self._context.me.name
             raise LocalError(
-                "The row has a timestamp in the future; a clock may be wrong.", code="CLOCK_AHEAD"
+                f"The timestamp of the {row.title} is {seconds:,.0f} s ahead of the clock of {me}.",
+                hint="Correct the clock that is wrong.",
+                code="CLOCK_AHEAD",
             )
 
     def _is_signed(self, row: SharedRow) -> bool:
@@ -257,7 +272,7 @@ class Shared(Component):
         Raises: LocalError for an invalid row, or a row that is not of `kind` or not behind `place`.
         """
         if row.kind != kind or row.place <= place:
-            raise LocalError("The row was not requested.", code="BAD_ROW")
+            raise LocalError(f"This node did not ask for the {row.title}.", code="BAD_ROW")
         self._check_time(row, peer)
         table = self._tables[kind]
         if table.is_news(row) and not table.is_over(row, self._context.clock.believed):

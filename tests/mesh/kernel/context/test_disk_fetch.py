@@ -203,7 +203,7 @@ def test_a_kind_that_no_part_takes_up_is_an_error_at_the_start() -> None:
     node = SimNetwork()
     made = SimNode(node, "a", (), {})
     stored(made, "calc/add")
-    with pytest.raises(StoreError, match="kind address, which this release does not know") as refused:
+    with pytest.raises(StoreError, match="kind address, which this node does not know") as refused:
         made.start()
     assert refused.value.code == "STORE_VERSION"
 

@@ -88,11 +88,11 @@ def test_without_waiting_messages_the_age_is_0() -> None:
     assert stage.size.age() == 0.0
 
 
-def test_the_refusal_names_what_waits_and_what_had_no_room() -> None:
+def test_the_refusal_names_what_would_wait_and_the_limits() -> None:
     stage = Stage()
     stage.add(4)
-    entry = stage.add(3)
-    assert (
-        stage.size.full_text(entry)
-        == "The outbound buffer of heron holds 4 messages and has no room for 3 more."
+    stage.add(7)
+    assert stage.size.full_text == (
+        f"The outbound buffer of heron would hold 11 messages of {stage.onward.bytes:,} bytes; "
+        "the limits are 10 messages and 1,000,000 bytes."
     )

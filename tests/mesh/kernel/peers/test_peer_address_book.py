@@ -72,7 +72,7 @@ def test_trial_A2_a_boot_that_cannot_be_breaks_the_protocol() -> None:
     try:
         says(b, a, replace(b.core.parts.context.me, boot=2**22))
     except RemoteError as error:
-        assert "an introduction has boot 4194304" in str(error)
+        assert "the introduction of b has boot 4194304" in str(error)
     else:
         raise AssertionError("it was taken")
     assert [node.node.boot for node in a.core.parts.neighbours.peers.values()] == boots

@@ -383,7 +383,7 @@ def test_no_member_vouches_for_more_authors_than_leave_room_for_others(
     boasts(liar, 2**62, [of_stranger(net, f"n{n}", n + 1) for n in range(5)])
     net.run(10)
     assert a.known == b.known == {"n0": b"blue", "n1": b"blue"}
-    assert "already vouches for 2 rows" in told(a.node)[0]
+    assert "2 such rows are already accepted" in told(a.node)[0]
     b.put("n0", b"red")
     agree(net, a, b)
     assert len(a.node.core.parts.authors._vouched[KIND]) == 1
