@@ -119,11 +119,9 @@ def _mark(folder: Path, uuid: bytes, boot: int) -> None:
 @contextmanager
 def _held(data: Path, replace: bool) -> Iterator[int | None]:
     """Hold the lock of an existing directory. Yield its last boot, or `None` if there is no data."""
-    if not data.exists() or not any(data.iterdir()):
-        yield None
-        return
     try:
-        lock = try_lock(data)
+        is_new = not data.exists() or not any(data.iterdir())
+        lock = None if is_new else try_lock(data)
     except PermissionError as error:
         raise refused(data, error, "Run this command as the user of the node.") from error
     except FileNotFoundError as error:
@@ -131,6 +129,9 @@ def _held(data: Path, replace: bool) -> Iterator[int | None]:
         raise DataDirRefused(what, hint=OTHER) from error
     except OSError as error:
         raise refused(data, error, OTHER) from error
+    if is_new:
+        yield None
+        return
     if lock is None:
         what = f"{data} is in use: its node runs, or another command uses its files."
         hint = "Stop the node (`mesh down`), or wait until that command has ended."

@@ -41,14 +41,16 @@ def check_listen(text: str) -> tuple[str, int]:
 def bound(text: str) -> socket.socket:
     """Return a socket that listens at the address. Raises: BadConfig, BindRefused."""
     host, port = check_listen(text)
-    server = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    server: socket.socket | None = None
     try:
+        server = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         server.bind((host, port))
         server.listen(64)
         server.setblocking(False)
-    except OSError as error:
-        server.close()
+    except OSError as error:  # also without IPv6, or without a file descriptor
+        if server is not None:
+            server.close()
         hint = 'Check the address, such as "127.0.0.1:7780".'
         if error.errno in (errno.EADDRINUSE, errno.EACCES):
             hint = "Choose another port in http.listen; 0 selects a free one."

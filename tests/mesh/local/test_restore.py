@@ -82,6 +82,13 @@ def test_a_node_that_runs_is_never_overwritten(backup: Path, data: Path) -> None
     it.close()
 
 
+def test_a_file_in_place_of_a_directory_is_left_alone(backup: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(DataDirRefused, match="a file has the name of a directory"):
+        restore(backup, tmp_path / "file", True, places(tmp_path))
+    assert (tmp_path / "file").read_text() == "mine"
+
+
 def test_what_is_there_is_moved_aside_only_when_that_is_wanted_and_its_boots_count(
     backup: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -176,7 +183,7 @@ def test_a_store_of_queues_within_the_directory_comes_back_with_it(backup: Path,
     restore(forged(backup, data / "queues" / "orders.db"), data, replace=True)
     assert (data / "queues" / "orders.db").read_bytes() == first
     for name in ("identity.json", "store.sqlite-wal", "queues-1.sqlite", "lock", "backup/x", ""):
-        with pytest.raises(DataDirRefused, match="of the node's own") as caught:
+        with pytest.raises(DataDirRefused, match="kept for the node's own files") as caught:
             restore(forged(backup, data / name), data, replace=True)
         assert caught.value.code == "BACKUP_PLACE", name
 

@@ -50,16 +50,17 @@ class Service(Generic[T]):
     async def __aenter__(self) -> Self:
         core = self._shell.now()
         core.check_services()
-        if self._serving.error is not None:
-            what = f"The service of {self.address} has ended, so it cannot be opened again."
-            raise Closed(what, hint="Create another one with `serve()`.")
+        if self._serving.error is not None or self._loop is not None:
+            raise Closed(
+                f"The service of {self.address} was opened before.", hint="Create another one with serve()."
+            )
         self._serving.stirred = self._arrived.set
+        self._loop = self._shell.loop
         try:
             await self._reply_to(core.services.enter(self._serving))
         except BaseException:
             core.services.give_up(self._serving)
             raise
-        self._loop = self._shell.loop
         return self
 
     async def _reply_to(self, pending: Pending) -> None:

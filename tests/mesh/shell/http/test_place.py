@@ -1,7 +1,10 @@
 """Where may a node answer over HTTP, and whose token counts?"""
 
+import errno
+import os
 import stat
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -31,6 +34,15 @@ def test_any_other_is_refused(text: str) -> None:
 def test_a_port_that_somebody_has_is_refused_with_its_address() -> None:
     with bound("127.0.0.1:0") as server, pytest.raises(BindRefused, match=r"http\.listen"):
         bound(f"127.0.0.1:{server.getsockname()[1]}")
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.EAFNOSUPPORT])
+def test_without_a_socket_an_address_is_refused_with_the_reason(number: int) -> None:
+    with (
+        patch("mesh.shell.http.place.socket.socket", side_effect=OSError(number, os.strerror(number))),
+        pytest.raises(BindRefused, match=os.strerror(number)),
+    ):
+        bound("[::1]:0")
 
 
 def test_the_users_own_token_is_made_once_and_nobody_else_may_read_it(tmp_path: Path) -> None:

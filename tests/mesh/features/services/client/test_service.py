@@ -41,6 +41,20 @@ def test_a_service_that_was_never_entered_says_so() -> None:
     run(story)
 
 
+def test_a_service_is_opened_only_once() -> None:
+    async def story() -> None:
+        async with pair() as (_, ann, bob), bob.serve("work") as work:
+            with pytest.raises(Closed, match="The service of work was opened before"):
+                await work.__aenter__()
+            async with beside(answer(work)):
+                assert (await ann.request("work", b"1")).content == b"re 1"
+            await work.close()
+            with pytest.raises(Closed, match="was opened before"):
+                await work.__aenter__()
+
+    run(story)
+
+
 def test_several_tasks_may_take_from_one_service() -> None:
     async def story() -> None:
         async with pair() as (_, ann, bob), bob.serve("work") as work:
