@@ -103,7 +103,8 @@ def from_words(words: Iterable[str]) -> tuple[Property, ...]:
             raise BadConfig(f"command line: the word {place} is not the name of a property.", hint=hint)
         before = word
         if is_secret(word):
-            what = f"command line: {word[:80]} would be visible to every user in the list of processes."
+            name = word.partition("=")[0]
+            what = f"command line: every user could see the value of {name[:80]} in the list of processes."
             hint = "Choose another password, and put it into the --properties file, which only you can read."
             raise BadConfig(what, hint=hint, code="SECRET_SHOWN")
         value = next(rest, None)

@@ -130,8 +130,8 @@ class _Reader:
         name, made = PLAIN[property_.name]
         try:
             value = made(property_.value.strip())
-        except ValueError:
-            what = f"{property_.origin}: {property_} = {property_.value[:40]!r} is not a whole number."
+        except (ValueError, OverflowError):
+            what = f"{property_.origin}: {property_} = {property_.value[:40]!r} is not a valid whole number."
             raise BadConfig(what, hint="Write milliseconds, such as 2000.") from None
         if not isinstance(value, str) and value <= 0:
             self._without_equivalent(property_, f"{name} replaces the property, and cannot be 0 or less")

@@ -245,15 +245,19 @@ class Shared(Component):
         for key, value in beginning.rows(TABLE).items():
             try:
                 row = read(value)
-                if row.kind not in self._kinds:
-                    continue  # of a later release
-                if self._tables[row.kind].is_over(row, self._context.clock.believed):
-                    self._disk.later(TABLE, key, Delete(TABLE, key))
-                    continue
-                self._check(row)
             except MeshError as error:  # other nodes have it too
-                self._context.out.note("warning", f"a shared row is damaged: {error}")
+                self._context.out.note("warning", f"a shared row is damaged and was removed: {error}")
                 self._disk.later(TABLE, key, Delete(TABLE, key))
+                continue
+            if row.kind not in self._kinds:
+                continue  # of a later release
+            if self._tables[row.kind].is_over(row, self._context.clock.believed):
+                self._disk.later(TABLE, key, Delete(TABLE, key))
+                continue
+            try:
+                self._check(row)
+            except MeshError as error:  # with other keys, or with more room, it may be valid again
+                self._context.out.note("warning", f"a shared row of this node is not used: {error}")
             else:
                 self._counts(row, None)
 

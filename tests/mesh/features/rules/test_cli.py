@@ -102,7 +102,7 @@ def test_no_node_is_given_a_rule_as_the_master_beside_one_as_a_way(
         ["--xml", f"{tmp_path}/heron.xml"],
     ):
         assert main(["rule", "set", *words]) == 2 and mesh.said == {}
-        assert "A node is either the master or a hop to it" in capsys.readouterr().err
+        assert "A node has one stratum for a topic" in capsys.readouterr().err
     assert (
         main(["rule", "set", "heron", "--key", "k"]) == 0
     )  # what older releases have let be is not in the way

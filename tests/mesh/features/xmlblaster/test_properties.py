@@ -45,7 +45,8 @@ def test_lines_go_on_behind_a_backslash_and_names_stand_for_values() -> None:
         ("a=" + "x" * 40_000 + "\nb=${a}${a}", "more than 65,536"),
         ("a[=1", "'a[' is not the name of a property"),
         ("pingIntervall=5", "Did you mean 'pingInterval'?"),
-        ("pingInterval=soon", "'soon' is not a whole number"),
+        ("pingInterval=soon", "'soon' is not a valid whole number"),
+        ("pingInterval=" + "9" * 400, "is not a valid whole number"),
         ("pingInterval=-1", "timing.ping replaces"),
         ("cluster.loadBalancer.version=2.0", "'2.0' is not installed. Installed: 1.0"),
         ("cluster.node=<clusternode id='a'/>", "names no node"),
@@ -89,7 +90,10 @@ def test_backups_have_the_rules_of_their_master_in_the_order_in_which_it_names_t
     heron, far = Rule("heron", domains=("RUGBY",)), Rule("heron", 1, ("FAR",))
     backups = [Rule(name, domains=("RUGBY",), backup=True) for name in ("frodo", "golan")]
     assert rules(config(BACKED)) == (heron, far, *backups)
-    for text, says in (("id='heron'", "heron is its own backup"), ("", "id of a backup")):
+    for text, says in (
+        ("id='heron'", "heron is its own backup"),
+        ("", "heron.properties:4: <clusternode> has no id"),
+    ):
         with pytest.raises(BadConfig, match=says):
             config(BACKED.replace("id='frodo'", text, 1))
 
@@ -187,7 +191,7 @@ BOMB = "<!DOCTYPE a [<!ENTITY a 'b'>]><clusternode id='heron'/>"
         (
             "<clusternode id='heron'><master><key oid='k'/></master>"
             "<master stratum='1'><key oid='k'/></master></clusternode>",
-            "A node is either the master or a hop to it",
+            "A node has one stratum for a topic",
         ),
         ("<clusternode id='heron'><master><filter>1</filter></master></clusternode>", "has no type"),
         ("<clusternode id='heron'>" + "<master/>" * 2000 + "</clusternode>", "more than 1,000 elements"),
@@ -299,6 +303,7 @@ def test_no_secret_stands_in_a_refusal_of_a_file(text: str) -> None:
         ("-passwd[x]", SECRET),
         ("-Passwd[x]", SECRET),
         ("-p", "-passwd", SECRET),
+        (f"-passwd={SECRET}", "x"),
         (SECRET,),
     ],
 )

@@ -284,6 +284,25 @@ def test_a_table_has_no_room_for_more_than_its_rows(monkeypatch: pytest.MonkeyPa
     assert a.known["n1"] == b"red"
 
 
+def test_a_stored_row_without_room_stays_on_disk_for_a_start_with_more_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    net = SimNetwork()
+    [a] = meshed(net, "a")
+    for name in ("n1", "n2", "n3"):
+        a.put(name, b"red")
+    net.run(3)
+    for rows, known in ((2, {"n1", "n2"}), (3, {"n1", "n2", "n3"})):
+        monkeypatch.setattr("mesh.shared.table.ROWS", rows)
+        a.node.restart()
+        again = Colours(a.node)
+        again.node.core.parts.shared.start(stored(a.node))
+        assert again.known.keys() == known
+        net.run(3)
+        assert any("is not used: The mesh has no room" in note for note in a.node.notes) == (rows == 2)
+        a.node.notes.clear()
+
+
 def test_who_answers_slowly_and_without_end_keeps_nobody_from_the_rows_of_others() -> None:
     net = SimNetwork()
     a, b, liar = meshed(net, "a", "b", "liar")
