@@ -197,7 +197,7 @@ def _needs_section(name: str, origin: str) -> BadConfig:
         "queues": ("the stores of queues", "[[queues]]"),
         "sites": ("other sites", "[sites.NAME]"),
     }[name.partition(".")[0]]
-    if origin.startswith(VARIABLE):  # capitals and commas would be lost
+    if ":" not in origin:  # no place in a file; a variable would lose capitals and commas
         hint = f"Write {sections} into mesh.toml."
         return BadConfig(f"{origin}: {what} can be set only in a file.", hint=hint)
     hint = f"Write {sections}, without quotes around the dot."

@@ -92,7 +92,7 @@ def test_trial_C_hints_quote_the_names_that_they_repeat(tmp_path: Path) -> None:
     private_directory(state / "keys", "")
     (state / "keys" / "default.json").write_text("{}")
     (state / "keys" / "default.json").chmod(0o600)
-    with pytest.raises(KeysRefused, match=r"rm '.*/my state/keys/default.json'; mesh join"):
+    with pytest.raises(KeysRefused, match=r"mv '.*/my state/keys/default.json'"):
         read_mesh(state, "default")
 
 

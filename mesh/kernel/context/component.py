@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from mesh.discovery.state import Sample
 from mesh.errors import NotAvailable
@@ -116,6 +116,14 @@ class Component:
 
     A method that is not overridden does nothing, or returns an empty result.
     """
+
+    implemented: ClassVar[frozenset[str]] = frozenset()  # names of the methods that the class overrides
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.implemented = frozenset(
+            name for name, inherited in vars(Component).items() if getattr(cls, name) is not inherited
+        )
 
     # --- declarations -----------------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import islice
 from typing import TypeVar
 
@@ -41,14 +40,6 @@ from mesh.wire.replies import Reason
 T = TypeVar("T")
 REASONS = 64  # in the answer of one node
 OF_ANOTHER = "STORE_VERSION"  # seen only when the node starts
-
-
-@cache
-def _implemented(kind: type[Component]) -> frozenset[str]:
-    """Return the names of the methods of `Component` that a component class implements."""
-    return frozenset(
-        name for name, inherited in vars(Component).items() if getattr(kind, name) is not inherited
-    )
 
 
 class Table(dict[type[Command], CommandHandler]):
@@ -184,7 +175,7 @@ class DispatchTables:
         self._whys = [(room_of(part), part.explain) for part in self._with("explain")]
 
     def _with(self, what: str) -> Iterator[Component]:
-        return (part for part in self._parts if what in _implemented(type(part)))
+        return (part for part in self._parts if what in part.implemented)
 
     def _claim(self, part: Component, table: dict[str, T], claims: Mapping[str, T], what: str) -> None:
         for kind, one in claims.items():

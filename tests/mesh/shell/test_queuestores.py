@@ -162,7 +162,7 @@ def test_a_store_that_is_missing_is_an_error_that_says_so_and_can_be_accepted(pl
     for path in place.disk.iterdir():
         path.unlink()
     assert place.both() == ("STORE_ROLLED_BACK", "STORE_ROLLED_BACK")
-    assert f"{place.disk}/orders.db, which had" in place.why
+    assert f"{place.disk}/orders.db, a store of this node's queues at the last start" in place.why
     place.run(rest, accept_rollback=True)
     assert place.both() == ("", "")
 

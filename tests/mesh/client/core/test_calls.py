@@ -127,7 +127,7 @@ def test_a_node_that_does_not_answer_is_not_waited_for_long() -> None:
     bench.live(TIMEOUT - 0.5)
     assert not asked.promise.done()
     bench.live(0.5)
-    with pytest.raises(MeshTimeout, match="mesh ls"):
+    with pytest.raises(MeshTimeout, match=r"Node .* did not answer within"):
         result(asked.promise)
     bench.hear(Reply(1, "late"))
     bench.again()

@@ -163,9 +163,6 @@ def test_a_capability_is_a_room_and_one_line() -> None:
     ],
 )
 def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> None:
-    class Same(Component):
-        pass
-
     wanted: Any = (
         (answer(AskWave, lambda _: None),) if what.endswith("verbs") else (on_command(Wave, lambda *_: None),)
     )
@@ -176,9 +173,9 @@ def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> No
         "puts": lambda self: {"queue/": self.tick},
         "envelope_restorers": lambda self: {"client": self.tick},
     }
-    setattr(Same, what, tables.get(what, lambda self: wanted))
+    same: Any = type("Same", (Component,), {what: tables.get(what, lambda self: wanted)})
     with pytest.raises(FeatureFailed, match=r"Two components handle .*: Same of .* and Same of"):
-        DispatchTables().fill([Same(), Same()])
+        DispatchTables().fill([same(), same()])
 
 
 def test_what_nobody_hears_is_an_error_and_not_silence() -> None:

@@ -23,6 +23,7 @@ class Stage:
         self.clients: Any = Mock()
         self.clients.visits_with.return_value = 0
         context: Any = Mock()
+        context.me.name = "heron"
         context.settings.max_subscriptions, context.settings.max_all_subscriptions = 3, 5
         self.sessions: Any = Mock()
         self.limits = SubscriptionLimits(context, self.clients, self.sessions)
@@ -52,9 +53,9 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
     ("own", "count", "text"),
     [
         (2, 4, ""),
-        (3, 4, "joe has 3 subscriptions"),
-        (2, 5, "This node has 5 subscriptions"),
-        (0, 5, "This node"),
+        (3, 4, "The number of subscriptions of joe is 3"),
+        (2, 5, "The number of subscriptions of all clients of heron is 5"),
+        (0, 5, "The number of subscriptions of all clients of heron is 5"),
     ],
 )
 def test_a_session_and_a_node_have_a_limit(stage: Stage, own: int, count: int, text: str) -> None:
