@@ -75,8 +75,7 @@ def install(node: str | None, is_system: bool, user: str, config: str | None, dr
         _check_user(user)
     path = _place(service.name, is_system)
     _check_ours(path, "Choose another --id, or remove that file.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _written(path, service.text())
+    _write(path, service.text())
     _systemctl(is_system, "daemon-reload")
     _systemctl(is_system, "enable", "--now", service.name)
     print_message(f"{path}: node {node!r} runs as a service")
@@ -116,7 +115,7 @@ def show(node: str | None, is_system: bool) -> int:
     if not path.exists():
         print_message(f"{path} does not exist.  To create it:  mesh service install")
         return 1
-    click.echo(path.read_text(), nl=False)
+    click.echo(_read(path), nl=False)
     is_active = subprocess.run(
         _command(is_system, "is-active", "--quiet", service.name), check=False
     ).returncode
@@ -137,7 +136,7 @@ def _place(unit: str, is_system: bool) -> Path:
 
 
 def _check_ours(path: Path, hint: str) -> None:
-    if path.exists() and not path.read_text(errors="replace").startswith(MARK):
+    if path.exists() and not _read(path).startswith(MARK):
         what = f"{path} was not created by `mesh service install`, so it was left unchanged."
         raise BadArgument(what, hint=hint)
 
@@ -150,12 +149,21 @@ def _check_user(user: str) -> None:
         raise BadArgument(f"The user {user!r:.40} does not exist on this machine.", hint=hint) from None
 
 
-def _written(path: Path, text: str) -> None:
+def _write(path: Path, text: str) -> None:
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         path.chmod(0o644)
     except OSError as error:
         raise _cannot(path, error) from error
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError as error:
+        hint = "Check its permissions, or remove it and run `mesh service install`."
+        raise BadArgument(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
 
 
 def _cannot(path: Path, error: OSError) -> MeshError:

@@ -277,12 +277,21 @@ def copy_file(source: Path, path: Path) -> None:
         raise StoreError(f"{source} cannot be copied: {error}.", hint=hint) from error
 
 
+def _progress(meanwhile: Callable[[], None]) -> Callable[[int, int, int], None]:
+    def progress(status: int, left: int, pages: int) -> None:
+        if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):  # `backup` would try again without end
+            raise sqlite3.OperationalError("another process has locked the store")
+        meanwhile()
+
+    return progress
+
+
 def _copy(source: sqlite3.Connection, path: Path, meanwhile: Callable[[], None]) -> None:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         with contextlib.closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as copy:
             copy.execute("PRAGMA synchronous=FULL")
-            source.backup(copy, pages=_PAGES_AT_ONCE, progress=lambda *_: meanwhile(), sleep=0)
+            source.backup(copy, pages=_PAGES_AT_ONCE, progress=_progress(meanwhile), sleep=0)
             # The copied header claims a log beside it, which a reader of the lone file may be unable to
             # create.
             copy.execute("PRAGMA journal_mode=DELETE").fetchone()

@@ -71,7 +71,14 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
             assert main(["service", verb, "--id", name]) == 2
             assert "[BAD_" in (said := capsys.readouterr().err) and len(said) < 1000
     unit = tmp_path / "systemd" / "user" / "heronry-heron.service"
-    unit.parent.mkdir(parents=True)
+    (tmp_path / "systemd").write_text("a file where a directory must be")
+    assert main(["service", "install", "--id", "heron"]) == 2
+    assert "cannot be changed: " in capsys.readouterr().err
+    (tmp_path / "systemd").unlink()
+    unit.mkdir(parents=True)
+    assert main(["service", "show", "--id", "heron"]) == 2
+    assert "cannot be read: Is a directory" in capsys.readouterr().err
+    unit.rmdir()
     unit.write_text("[Unit]\n# of somebody else\n")
     assert main(["service", "install", "--id", "heron"]) == 2
     assert main(["service", "uninstall", "--id", "heron"]) == 2

@@ -71,9 +71,13 @@ class Pausing(Component):
             yield reason("SITE_PAUSED", site=paused)
 
     def _on_pause(self, asked: IncomingCall[AskSitePause]) -> None:
-        """Pause or resume a site, and reply when the change is on disk. A repeated call changes nothing."""
+        """Pause or resume a site, and reply when the change is on disk. A repeated call changes nothing.
+
+        A paused site can be resumed even if no node has it in its configuration any more.
+        """
         site, pause = asked.ask.site, asked.ask.pause
-        if site not in self._context.settings.site.ways:
+        is_known = site in self._context.settings.site.ways
+        if not is_known and (pause or site not in self._rows):
             what = f"{self._context.me.name} does not know the site {site[:64]!r}."
             raise LocalError(what, hint="See `mesh relay ls`.", code="UNKNOWN_SITE")
         is_news = self._rows.get(site, False) != pause
@@ -92,7 +96,7 @@ class Pausing(Component):
             )
         if row.value and row.name not in self._rows and len(self._rows) >= MOST:
             what = f"{len(self._rows):,} sites are paused in this mesh; the limit is {MOST:,}."
-            hint = "Resume some at nodes that have them in [sites]: `mesh relay resume SITE`."
+            hint = "Resume some: `mesh relay resume SITE`."
             raise LocalError(what, hint=hint, code="TOO_MANY_ROWS")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:

@@ -65,6 +65,16 @@ def test_it_is_said_once_for_all_nodes_of_the_site_but_not_for_the_other_one() -
     assert said(egret, site="SFO").code == "UNKNOWN_SITE"
 
 
+def test_a_paused_site_that_is_no_longer_configured_can_be_resumed() -> None:
+    net = SimNetwork()
+    _, heron = pair(net)
+    shared = heron.core.parts.shared
+    shared.write_row(PAUSES, "SFO", shared.stamp(PAUSES, "SFO"), PAUSED)
+    assert said(heron, site="SFO").code == "UNKNOWN_SITE"
+    assert said(heron, site="SFO", pause=False).value == {"changed": True}
+    assert said(heron, site="SFO", pause=False).code == "UNKNOWN_SITE"
+
+
 def test_whoever_has_no_keys_of_a_node_pauses_nothing() -> None:
     net = SimNetwork()
     _, heron = pair(net)
