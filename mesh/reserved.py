@@ -41,7 +41,7 @@ def check_domain_free(domain: str) -> str:
     """Return the domain if it is valid and not of the mesh. Raises: BadKey, PublishRefused RESERVED."""
     check_free(check_domain(domain))
     if domain == SENDS:
-        what = f"The domain {SENDS} is reserved: the mesh numbers messages to addresses in it."
+        what = f"The domain {SENDS!r} is reserved for messages to addresses."
         raise PublishRefused(what, hint="Choose another name.", code="RESERVED")
     if domain.startswith(PUTS):
         raise of_queue(domain)

@@ -85,9 +85,10 @@ def create(file: Path, data: str | None, url: str | None) -> None:
     try:
         with verified(file):
             pass  # a backup must be readable when needed
-    except MeshError:
+    except MeshError as error:
         file.unlink(missing_ok=True)
-        raise
+        what = f"The new backup was removed, because it could not be checked: {error.what}"
+        raise StoreError(what, hint=error.hint, code=error.code) from error
     print_message(f"{file}: node {name!r}, {size(file.stat().st_size)}, checked")
     for store in made.left_out:
         print_message(f"not included: {store}, which has backup tools of its own")

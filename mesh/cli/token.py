@@ -69,7 +69,7 @@ def command(role: str, expires: int, site: str | None, cluster: str | None, as_j
     file = read_mesh(state, name)
     if file is None:
         raise KeysRefused(
-            f"This user has no keys of mesh {name!r}.",
+            f"This user has no keys for mesh {name!r}.",
             hint=f"Create keys with `mesh init --cluster {typed(name)}`, or receive them with `mesh join`.",
         )
     until = int(time.time()) + expires if expires else 0
@@ -92,7 +92,7 @@ def only(names: list[str]) -> str:
         return names[0]
     if not names:
         raise KeysRefused(
-            "This user has no keys of a mesh.",
+            "This user has no keys for any mesh.",
             hint="Create keys with `mesh init`, or receive them with `mesh join`.",
         )
     hint = "Choose one: --cluster NAME"

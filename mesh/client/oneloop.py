@@ -28,8 +28,8 @@ class NotCopied:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise BadType(
-            "A client can be neither pickled nor copied, because its connection belongs to this process.",
-            hint="Pass the address to the other process, and connect there.",
+            "A client can be neither pickled nor copied, because it owns a connection.",
+            hint="Pass its address instead, and connect again.",
         )
 
 

@@ -42,7 +42,8 @@ def without_site(path: Path, text: str, site: str) -> str:
     """
     if site not in _sites(path, text):
         raise BadConfig(
-            f"{path}: the section [sites.{spelt(site)}] does not exist.", hint="See:  mesh relay ls"
+            f"{path}: the section [sites.{spelt(site)}] does not exist.",
+            hint="Check the name, and the file (--config FILE).",
         )
     own = re.compile(rf"\s*\[\s*sites\s*\.\s*([\"']?){re.escape(site)}\1\s*[\].]")
     kept, is_out = list[str](), False

@@ -179,7 +179,7 @@ def _domain(text: str) -> str:
         what = f"{text!r} is not a domain; each domain of another site must be named."
         raise BadConfig(what, hint='Name the domains; or all topics in any domain: topics = ["#"].')
     if is_own(check_domain(text)):
-        what = f"The domain {text[:80]!r} is reserved for the mesh and belongs to one site."
+        what = f"Messages of the domain {text[:80]!r} never leave their site."
         raise BadConfig(what, hint="Name domains in which users publish.")
     return text
 

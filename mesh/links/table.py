@@ -137,7 +137,7 @@ def step(
         return table[state][event]
     except KeyError:
         raise LocalError(
-            f"{event.name} in state {state.name} is impossible.",
+            f"The event {event.name} is impossible in the state {state.name}.",
             hint=f"This is a bug in the node; the legal transitions are in {page}.",
             code=code,
         ) from None

@@ -14,7 +14,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
@@ -153,24 +153,27 @@ def verified(
     `near` is the parent of that folder. `any_ratio` as for `unpack`. Raises: DataDirRefused BAD_BACKUP;
     StoreError STORE_VERSION for a backup of a later release.
     """
-    try:
-        with TemporaryDirectory(prefix=".mesh-backup-", dir=near, ignore_cleanup_errors=True) as name:
-            folder = Path(name)
+    with ExitStack() as stack:
+        try:
+            temporary = TemporaryDirectory(prefix=".mesh-backup-", dir=near, ignore_cleanup_errors=True)
+            folder = Path(stack.enter_context(temporary))
             manifest = _unpacked(file, folder, any_ratio)
             _check_whole(file, manifest, folder)
-            yield manifest, folder
-    except OSError as error:
-        why = error.strerror or error
-        if is_full(error):
-            raise DataDirRefused(f"{file} cannot be unpacked: {why}.", hint=ROOM) from error
-        if error.filename is not None and str(error.filename) != str(file):
-            raise DataDirRefused(f"{error.filename} cannot be used: {why}.", hint=WHERE) from error
-        if error.filename is None:
-            raise DataDirRefused(
-                f"{file} cannot be unpacked: {why}.", hint=f"Check the disks. {WHERE}"
-            ) from error
-        hint = "Check the name and the permissions of the file."
-        raise DataDirRefused(f"{file} cannot be read: {why}.", hint=hint) from error
+        except OSError as error:
+            raise _not_unpacked(file, error) from error
+        yield manifest, folder
+
+
+def _not_unpacked(file: Path, error: OSError) -> DataDirRefused:
+    why = error.strerror or error
+    if is_full(error):
+        return DataDirRefused(f"{file} cannot be unpacked: {why}.", hint=ROOM)
+    if error.filename is None:
+        return DataDirRefused(f"{file} cannot be unpacked: {why}.", hint=f"Check the disks. {WHERE}")
+    if str(error.filename) != str(file):
+        return DataDirRefused(f"{error.filename} cannot be used: {why}.", hint=WHERE)
+    hint = "Check the name and the permissions of the file."
+    return DataDirRefused(f"{file} cannot be read: {why}.", hint=hint)
 
 
 def _unpacked(file: Path, folder: Path, any_ratio: bool) -> Manifest:

@@ -37,7 +37,7 @@ def of_system(error: OSError, what: str) -> LocalError:
         hint = "Check that the disk is mounted, and that this user may read it." if error.filename else ""
         return DataDirRefused(f"{what[:1].upper()}{what[1:]} failed: {error}.", hint=hint)
     if error.errno == errno.ENFILE:
-        hint = "End programs that hold many files, or raise `sysctl fs.file-max`."
+        hint = "End programs that have many files open, or raise `sysctl fs.file-max`."
         return LocalError("This machine has too few file descriptors left.", hint=hint, code=CODE)
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     hint = "Close unused files, or raise the limit with `ulimit -n`."

@@ -8,6 +8,7 @@ from pathlib import Path
 from mesh.config_store import FILE, MEMORY, check_queue_store, file_of
 from mesh.errors import BadArgument, BadConfig, DataDirRefused, StoreError
 from mesh.local.manifest import NAMES, STORE, Manifest, bad
+from mesh.local.private import refused
 from mesh.printable import typed
 from mesh.store.opening import RESERVE, WITNESS
 from mesh.store.sqlite import SQLiteStore
@@ -94,13 +95,20 @@ def moved(stores: Stores, manifest: Manifest, chosen: Mapping[str, Path]) -> Sto
 
 
 def is_store_or_nothing(path: Path) -> bool:
-    """Return whether the path is free, an empty file, or a file that begins like a store. Raises: OSError."""
+    """Return whether the path is free, an empty file, or a file that begins like a store.
+
+    Raises: DataDirRefused if the file cannot be read.
+    """
     if not os.path.lexists(path):
         return True
     if path.is_symlink() or not path.is_file():
         return False
-    with path.open("rb") as file:
-        return file.read(len(MAGIC)) in (b"", MAGIC)
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) in (b"", MAGIC)
+    except OSError as error:
+        hint = "Run this command as the user of the node, or choose another path: --queue-store NAME=PATH"
+        raise refused(path, error, hint) from error
 
 
 def check_targets(file: Path, manifest: Manifest, chosen: Mapping[str, Path | None], data: Path) -> None:

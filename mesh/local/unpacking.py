@@ -18,7 +18,7 @@ CHUNK = 1024 * 1024
 LAST = b"PK\x05\x06" + bytes(18)  # end record of a zip, without a comment
 RATIO = 100  # unpacked to packed bytes; real backups have less
 WHERE = "A backup is unpacked in TMPDIR, and by `restore` also beside the node's directory (--data DIR)."
-ROOM = f"Free space there. {WHERE}"
+ROOM = "Free space there, or set TMPDIR (for `restore`, --data DIR) to a directory on a larger disk."
 SMALL = 64 * 1024 * 1024  # unpacked bytes that are always allowed
 
 
@@ -38,8 +38,8 @@ def check_room(needs: Iterable[tuple[Path, int]], hint: str = ROOM) -> None:
         lacking[disk] = lacking.get(disk, 0) + size
         free = shutil.disk_usage(directory).free
         if lacking[disk] > free:
-            what = f"{directory} has {free:,} bytes free; the backup needs {lacking[disk]:,}"
-            raise DataDirRefused(f"{what}. Nothing was written.", hint=hint)
+            what = f"{directory} has {free:,} bytes free; to unpack the backup takes {lacking[disk]:,}."
+            raise DataDirRefused(what, hint=hint)
 
 
 def unpack(file: Path, opened: IO[bytes], folder: Path, any_ratio: bool) -> Manifest:
@@ -58,7 +58,7 @@ def unpack(file: Path, opened: IO[bytes], folder: Path, any_ratio: bool) -> Mani
         if is_too_tight(total, packed) and not any_ratio:
             why = f"its {packed:,} bytes would expand to {total:,}, more than {RATIO} times as many"
             raise bad(file, why, "If you made the backup yourself, add --any-ratio.")
-        check_room([(folder, total)])
+        check_room([(folder.parent, total)])
         for name, entry in manifest.files.items():
             _take(file, archive, name, entry, folder)
     return manifest

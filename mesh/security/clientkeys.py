@@ -55,7 +55,7 @@ def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -
     if file is None:
         if _needs_none(_node_here(state, address), wanted, address):
             return None
-        what = f"This user has no keys of mesh {wanted!r}: {mesh_path(state, wanted)} does not exist."
+        what = f"This user has no keys for mesh {wanted!r}: {mesh_path(state, wanted)} does not exist."
         raise KeysRefused(what, hint="Run `mesh token` on a node of that mesh, and `mesh join` here.")
     return _of_client(file, Pins(state, file.cluster))
 

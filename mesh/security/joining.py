@@ -96,7 +96,7 @@ def join_admin(state: Path, token: Token) -> tuple[Path, bool]:
     """
     file = read_mesh(state, token.cluster)
     if file is None:
-        what = f"This user has no keys of mesh {token.cluster!r}, which this admin token is for."
+        what = f"This user has no keys for mesh {token.cluster!r}, which this admin token is for."
         raise KeysRefused(what, hint="Join the mesh first, with a token for a node or client.", code="TOKEN")
     if file.admin != token.admin or public_key(token.secret) != token.admin:
         what = f"The token does not match the admin in this user's keys of mesh {token.cluster!r}."
@@ -202,10 +202,11 @@ def join_site(state: Path, site: str, token: Token, replace: bool = False) -> tu
 def leave(state: Path, cluster: str) -> Path:
     """Move the keys of the mesh aside, and return the new path. Raises: KeysRefused, if there are none."""
     if not mesh_path(state, cluster).exists():
-        what, names = f"This user has no keys of mesh {cluster!r}", clusters(state)
+        what, names = f"{state} has no keys for mesh {cluster!r}", clusters(state)
         if not names:
-            raise KeysRefused(f"{what}, nor of another mesh.", hint="Check MESH_STATE_DIR.")
-        raise KeysRefused(f"{what}, but of: {', '.join(names)}.", hint="Choose one with --cluster NAME.")
+            hint = "If they are in another directory, set MESH_STATE_DIR."
+            raise KeysRefused(f"{what} or any other mesh.", hint=hint)
+        raise KeysRefused(f"{what}, only for: {', '.join(names)}.", hint="Choose one with --cluster NAME.")
     kept = put_aside(mesh_path(state, cluster))
     mesh_path(state, cluster).unlink(missing_ok=True)
     return kept

@@ -35,7 +35,7 @@ def node_file(state: Path, cluster: str, passwd: str) -> MeshFile | None:
     file = read_mesh(state, cluster)
     if file is None:
         if passwd:
-            what = f"node.passwd would protect nothing, because this user has no keys of mesh {cluster!r}."
+            what = f"node.passwd would protect nothing, because this user has no keys for mesh {cluster!r}."
             hint = f"Run `mesh init --cluster {cluster}` or `mesh join`, or omit the setting."
             raise KeysRefused(what, hint=hint)
         return None

@@ -142,7 +142,7 @@ def _admin(cluster: str, wanted: bytes, environ: Mapping[str, str]) -> Admin:
     state = state_dir(environ)
     file = read_mesh(state, cluster)
     if file is None:
-        what = f"This user has no keys of mesh {cluster!r}: {mesh_path(state, cluster)} does not exist."
+        what = f"This user has no keys for mesh {cluster!r}: {mesh_path(state, cluster)} does not exist."
         raise KeysRefused(
             what, hint="Run `mesh join` with a token of the mesh, then with a token of role admin."
         )

@@ -114,9 +114,11 @@ class FileProbe:
             self._stamp = _stamp(path)
             self._figures = _read(path)
         except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else error
+            if isinstance(error, OSError):
+                what = f"{path}, the file with the figures of a machine, cannot be read: {error.strerror}."
+                raise BadConfig(what, hint="Check the path and its permissions.") from error
             raise BadConfig(
-                f"{path} cannot be read as the figures of a machine: {why}.",
+                f"{path} does not describe the figures of a machine: {error}.",
                 hint='Write JSON: {"cpu": [10, 20], "ram_free": 4000000000, "ram_total": '
                 "8000000000}, with the % used of each core, and bytes.",
             ) from error

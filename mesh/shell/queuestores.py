@@ -11,7 +11,7 @@ from pathlib import Path
 from mesh.config import Config
 from mesh.config.queues import check_lasting
 from mesh.config_store import MEMORY, file_of
-from mesh.errors import BadConfig, DataDirRefused, StoreError
+from mesh.errors import BadConfig, DataDirRefused, NotAvailable, StoreError
 from mesh.local.datadir import DataDir
 from mesh.local.looking import could_write
 from mesh.local.mounts import check_disk
@@ -178,9 +178,9 @@ def _named_before(store: str, data: Path) -> Iterator[None]:
     """Explain in errors that a store is no longer configured but had queues at the last start."""
     try:
         yield
-    except StoreError as error:
+    except (StoreError, NotAvailable) as error:
         what = f"{error.what} It had queues at the last start, according to {data / FILE}."
-        raise StoreError(what, hint=error.hint, code=error.code) from error
+        raise type(error)(what, hint=error.hint, code=error.code) from error
 
 
 def _write(data: Path, stores: Stores, is_settled: bool = True) -> None:

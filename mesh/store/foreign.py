@@ -24,7 +24,7 @@ def foreign_store_kind(address: str) -> ForeignStoreKind:
     kind, scheme = store_kind(address), address.partition("://")[0]
     if kind is None:
         what = f"No store of the kind {scheme[:40]!r} is installed."
-        raise NotAvailable(what, hint="Install the package that provides it.")
+        raise NotAvailable(what, hint="Install the package that provides it in this environment.")
     if not isinstance(kind, ForeignStoreKind):
         what = f"The installed kind of store {scheme[:40]!r} has no methods to open a store."
         raise NotAvailable(what, hint=f"Its class must derive from {__name__}.{ForeignStoreKind.__name__}.")

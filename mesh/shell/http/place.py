@@ -34,7 +34,7 @@ def check_listen(text: str) -> tuple[str, int]:
             "HTTP is not encrypted, so only this machine may reach it: write 127.0.0.1:PORT or [::1]:PORT. "
             "For other machines, put a reverse proxy in front of it."
         )
-        raise BadConfig(f"http.listen = {text!r:.80} is not an address of this machine alone.", hint=hint)
+        raise BadConfig(f"http.listen = {text!r:.80} is not a loopback address.", hint=hint)
     return host.strip("[]"), int(port)
 
 

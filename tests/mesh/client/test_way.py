@@ -12,7 +12,7 @@ def test_a_name_that_may_become_a_node_here_is_not_refused_for_the_lack_of_keys(
         for name in ("nas.example.com", "nas:2"):
             with pytest.raises(
                 NodeNotFound,
-                match=r"and nas\S+ cannot be dialed as a host: this user has no keys of mesh 'lab'",
+                match=r"and nas\S+ cannot be dialed as a host: this user has no keys for mesh 'lab'",
             ):
                 NodeAddress(name, "lab", environ).find("")
             with pytest.raises(NodeNotFound):

@@ -130,9 +130,9 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}addresses = [{17 * QUOTED}]", 4, "Expected `array` of length <= 16"),
         # what goes there
         (f"{HERE}{N}domains = 'STOCK'", 4, "Expected `array`, got `str`. Write a list, such as domains"),
-        (f"{HERE}{N}domains = ['queue/x']", 4, "[sites.NYC] domains: The domain 'queue/x' is reserved for "
-            "the mesh"),
-        (f"{HERE}{N}domains = ['__sys__x']", 4, "is reserved for the mesh and belongs to one site"),
+        (f"{HERE}{N}domains = ['queue/x']", 4, "[sites.NYC] domains: Messages of the domain 'queue/x' "
+            "never leave"),
+        (f"{HERE}{N}domains = ['__sys__x']", 4, "Messages of the domain '__sys__x' never leave their site"),
         (f"{HERE}{N}domains = ['STOCK', '*']", 4, "'*' is not a domain"),
         (f"{HERE}{N}accepts = {{domains = ['*']}}", 4, "'*' is not a domain"),
         (f'{HERE}{N}domains = ["a\\u0000"]', 4, "[sites.NYC] domains: The domain 'a\\x00' holds '\\x00'"),
@@ -157,7 +157,7 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         # what comes from there
         (f"{HERE}{N}accepts = ['a']", 4, "Expected `object`, got `array`. Write what that site may send"),
         (f"{HERE}{N}accepts = {{topic = ['a']}}", 4, "unknown key 'topic' in [sites.NYC] accepts"),
-        (f"{HERE}{N}accepts = {{domains = ['map/x']}}", 4, "[sites.NYC] accepts domains: The domain 'map/x'"),
+        (f"{HERE}{N}accepts = {{domains = ['map/x']}}", 4, "accepts domains: Messages of the domain 'map/x'"),
         (f"{HERE}[sites.NYC.accepts]\ntopics = ['a/#/b']", 4, "[sites.NYC] accepts topics: The pattern"),
         (f"{HERE}{N}serves = ['queue/x']", 4, "[sites.NYC] serves: 'queue/x' has the prefix of"),
         (f"{HERE}{N}serves = ['site/a b']", 4, "[sites.NYC] serves: 'a b'"),

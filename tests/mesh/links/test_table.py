@@ -38,7 +38,7 @@ def test_each_cell_leads_where_it_should(
 
 
 def test_what_cannot_happen_says_where_the_legal_cells_are() -> None:
-    with pytest.raises(LocalError, match="DUE in state LOGGED_IN") as caught:
+    with pytest.raises(LocalError, match="DUE is impossible in the state LOGGED_IN") as caught:
         step(LINK_TABLE, LinkState.LOGGED_IN, LinkEvent.DUE, "docs/links.md", "LINK_EVENT")
     assert caught.value.code == "LINK_EVENT"
 

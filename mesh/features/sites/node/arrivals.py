@@ -55,10 +55,9 @@ class NeighbourSite:
         The sender reads the text at the other site, so the text names the section here, and the node whose
         file has it.
         """
-        where = f"[sites.{site}] at {here}, in the file of {self.node}"
-        return PublishRefused(
-            f"The site {site} may not {what}.", hint=f"See {setting} in {where}.", code="NO_RIGHT"
-        )
+        where = f"[sites.{site}] at the site {here}, in mesh.toml of the node {self.node}"
+        hint = f"See `{setting}` in {where}."
+        return PublishRefused(f"The site {site} may not {what}.", hint=hint, code="NO_RIGHT")
 
 
 def unfit(envelope: Envelope, came: NeighbourSite, here: str, now: int) -> LocalError | None:
@@ -192,7 +191,10 @@ def _right(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError | N
     first, domain = origin(envelope), envelope.domain
     may_write = came.rights[first].may_write
     key = next((key for key in envelope.keys if not may_write(domain, key)), None)
-    return None if key is None else came.no_right(_writing(repr(key[:80]), domain), "accepts", first, here)
+    if key is None:
+        return None
+    topic = f"{key[:80]!r} of the domain {domain[:80]!r}" if domain else f"{key[:80]!r} (no domain)"
+    return came.no_right(f"publish {topic} here", "accepts", first, here)
 
 
 def _addressed(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError | None:
@@ -211,9 +213,5 @@ def _addressed(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError
             f"The site {first} may not use the {what}, which is reserved for the mesh.", code="NO_RIGHT"
         )
     if not came.rights[first].may_write_to(to.client):
-        return came.no_right(_writing(f"client {to.client!r}", envelope.domain), "letters", first, here)
+        return came.no_right(f"send direct messages to the client {to.client!r}", "letters", first, here)
     return None
-
-
-def _writing(to: str, domain: str) -> str:
-    return f"write to {to} in the domain {domain[:80]!r}" if domain else f"write to {to} without a domain"

@@ -61,7 +61,8 @@ def test_what_it_may_not_write_does_not(keys: str) -> None:
     error = unfit(from_lon(keys), CAME, "NYC", NOW)
     assert error is not None and error.code == "NO_RIGHT"
     assert keys.split()[-1] in error.what
-    assert error.hint == "See accepts in [sites.LON] at NYC, in the file of gull.", "it is read in LON"
+    where = "[sites.LON] at the site NYC, in mesh.toml of the node gull"  # it is read in LON
+    assert error.hint == f"See `accepts` in {where}."
 
 
 @pytest.mark.parametrize(

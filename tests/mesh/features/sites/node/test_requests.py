@@ -252,7 +252,7 @@ def test_what_is_refused_over_there_names_the_site_and_the_node_whose_settings_s
     no_right, too_long = asker.send("/site/NYC/news", b""), asker.send("/site/NYC/calc/add", b"x" * 11)
     net.until(lambda: asker.state(no_right) and asker.state(too_long))
     texts = {answer.state: answer.text for answer in asker.answers}
-    assert "See serves in [sites.LON] at NYC, in the file of c." in texts["NO_RIGHT"]
+    assert "See `serves` in [sites.LON] at the site NYC, in mesh.toml of the node c." in texts["NO_RIGHT"]
     assert "c accepts at most 10 bytes per message. Raise `limits.max_content` at NYC" in texts["TOO_LARGE"]
 
 
