@@ -125,6 +125,10 @@ class Lookup(Component):
 
         self._questions.when_settled(settled)
 
+    def look_up_at(self, names: Collection[str], query: Query, then: Callable[[LookupResult], None]) -> None:
+        """Look up the first values of a subscription at nodes that did not answer in time before."""
+        self._gather(query, then, CLIENTS, (), CONFIRM, True, LookupResult(), names)
+
     def get_for(
         self,
         peer: Peer,
@@ -185,20 +189,25 @@ class Lookup(Component):
         within: float,
         after: bool,
         found: LookupResult,
+        only: Collection[str] = (),
     ) -> None:
+        """Ask the sources of a query, or the nodes in `only`, and call `then` with all values."""
         me, life = self._context.me.name, self._cache.life
         # A subscription begins with the values of all sources, as one of them may lag behind another.
         everybody = self._demand.sources(query)
         sources = everybody if after else self._demand.sources(query, Use.GET)
         spare = [hop for hop in everybody.hops if hop not in (*sources.hops, *visited)]
-        found.away = list(sources.away)
+        found.away = [] if only else list(sources.away)
         question = AskGet(
             kind=query.kind, text=query.text, domain=query.domain, after=after, visited=[*visited, me]
         )
 
         def ask(targets: set[bytes]) -> None:
             peers = [p for p in self._nodes.askable(visited) if p.node.uuid in targets]
-            self._questions.ask_all(peers, question, Values, came, min(within, HEDGE) if spare else within)
+            if only:
+                peers = [peer for peer in peers if peer.node.name in only]
+            limit = min(within, HEDGE) if spare and not only else within
+            self._questions.ask_all(peers, question, Values, came, limit, is_patient=bool(only))
 
         def came(replies: Replies[Values], missing: list[str]) -> None:
             if unasked := found.add_replies(replies, query):

@@ -26,9 +26,12 @@ from mesh.printable import count
 from mesh.wire.calls import Ask, AskGet, AskWhere, Carried, arguments
 from mesh.wire.commands import Call, Reply
 from mesh.wire.envelope import UNCONFIRMED, Envelope
+from mesh.wire.limits import MIB
 from mesh.wire.replies import Hops, Peeked, R, Source, Values, read_result
 
 NOBODY: Source = "", None, b""  # the source does not matter
+PATIENCE = 60.0  # s that a patient question may take in all
+MOST = 256 * MIB  # bytes of replies for which a patient question waits longer
 
 
 @dataclass(slots=True)
@@ -71,6 +74,8 @@ class Question(Generic[R]):
     begun: float
     is_counted: bool  # a get, whose answers are counted
     is_judged: bool  # nodes without an answer count as slow
+    patience: float  # s for which each part of a reply extends the wait; 0: none
+    size: int = 0  # bytes of all replies
     replies: Replies[R] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
 
@@ -153,11 +158,14 @@ class PeerCalls(Component):
         then: OnReplies[R],
         within: float = CONFIRM,
         by: Callable[[Peer, Call], None] | None = None,
+        is_patient: bool = False,
     ) -> None:
         """Ask each peer, and call `then` with the replies that arrive within `within` seconds.
 
         `then` is called as soon as each peer has replied or died; slow peers alone delay it by SHORT seconds
-        at most. `by`, if given, sends the question to a peer; otherwise the data connection is used.
+        at most. `by`, if given, sends the question to a peer; otherwise the data connection is used. A
+        patient question waits for slow peers as well, and each part of a long reply gives it `within` seconds
+        more, but at most PATIENCE seconds in all.
         """
         self._request += 1
         peers = list(peers)
@@ -166,9 +174,8 @@ class PeerCalls(Component):
         is_read = isinstance(ask, AskGet) and not ask.after
         # On another connection the question may be lost, so a missing reply says nothing about the node.
         is_judged = by is None
-        question = Question(
-            need, self._context.clock.now + within, then, says, self._context.clock.now, is_read, is_judged
-        )
+        now, patience = self._context.clock.now, within if is_patient else 0.0
+        question = Question(need, now + within, then, says, now, is_read, is_judged, patience)
         for node in need.values() if is_read else ():
             self._context.counters.tally.counters_of(node).asked += 1
         self._questions[self._request] = question
@@ -196,6 +203,7 @@ class PeerCalls(Component):
             self._context.counters.count("malformed")
         for envelope in envelopes:
             self._context.clock.observe_timestamp(envelope)
+        self._extend(question, envelopes)
         if not (isinstance(told.value, Values) and told.value.more):
             peer.reads.pop(reply.request, None)
             node = question.need.pop(peer.node.uuid)
@@ -207,6 +215,13 @@ class PeerCalls(Component):
                 )
             self._finish(reply.request)
             self._begin()
+
+    def _extend(self, question: Question[Any], envelopes: list[Envelope]) -> None:
+        """Let a patient question wait longer, as another part of a reply has arrived."""
+        question.size += sum(len(envelope.body) for envelope in envelopes)
+        if question.patience and question.size <= MOST:
+            until = self._context.clock.now + question.patience
+            question.deadline = max(question.deadline, min(until, question.begun + PATIENCE))
 
     def _on_peer_lost(self, peer: Peer) -> None:
         peer.reads.clear()
@@ -248,7 +263,7 @@ class PeerCalls(Component):
 
     def _due(self, question: Question[Any]) -> float:
         """Return the deadline of a question: a short one if only slow nodes are missing."""
-        if all(uuid in self.slow for uuid in question.need):
+        if not question.patience and all(uuid in self.slow for uuid in question.need):
             return min(question.deadline, question.begun + SHORT)
         return question.deadline
 

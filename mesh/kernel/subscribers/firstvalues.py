@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
+from math import inf
 
 from mesh.kernel.asking.interest_sync import InterestSync
 from mesh.kernel.asking.lookup import Lookup, LookupResult
@@ -18,6 +21,18 @@ from mesh.routing.feed import Feed
 from mesh.wire.commands import Query
 
 TURN = 32  # subscriptions in one tick; each asks other nodes
+SHORTEST, LONGEST = 1.0, 60.0  # s until nodes that did not answer are asked again
+
+
+@dataclass(slots=True)
+class Unanswered:
+    """The nodes that did not answer when a subscription asked for its first values."""
+
+    session: Session
+    query: Query
+    names: list[str]
+    due: float
+    pause: float
 
 
 class FirstValues(Component):
@@ -42,6 +57,8 @@ class FirstValues(Component):
         # Feeds that lack values because their masters are unreachable, by row of the rules.
         self._lacking: dict[Hashable, dict[Feed, tuple[Session, Query]]] = {}
         self._ready: dict[Feed, tuple[Session, Query]] = {}  # feeds that can get their values now
+        self._unanswered: dict[Feed, Unanswered] = {}
+        self._asks_again = inf  # when the first of these is due, or earlier
         self._is_spent = False  # the budget of this tick is used
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -56,20 +73,46 @@ class FirstValues(Component):
     ) -> None:
         """Deliver the retained values that match a subscription, and then call `done`.
 
-        Values of unreachable masters follow when the masters return (see `review`).
+        Values of unreachable masters follow when the masters return (see `review`), and those of nodes that
+        do not answer in time when they answer.
         """
 
         def deliver(found: LookupResult) -> None:
-            values = [(value.master, value.envelope) for value in found.values]
-            lacks = bool(found.away) and not feed.closed
-            self._joining.initial(feed, values, self._context.clock.now, lacks)
-            session.outlet.flush(self._context.out.raw)
-            if lacks:
+            self._unanswered.pop(feed, None)
+            if found.away and not feed.closed:
                 self._lacking.setdefault(self._demand.row(query), {})[feed] = (session, query)
+            self._deliver(session, feed, query, found, SHORTEST)
             done()
 
         self._joining.begins(feed)
         self._lookup.look_up(query, deliver, after=True)
+
+    def _deliver(self, session: Session, feed: Feed, query: Query, found: LookupResult, pause: float) -> None:
+        """Deliver values that were found; nodes that did not answer are asked again after `pause` seconds."""
+        now = self._context.clock.now
+        if found.missing and not feed.closed:
+            self._unanswered[feed] = Unanswered(session, query, found.missing, now + pause, pause)
+            self._asks_again = min(self._asks_again, now + pause)
+            self._context.clock.wake(self._asks_again)
+        lacks = feed in self._unanswered
+        if self._lacking and not lacks:
+            lacks = feed in self._lacking.get(self._demand.row(query), ())
+        values = [(value.master, value.envelope) for value in found.values]
+        self._joining.initial(feed, values, now, lacks)
+        session.outlet.flush(self._context.out.raw)
+
+    def _ask_again(self) -> None:
+        """Ask the nodes that did not answer; the pause doubles if they do not answer this time either."""
+        now = self._context.clock.now
+        due = [feed for feed, it in self._unanswered.items() if it.due <= now][:TURN]
+        for feed in due:
+            it = self._unanswered.pop(feed)
+            self._joining.begins(feed)
+            deliver = partial(self._deliver, it.session, feed, it.query, pause=min(2 * it.pause, LONGEST))
+            self._lookup.look_up_at(it.names, it.query, deliver)
+        self._asks_again = min((it.due for it in self._unanswered.values()), default=inf)
+        if self._unanswered:
+            self._context.clock.wake(max(now, self._asks_again))
 
     def review(self) -> None:
         """Fetch missing values whose masters can be reached now."""
@@ -93,6 +136,8 @@ class FirstValues(Component):
 
     def tick(self) -> None:
         self._is_spent = False
+        if self._context.clock.now >= self._asks_again:
+            self._ask_again()
         if self._ready:
             self._fetch_values()
 
@@ -100,6 +145,7 @@ class FirstValues(Component):
         """Stop fetching missing values for a feed that ended."""
         self._joining.lacks_nothing(feed)
         self._ready.pop(feed, None)
+        self._unanswered.pop(feed, None)
         row = self._demand.row(query) if self._lacking else None
         if row in self._lacking:
             self._lacking[row].pop(feed, None)
