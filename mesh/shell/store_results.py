@@ -71,6 +71,8 @@ class StoreResults:
         # A broken disk cannot be trusted: stop, and start again from its content. A failed commit may have
         # been written, even if this process is fenced off: perhaps only the answer was lost. So clients that
         # wait get no answer here; the next process recognizes stored messages.
+        if self._has_failed:
+            return  # later errors, as of other commits to that store, would hide the cause
         self._has_failed = True
         self._driver.give_up(MeshError(f"{error.what} {error.hint}".strip(), code=error.code))
 

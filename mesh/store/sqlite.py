@@ -64,6 +64,7 @@ class SQLiteStore:
         self._path = path
         self._most_logged = checkpoint
         self._ended = ""  # why this handle must no longer be used
+        self._remedy = "Restart the node."  # the hint for `_ended`
         self._logged = 0  # bytes of log growth since the last checkpoint
         self.is_cramped = False  # a checkpoint failed for lack of space
         try:
@@ -235,7 +236,7 @@ class SQLiteStore:
 
     def _check_usable(self) -> None:
         if self._ended:
-            raise StoreError(f"The store {self._path} has stopped: {self._ended}.", hint="Restart the node.")
+            raise StoreError(f"The store {self._path} has stopped: {self._ended}.", hint=self._remedy)
 
     def _failure(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         kind = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte; the rest only refines it
@@ -255,15 +256,14 @@ class SQLiteStore:
             )
         is_access = kind in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
         hint = "Check that its directory exists, and that this user may write there" if is_access else _CHECK
-        return StoreError(f"{self._path} failed: {error}.", hint=f"{hint}, then start the node again.")
+        self._remedy = f"{hint}, then start the node again."
+        return StoreError(f"{self._path} failed: {error}.", hint=self._remedy)
 
     def _data_loss(self, losses: str) -> StoreError:
         self._ended = f"it is damaged ({losses})"
-        return StoreError(
-            f"{self._path} is not an intact store: {losses}.",
-            hint=f"Restore it from a copy, or {_ANEW}.",
-            code="DATA_LOSS",
-        )
+        self._remedy = f"Restore it from a copy, or {_ANEW}."
+        what = f"{self._path} is not an intact store: {losses}."
+        return StoreError(what, hint=self._remedy, code="DATA_LOSS")
 
 
 def copy_file(source: Path, path: Path) -> None:
@@ -273,7 +273,7 @@ def copy_file(source: Path, path: Path) -> None:
         with contextlib.closing(sqlite3.connect(place, timeout=0, isolation_level=None, uri=True)) as db:
             _copy(db, path, lambda: None)
     except sqlite3.Error as error:
-        hint = "Check that the file exists, that no process has it open, and that its disk works."
+        hint = "Check that the file exists, that this user may read it, and that its disk works."
         raise StoreError(f"{source} cannot be copied: {error}.", hint=hint) from error
 
 

@@ -15,7 +15,7 @@ from mesh.shell.world import World
 from mesh.store.lease import FENCED, LEASE_LOST
 
 
-def told(error: StoreError | None, place: Path) -> tuple[list[int], str]:
+def told(error: StoreError | None, place: Path, *later: StoreError) -> tuple[list[int], str]:
     """The commits whose end the core hears of, and the code with which the node stops."""
     heard: list[int] = []
 
@@ -27,10 +27,17 @@ def told(error: StoreError | None, place: Path) -> tuple[list[int], str]:
         driver = Driver(asyncio.get_running_loop(), Poison(place), lambda driver: nothing, lambda world: core)
         driver.stores._stored([1, 2, "no commit of the core"], error)
         assert driver.stores._commit_ended.is_set()
+        for each in later:
+            driver.stores._stored([3], each)
         return driver
 
     why = asyncio.run(story()).why
     return heard, why.code if why else ""
+
+
+def test_the_first_failure_is_reported_and_not_those_of_later_commits(tmp_path: Path) -> None:
+    first, later = StoreError("it is damaged", code="DATA_LOSS"), StoreError("it has stopped")
+    assert told(first, tmp_path, later) == ([], "DATA_LOSS")
 
 
 @pytest.mark.parametrize("error", [None, StoreFull("no room")])

@@ -345,8 +345,9 @@ def test_after_a_failed_write_the_store_is_at_its_end_though_the_disk_recovers(
     assert broken.value.code == "STORE"
     fault.mend()
     for _ in range(2):
-        with pytest.raises(StoreError, match="has stopped"):
+        with pytest.raises(StoreError, match="has stopped") as stopped:
             store.commit([Append(2, b"", b"second")])
+        assert stopped.value.hint == broken.value.hint
     store.close()
     assert standing(opened(path)) == [(1, b"", b"first")]
 
