@@ -61,7 +61,9 @@ class HandshakeChecks:
     def _other_version(self, conn: Conn, h: Hello) -> Refuse | None:
         oldest, newest = h.versions
         if not self._agree(conn, oldest, newest, h.speaks):
-            ours = f"but this node supports {VERSION_MIN} to {self._context.settings.wire_version}"
+            ours = (
+                f"but {self._context.me.name} supports {VERSION_MIN} to {self._context.settings.wire_version}"
+            )
             text = f"{who_of(h)} supports wire versions {oldest} to {newest}, {ours}"
             return Refuse("VERSION", text, "Upgrade both to the same release.", final=True)
         if h.proof and not conn.trusted and len(h.proof) != PROOF_BYTES:
@@ -74,7 +76,7 @@ class HandshakeChecks:
         if h.role == RELAY:
             return self._no_gate(conn, h)
         if h.role not in (CLIENT, NODE_CONTROL, NODE_DATA):
-            text = f"this node does not know the role {h.role[:20]!r} of {who_of(h)}"
+            text = f"{self._context.me.name} does not know the role {h.role[:20]!r} of {who_of(h)}"
             return Refuse("ROLE", text, "Upgrade both to the same release.", final=True)
         return None
 

@@ -32,11 +32,14 @@ def _checked(*said: Any) -> Node:
     if len(node.uuid) != UUID:
         size = f"length {len(node.uuid)} instead of {UUID}"
         raise RemoteError(f"the introduction of {node.name[:80]!r} has a uuid with {size}")
-    if _NAME.fullmatch(node.name) is None or len(node.gossip) > LONGEST or len(node.key) not in (0, KEY):
-        raise RemoteError(
-            f"the introduction of {node.name[:80]!r} has an invalid name, key or gossip address"
-        )
+    if _NAME.fullmatch(node.name) is None:
+        raise RemoteError(f"an introduction has the invalid name {node.name[:80]!r}")
     whose = f"the introduction of {node.name}"
+    if len(node.gossip) > LONGEST:
+        size = f"{len(node.gossip)} characters; the limit is {LONGEST}"
+        raise RemoteError(f"{whose} has a gossip address of {size}")
+    if len(node.key) not in (0, KEY):
+        raise RemoteError(f"{whose} has a key of {len(node.key)} bytes instead of {KEY}")
     if not node.boot < BOOTS:
         raise RemoteError(f"{whose} has boot {node.boot}, above the limit of {BOOTS - 1}")
     if len(node.also) > ADDRESSES:
