@@ -57,7 +57,7 @@ def command(
     text = typed(token, path)
     if site is not None:
         if passwd:
-            raise click.UsageError("A gateway has no password: omit --passwd.")
+            raise click.UsageError("--passwd cannot be used with --site: gateways have no password.")
         _join_site(state, site, read_token(text, time.time()), replace, as_json)
         return
     given = read_token(text, time.time())

@@ -53,7 +53,10 @@ def read(path: Path) -> GivenWeights:
         with open_regular(path) as file:
             data = file.read(LONGEST + 1)
     except OSError as error:
-        raise bad(f"{path} cannot be read: {error.strerror or error}.", HINT) from error
+        hint = HINT
+        if isinstance(error, PermissionError):
+            hint = "Run the command as a user who may read the file."
+        raise bad(f"{path} cannot be read: {error.strerror or error}.", hint) from error
     if len(data) > LONGEST:
         raise bad(
             f"{path} has more than {LONGEST // MIB} MiB, so it is probably not a file of weights.", HINT

@@ -34,7 +34,9 @@ def is_shortage(error: OSError) -> bool:
 def of_system(error: OSError, what: str) -> LocalError:
     """Return the error to show for a system error. `what` describes the failed action."""
     if not is_shortage(error):
-        hint = "Check that the disk is mounted, and that this user may read it." if error.filename else ""
+        hint = (
+            "Check that the disk is mounted, and that this user may read that path." if error.filename else ""
+        )
         return DataDirRefused(f"{what[:1].upper()}{what[1:]} failed: {error}.", hint=hint)
     if error.errno == errno.ENFILE:
         hint = "End programs that have many files open, or raise `sysctl fs.file-max`."

@@ -56,7 +56,8 @@ def new_admin(state: Path, cluster: str) -> MeshFile:
     file = read_mesh(state, cluster)
     if file is None or file.role != "node":
         what = f"This user has no node keys of mesh {cluster!r}."
-        raise KeysRefused(what, hint="Run `mesh init --admin` on a machine with a node's keys.")
+        hint = "Run `mesh init --admin` on a machine with a node's keys; for a new mesh, run `mesh init`."
+        raise KeysRefused(what, hint=hint)
     if file.admin:
         what = f"The mesh {cluster!r} has an admin already."
         hint = (

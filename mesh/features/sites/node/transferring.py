@@ -98,8 +98,12 @@ class Transferring(Component):
         The transfer begins when the site is reachable. A running transfer continues.
         """
         if site not in self._relaying.sites:
-            what = f"{self._context.me.name} sends nothing to a site {site[:64]!r}."
-            raise LocalError(what, hint="See `mesh relay ls`.", code="UNKNOWN_SITE")
+            what = f"{self._context.me.name} does not know the site {site[:64]!r}."
+            hint = "See `mesh relay ls`."
+            if site in self._context.settings.site.ways:
+                what = f"{self._context.me.name} forwards no topics to the site {site!r}."
+                hint = f"Set `domains` or `topics` in [sites.{site}] in mesh.toml of that node."
+            raise LocalError(what, hint=hint, code="UNKNOWN_SITE")
         self._context.clock.wake(self._context.clock.now)
         self._marking.want(site, lambda: say(SiteSync(nodes=[self._context.me.name])))
 
