@@ -18,7 +18,7 @@ SYSTEM = "__sys__"
 def check_pattern(text: str) -> str:
     """Return the pattern if it is valid. Raises: BadPattern."""
     if text == "":
-        raise BadPattern("The pattern is empty.", hint="'#' matches every key.")
+        raise BadPattern("The pattern is empty.", hint="'#' matches everything.")
     check_text(text, "pattern", LONGEST_KEY, BadPattern)
     *before, last = text.split("/")
     if "#" in before:

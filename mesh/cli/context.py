@@ -13,6 +13,7 @@ from mesh.cli.completing import complete_contexts
 from mesh.cli.contexts import Context, Contexts
 from mesh.cli.options import print_data, print_message, tell_json
 from mesh.cli.table import tell_table
+from mesh.errors import BindRefused
 from mesh.local.addresses import with_port
 from mesh.names import NAME, node_name
 
@@ -122,9 +123,12 @@ def _place(state: str) -> Path:
 
 
 def _node(url: str) -> str:
-    """Return `url` as an address for --url. Raises: UsageError for an unusable address."""
-    if url.startswith("ipc://") and url.isprintable() and 6 < len(url) <= LONGEST_PATH:
-        return url
+    """Return `url` as an address for --url. Raises: BindRefused for an unusable address."""
+    if url.startswith("ipc://"):
+        if url.isprintable() and 6 < len(url) <= LONGEST_PATH:
+            return url
+        hint = f"Write ipc:// and a path, with at most {LONGEST_PATH:,} printable characters together."
+        raise BindRefused(f"{url[:80]!r} is not the address of a local socket.", hint=hint)
     return url if re.fullmatch(NAME, url) else with_port(url)
 
 

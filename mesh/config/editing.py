@@ -70,7 +70,7 @@ def _checked(path: Path, before: str, after: str, site: str, section: Mapping[st
     meant = {name: each for name, each in _sites(path, before).items() if name != site}
     if section is not None:
         meant[site] = section
-    verb = "Edit" if section is None else "Write"
+    verb = "Remove" if section is None else "Write"
     hint = f"{verb} [sites.{spelt(site)}] there by hand, then run:  mesh config reload"
     try:
         found = {**parsed(path, after).table, "sites": _sites(path, after)}

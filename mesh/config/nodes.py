@@ -117,7 +117,7 @@ def check_backups(settings: Iterable[Setting]) -> None:
             if key not in mastered:
                 raise BadConfig(
                     f"{setting.origin}: {rule.node} is a backup of {_shown(key)}, but no node is its master.",
-                    hint="Add the same topic to a [[nodes.NAME.master]] of another node, or omit backup.",
+                    hint="Add the same condition to a [[nodes.NAME.master]] of another node, or omit backup.",
                 )
 
 

@@ -97,6 +97,6 @@ def check_lasting(store: str, queues: tuple[QueueStore, ...]) -> None:
         if store == MEMORY and one.store != MEMORY:
             raise BadConfig(
                 f"{one.origin}: {TITLE} store = {one.store!r:.80}, but node.store is memory: "
-                "the node's identity and its queues would be lost with the process.",
-                hint='Give the node a durable store, or these queues store = "memory", too.',
+                "the node's identity and the definitions of its queues would be lost with the process.",
+                hint='Set node.store = "sqlite" (in mesh.node() also: data=DIR), or store = "memory" here.',
             )

@@ -152,13 +152,13 @@ def _check_together(file: ConfigFile, at: tuple[str, ...], title: str, given: Ma
             raise BadConfig(what, hint="Write tcp://IP:PORT, such as tcp://10.1.0.5:7710.")
     if given.get("addresses") and "via" in given:
         what = f"{place}: {title} has addresses, but is reached through {given['via'][:80]!r}."
-        raise BadConfig(what, hint="Keep one of the two.")
+        raise BadConfig(what, hint="Keep either addresses or via.")
     inward = [key for key in ("accepts", "serves", "letters") if any(given.get(key, ()))]
     if given.get("one_way") and inward:
         what = (
             f"{file.origin(*at, inward[0])}: '{inward[0]}' in {title} lets messages in, but one_way = true."
         )
-        raise BadConfig(what, hint="Keep one of the two.")
+        raise BadConfig(what, hint=f"Omit either '{inward[0]}' or one_way.")
 
 
 def _check_selection(file: ConfigFile, at: tuple[str, ...], title: str, given: Mapping[str, Any]) -> None:

@@ -40,7 +40,10 @@ def with_port(text: str) -> str:
     try:
         return normal(f"{host}:{PORT}" if is_host else text)
     except BindRefused as error:
-        hint = f"Write HOST or HOST:PORT, such as 10.0.0.5, nas.example.com:{PORT} or [2001:db8::5]:{PORT}"
+        hint = (
+            "Write HOST or HOST:PORT with a port up to 65535, such as 10.0.0.5, "
+            f"nas.example.com:{PORT} or [2001:db8::5]:{PORT}"
+        )
         raise BindRefused(f"{text[:80]!r} is not a TCP address.", hint=hint) from error
 
 

@@ -45,9 +45,8 @@ class QueuePlaces:
         for name, path in self._given.items():
             if (file := by_pattern.get(name, name)) not in manifest.queues:
                 there = ", ".join((*by_pattern, *manifest.queues)) or "none"
-                raise BadArgument(
-                    f"The backup has no store of queues {name!r:.80}.", hint=f"Its stores: {there}."
-                )
+                what = f"--queue-store {name!r:.80}: the backup has no such queue store."
+                raise BadArgument(what, hint=f"Its stores, by the names of their queues and files: {there}.")
             if given.setdefault(file, path) != path:
                 what = f"--queue-store gives {file} two paths, {given[file]} and {path}."
                 raise BadArgument(what, hint="Give one path for each store.")

@@ -129,7 +129,8 @@ def _length(text: str) -> Test:
 def _type(text: str) -> Test:
     if not text:
         raise BadFilter(
-            "ContentType has no type.", hint="Write text/xml, for example, or text/* for all text types."
+            "ContentType needs a content type as its text.",
+            hint="Write text/xml, for example, or text/* for all text types.",
         )
     like = _glob(text.lower())
     return lambda message: (said := message.header("content-type")) is not None and like(said.lower())

@@ -53,7 +53,7 @@ def test_a_type_is_that_of_the_header(type_: str, is_let: bool) -> None:
         ("ContentLength", "9" * 900, "1.0", "not a number of bytes"),
         ("ContentLength", "8000", "2.0", "ContentLength 2.0 is not installed"),
         ("ContentGlob", "", "1.0", "has no pattern"),
-        ("ContentType", "", "1.0", "has no type"),
+        ("ContentType", "", "1.0", "needs a content type"),
         ("ContentLenght", "8000", "1.0", "Did you mean ContentLength?"),
         ("ContentGlob", "a" * 1025, "1.0", "1,025 characters"),
         ("", "", "1.0", "The filter ''"),
