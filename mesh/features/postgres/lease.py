@@ -74,7 +74,7 @@ def fence(db: Connection, claim: LeaseClaim, epoch: int) -> None:
 def lost(claim: LeaseClaim, code: str, lease: Lease | None, epoch: int, words: str = "") -> StoreError:
     if code == LEASE_LOST:
         return StoreError(
-            f"The lease on {claim.resource} expired before it could be renewed{words}.",
+            f"The lease on {claim.resource} in PostgreSQL expired before it could be renewed{words}.",
             hint="Check the database, the network to it, and whether this process was suspended; then "
             "restart the node.",
             code=code,
@@ -84,12 +84,12 @@ def lost(claim: LeaseClaim, code: str, lease: Lease | None, epoch: int, words: s
         if lease is not None:
             what = f"has epoch {lease.epoch}, below epoch {epoch} of this process"
         return StoreError(
-            f"The lease row of {claim.resource} {what}.",
+            f"The lease row of {claim.resource} in PostgreSQL {what}.",
             hint="Check whether the tables were restored or emptied, then restart the node.",
             code=code,
         )
     return StoreError(
-        f"Another process has taken over {claim.resource}: {lease}.",
+        f"Another process has taken over {claim.resource} in PostgreSQL: {lease}.",
         hint="Only one process may run this node. If the other process is the intended one, leave this one "
         "stopped.",
         code=code,
@@ -230,12 +230,13 @@ class Keeper:
 def _in_use(claim: LeaseClaim, lease: Lease | None) -> StoreError:
     if lease is None or may_take(lease):
         return StoreError(
-            f"The lease of {claim.resource} could not be taken: the database rejected the last attempt.",
+            f"The lease on {claim.resource} in PostgreSQL was not taken: the database rejected the last "
+            "attempt.",
             hint="See the log of the database for the cause, then start the node again.",
             code="STORE_IN_USE",
         )
     return StoreError(
-        f"{claim.resource} is open in another process: {lease}.",
+        f"{claim.resource} in PostgreSQL is open in another process: {lease}.",
         hint="Stop that process, or give this node another data directory.",
         code="STORE_IN_USE",
     )

@@ -18,7 +18,9 @@ def check_settings(db: Connection, url: str) -> None:
     if found := [row[0] for row in db.execute(query, ([*_NEEDED],))]:
         are_off = f"{' and '.join(found)} {'is' if len(found) == 1 else 'are'} off"
         settings = "; ".join(f"ALTER SYSTEM SET {name} = on" for name in found)
-        of_user = " A setting of the role or the database comes first." if _PER_USER in found else ""
+        of_user = ""
+        if _PER_USER in found:
+            of_user = f" A setting of {_PER_USER} for the role or the database overrides that of the server."
         raise StoreError(
             f"{url} may lose confirmed data in a crash, because {are_off}.",
             hint=f"Run {settings}; or change the configuration file. Then reload the server.{of_user}",
