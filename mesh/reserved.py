@@ -62,9 +62,9 @@ def of_level(domain: str) -> PublishRefused:
 
 
 def of_queue(domain: str) -> PublishRefused:
-    text = f"The domain {domain[:80]!r} is reserved: the mesh numbers messages of that queue in it."
+    text = f"The domain {domain[:80]!r} is reserved for messages to queues."
     return PublishRefused(
-        text, hint="Choose another name, or put the message into the queue.", code="RESERVED"
+        text, hint="Choose another domain, or put the message into a queue.", code="RESERVED"
     )
 
 

@@ -74,7 +74,7 @@ class Sockets:
         """
         pair = None
         if self._keys is not None and not trusted:
-            self._require_zap()
+            self._require_zap(address)
             pair = self._keys.server
         return self._listeners.bind(address, trusted, pair, self._keys is not None)
 
@@ -84,7 +84,7 @@ class Sockets:
         Raises: BindRefused, if binding fails, or over TCP without keys.
         """
         if self._keys is not None:
-            self._require_zap()
+            self._require_zap(address)
         try:
             return self._gossip.bind(address)
         except zmq.ZMQError as error:
@@ -97,10 +97,10 @@ class Sockets:
         if isinstance(key, tuple):
             self._listeners.proven(key, user, is_node)
 
-    def _require_zap(self) -> None:
+    def _require_zap(self, address: str) -> None:
         # Not `assert`, which may be disabled.
         if self._zap is None or self._zap.closed:
-            what = "No address was bound, because nothing checks the keys of incoming connections."
+            what = f"{address} was not bound, because nothing checks the keys of incoming connections."
             raise BindRefused(what, hint="Restart the node, and report this.", code="BIND_WITHOUT_KEYS")
 
     # --- outbound -------------------------------------------------------------------------------------

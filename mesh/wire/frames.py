@@ -84,12 +84,11 @@ def checked(
         raise RemoteError(f"a message cannot be read: {error}", code="MALFORMED") from error
     said = decode(frames[0])
     counts = [max(1, -(-len(body) // CHUNK)) for body in bodies]
-    if list(said.frame_counts()) != counts or 1 + len(counts) + sum(counts) > FRAMES:
-        raise RemoteError(
-            f"{type(said).__name__} does not describe the {count(len(counts), 'envelope')} behind it, or has "
-            f"more than {FRAMES} frames",
-            code="MALFORMED",
-        )
+    if list(said.frame_counts()) != counts:
+        what = f"{type(said).__name__} does not describe the {count(len(counts), 'envelope')} behind it"
+        raise RemoteError(what, code="MALFORMED")
+    if 1 + len(counts) + sum(counts) > FRAMES:
+        raise RemoteError(f"{type(said).__name__} has more than {FRAMES:,} frames", code="MALFORMED")
     limit = max_content if said.is_of_client else MAX_CONTENT_EVER
     headers = frames[1::2]
     read_ones = [decode_envelope(h, body, limit) for h, body in zip(headers, bodies, strict=True)]

@@ -211,7 +211,7 @@ class Presence(Component):
 
     def _client_watches(self, conn: Conn, session: Session, command: Watch, _: list[Envelope]) -> None:
         if any(kind != ADDRESS for kind, _name in (*command.add, *command.remove)):
-            raise RemoteError("a client watches a name that is not an address", code="MALFORMED")
+            raise RemoteError(f"{session.text} watches a name that is not an address", code="MALFORMED")
         new, gone = self._clients.follow(
             session, command.version, command.add, command.remove, command.full, command.more
         )

@@ -257,7 +257,7 @@ class Shared(Component):
             try:
                 self._check(row)
             except MeshError as error:  # with other keys, or with more room, it may be valid again
-                self._context.out.note("warning", f"a shared row of this node is not used: {error}")
+                self._context.out.note("warning", f"the {row.title} of this node is not used: {error}")
             else:
                 self._counts(row, None)
 

@@ -119,7 +119,7 @@ class Inboxes(Component):
         to = SessionName.parse(envelope.to).at(self._context.me.name)
         sessions = self._entitled(to)
         if not sessions and not envelope.flags & FORCE_QUEUING:
-            how = "only with another key than that of its inbox" if self._open_of(to) else ""
+            how = "only with a key other than that of its inbox" if self._open_of(to) else ""
             text = f"{to} is connected {how}." if how else f"{to} is not connected."
             raise NotConnected(text, hint="To queue the message: force_queuing=True.")
         if not sessions:

@@ -80,7 +80,8 @@ class LastValues(Component):
                     f"{key} is the dead letter of a message to one receiver; only the session that sent it, "
                     "or a client with the receiver's key or the keys of a node, may erase it."
                 )
-                asked.fail(LocalError(what, hint="See `mesh dlq ls`.", code="NOT_ALLOWED"))
+                hint = "The user who runs a node may do so on the machine of that node."
+                asked.fail(LocalError(what, hint=hint, code="NOT_ALLOWED"))
 
         self._lookup.look_up(Query("exact", key), found)
 

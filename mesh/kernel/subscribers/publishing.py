@@ -16,6 +16,7 @@ from mesh.kernel.subscribers.publish_refusals import ODD_IN_SENDS, Attempt, is_w
 from mesh.kernel.subscribers.session import Session
 from mesh.kernel.subscribers.sessions import Sessions
 from mesh.names import PUTS, SENDS, kind_of
+from mesh.printable import count
 from mesh.routing.verdict import refusal
 from mesh.wire.commands import Publish
 from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, NO_RELAY, PERSISTENT, RESENT, Envelope
@@ -52,8 +53,8 @@ class Publishing(Component):
         """Accept or refuse the envelopes of a session. Raises: RemoteError if they break the protocol."""
         may_write = conn.may_write
         if command.ttls and len(command.ttls) != len(envelopes):
-            numbers = f"of time limits, {len(command.ttls)}, is not that of envelopes, {len(envelopes)}"
-            raise RemoteError(f"in a PUBLISH of {session.name} the number {numbers}", code="MALFORMED")
+            limits = f"{count(len(command.ttls), 'time limit')} for {count(len(envelopes), 'envelope')}"
+            raise RemoteError(f"{session.name} sent a PUBLISH with {limits}", code="MALFORMED")
         sent, free = session.sent, self._ingress.free
         for e in envelopes:
             is_own = e.stream == session.stream and not (e.numbers or e.sender or e.route or e.sent)
@@ -63,7 +64,7 @@ class Publishing(Component):
                 what = (
                     "a stream that is not its own"
                     if is_of_other
-                    else "fields or flags that clients must not set there"
+                    else "fields or flags that clients must not set"
                 )
                 raise RemoteError(f"{session.name} publishes with {what}", code="FORGED_SENDER")
             if not (domain in sent and e.first > sent[domain] and free.issuperset(e.keys)):

@@ -152,7 +152,8 @@ class Consumer(Generic[T]):
         while self._taking.error is None:
             check_loop(self._loop)
             if self._loop is None:
-                hint = "Read it inside `async with q.consume() as jobs:`; in mesh.sync with `with`."
+                block = "`async with q.consume() as jobs:`"
+                hint = f"Read it inside its block, such as {block}; in mesh.sync with `with`."
                 raise Closed("The consumer is not open.", hint=hint)
             self._shell.now()
             if (found := take()) is not None:

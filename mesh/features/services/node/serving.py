@@ -114,8 +114,8 @@ class ServedAddresses(Component):
                 f"The credit {command.credit:,} is too large.", hint=f"The limit is {ADDRESS_CREDIT:,}."
             )
         if command.selector or command.lease or command.held:
-            what = "only a queue consumer can have a selector, a lease or held messages"
-            raise BadArgument(f"{address_text(address)} is not a queue: {what}.")
+            what = "Only the consumer of a queue can have a selector, a lease or held messages"
+            raise BadArgument(f"{what}, not that of {address_text(address)}.")
         ours = self._of.setdefault(session, {})
         if number in ours:
             self._end_consumer(session, number, ALL if command.credit else command.begun)

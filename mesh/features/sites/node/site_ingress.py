@@ -107,7 +107,7 @@ class SiteIngress(Component):
     def _no_room(self) -> TailBackFull:
         me = self._context.me.name
         return TailBackFull(
-            f"The half of the outbound buffer of {me} that is for other sites is full.",
+            f"The outbound buffer of {me} is half full; the rest is reserved for its own clients.",
             hint=f"See `mesh ls` at {me} for unreachable masters.",
         )
 
