@@ -20,7 +20,10 @@ NAMED = re.compile(r"^\w+( \w+)?$|^DELETE FROM|^ALTER |^DROP ")  # a name alone,
 HINTS = {  # by file: what stands in the hint, and when it is shown
     "mesh/cli/backup.py": {"--accept-rollback": "just restored: the copy is older than the last start"},
     "mesh/cli/leave.py": {"to destroy them:  rm ": "after `mesh leave`, of the copy that it keeps"},
-    "mesh/cli/service.py": {"or remove that file": "a unit of another maker is there; after another --id"},
+    "mesh/cli/service.py": {
+        "or remove that file": "a unit of another maker is there; after another --id",
+        "or remove it and run": "the unit cannot be read; after its permissions",
+    },
     "mesh/cli/erase.py": {"Erase the topic only in the domain": "help of --domain"},
     "mesh/client/retained_values.py": {"No topic to erase": "no hint: what was wrong"},
     "mesh/features/sites/cli.py": {
@@ -34,10 +37,17 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
         "List, replay and purge dead letters.": "the list of verbs",
     },
     "mesh/config/editing.py": {"first:  mesh relay rm ": "`mesh relay add` of a site that is there; it asks"},
-    "mesh/kernel/asking/erasing.py": {"erase the topic again later": "that was typed, and nodes were away"},
+    "mesh/kernel/access/handshake_checks.py": {
+        "mesh join --site NAME --replace": "keys of that site are there, and are refused",
+        ", with `--replace`.": "the same",
+    },
+    "mesh/kernel/asking/erasing.py": {
+        "erase the topic again later": "that was typed, and nodes were away",
+        " could not erase it (": "no hint: an erase failed at a node",
+    },
     "mesh/kernel/subscribers/lastvalues.py": {
         "erase the topic again later": "the same, at the master",
-        "or a node may erase it": "no hint: an erase by another was refused",
+        "or the keys of a node, may erase it": "no hint: an erase by another was refused",
     },
     "mesh/kernel/peers/peer_address_book.py": {
         "Remove some: `mesh peer ls`, `mesh peer rm ADDRESS`.": "as many addresses as a node keeps"
@@ -61,7 +71,7 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
         "Remove the subscription: unsubscribe(": "removal of its queue was asked for",
         "), or `mesh unsub ": "the same",
     },
-    "mesh/kernel/sharing/shared.py": {"Remove unused ones.": "more rows"},
+    "mesh/kernel/sharing/shared.py": {"Remove unused entries of this kind": "more rows"},
     "mesh/features/rules/shared_rules.py": {
         "Wait for them, or use --force.": "new masters while nodes are away"
     },
