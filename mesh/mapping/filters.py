@@ -191,7 +191,9 @@ def _regex(text: str) -> Test:
         options.max_mem, options.log_errors = 1 << 20, False
         found = re2.compile(text.encode(), options)
     except re2.error as error:
-        what = f"ContentRegex {text[:80]!r} is invalid: {error!s:.100}."
+        why = error.args[0] if error.args else error
+        why = why.decode(errors="replace") if isinstance(why, bytes) else why  # re2 gives bytes
+        what = f"ContentRegex {text[:80]!r} is invalid: {why!s:.100}."
         raise BadFilter(what, hint="Write a regular expression of RE2, such as .*loose.*") from error
     return lambda message: found.fullmatch(message.content) is not None
 

@@ -113,6 +113,16 @@ def test_one_that_fails_says_no_and_one_that_cannot_be_made_is_refused() -> None
         made(Filter("Broken", ""))
 
 
+def test_the_reason_of_re2_is_shown_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compile_(*_: object) -> None:
+        raise ValueError(b"missing ): (a")
+
+    re2 = SimpleNamespace(Options=SimpleNamespace, compile=compile_, error=ValueError)
+    monkeypatch.setitem(__import__("sys").modules, "re2", re2)
+    with pytest.raises(BadFilter, match=r"'\(a' is invalid: missing \): \(a\. Write"):
+        made(Filter("ContentRegex", "(a"))
+
+
 def test_an_expression_needs_re2(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "re2", None)
     with pytest.raises(BadFilter, match=r"pip install 'heronry\[regex\]'"):
