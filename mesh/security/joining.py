@@ -140,8 +140,9 @@ def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple
     that name, they are moved aside if `replace` is set; otherwise raises KeysRefused.
     """
     if token.role == RELAY:
-        what = f"This token is only for gateways to the site {token.cluster!r}."
-        raise KeysRefused(what, hint="Use the local name of the site: mesh join --site NAME", code="TOKEN")
+        what = f"This token is only for gateways: it links another site to the mesh {token.cluster!r}."
+        hint = "At that site: mesh join --site NAME, with the NAME of [sites.NAME] in the mesh.toml there."
+        raise KeysRefused(what, hint=hint, code="TOKEN")
     given, found, left = _file(token, passwd), read_mesh(state, token.cluster), None
     if found is not None and found.server != given.server:
         if not replace:
