@@ -58,12 +58,10 @@ def look_at(db: Connection, url: str) -> None:
         "SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = 'heronry'"
     )
     if not (made or db.execute("SELECT has_database_privilege(current_database(), 'CREATE')"))[0][0]:
-        what = f"{url} has no stores yet, and this user may not create their tables."
-        place = "SCHEMA heronry" if made else "DATABASE …"
-        raise StoreError(
-            what,
-            hint=f"Run GRANT CREATE ON {place} TO …, as the owner of the {'schema' if made else 'database'}.",
-        )
+        name, user = db.execute("SELECT quote_ident(current_database()), quote_ident(current_user)")[0]
+        what = f"{url} has no stores yet, and the user {user} may not create their tables."
+        place, owned = ("SCHEMA heronry", "schema") if made else (f"DATABASE {name}", "database")
+        raise StoreError(what, hint=f"As the owner of the {owned}, run GRANT CREATE ON {place} TO {user}.")
 
 
 def _check_version(db: Connection, url: str) -> None:
