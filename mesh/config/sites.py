@@ -107,8 +107,8 @@ def check_here(here: Setting, others: Iterable[Setting]) -> None:
     """Check that this site, if there are others, has a name that differs from theirs. Raises: BadConfig."""
     for other in others:
         if here.value is None:
-            what = f"{other.origin}: [{other.name}] names another site, but this one has no name."
-            raise BadConfig(what, hint='Write [site], and name = "LON" below it.')
+            what = f"{other.origin}: [{other.name}] names another site, but this site has no name."
+            raise BadConfig(what, hint='Add its name to the section [site], such as name = "LON".')
         if other.value.name == here.value:
             what = f"{other.origin}: [{other.name}] is this site, according to site.name ({here.origin})."
             raise BadConfig(what, hint="Name other sites only.")
@@ -176,8 +176,8 @@ def _fit(file: ConfigFile, at: tuple[str, ...], what: str, check: Any, text: Any
 
 def _domain(text: str) -> str:
     if text == ANY_DOMAIN:
-        what = f"{text!r} is not a domain; each domain of another site must be named."
-        raise BadConfig(what, hint='Name the domains; or all topics in any domain: topics = ["#"].')
+        what = f"{text!r} is not a domain; each domain must be listed by its name."
+        raise BadConfig(what, hint='List the domains, or write topics = ["#"] for all topics in any domain.')
     if is_own(check_domain(text)):
         what = f"Messages of the domain {text[:80]!r} never leave their site."
         raise BadConfig(what, hint="Name domains in which users publish.")
@@ -234,7 +234,7 @@ def _check_ways(file: ConfigFile, sites: Iterable[RemoteSite]) -> None:
     for name, (via,) in steps.items():
         if via not in known:
             place = file.origin("sites", name, "via")
-            what = f"{place}: [sites.{spelt(name)}] via = {via[:80]!r} is not a site in the file."
+            what = f"{place}: [sites.{spelt(name)}] via = {via[:80]!r} is not another site in the file."
             others = ", ".join(sorted(known - {name}))
             hint = f"Known: {others}." if others else "Add a section [sites.NAME] for the site in between."
             raise BadConfig(what, hint=hint)

@@ -114,7 +114,7 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}relays = 1.5", 3, "Expected `int`"),
         (f"{HERE}relays = nan", 3, "Expected `int`"),
         # others
-        ("[sites.NYC]", 1, "[sites.NYC] names another site, but this one has no name. Write [site]"),
+        ("[sites.NYC]", 1, "[sites.NYC] names another site, but this site has no name. Add its name"),
         (f"{HERE}[sites.LON]", 3, "[sites.LON] is this site, according to site.name (mesh.toml:2)"),
         (f"{HERE}[[sites]]", 3, "'sites' must be a section. Write [sites.NAME]"),
         (f"{HERE}[sites]\nNYC = 1", 4, "'NYC' in [sites] is not the section of a site"),
@@ -173,10 +173,10 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}one_way = true\nserves = ['calc']", 5, "'serves' in [sites.NYC] lets messages in, but"),
         (f"{HERE}{N}one_way = true\naccepts = {{topics = ['a']}}", 5, "'accepts' in [sites.NYC] lets mess"),
         # ways
-        (f"{HERE}{N}via = 'SFO'", 4, "via = 'SFO' is not a site in the file. Add a section"),
+        (f"{HERE}{N}via = 'SFO'", 4, "via = 'SFO' is not another site in the file. Add a section"),
         (f"{HERE}{N}via = ''", 4, "Expected `str` of length >= 1"),
         (f"{HERE}{N}via = 'NYC'", 4, "the routes form a loop: NYC -> NYC"),
-        (f"{HERE}{N}via = 'LON'", 4, "via = 'LON' is not a site in the file"),
+        (f"{HERE}{N}via = 'LON'", 4, "via = 'LON' is not another site in the file"),
         (f"{HERE}{N}via = 'B'\n[sites.B]\nvia = 'NYC'", 4, "the routes form a loop"),
         (f"{HERE}{N}serves = ['site/NYC']", 4, "serves site/NYC, so its own messages"),
         (f"{HERE}{CHAIN}", 35, "[sites.S16] is 17 sites away; the limit is 16"),
