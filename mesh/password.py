@@ -74,7 +74,7 @@ class Password:
         if hmac.compare_digest(self._right.get(user, b""), mark):
             return ""
         if (wait := self._wait(user, now)) > 0:
-            return f"too many passwords were wrong; retry in {wait:.0f} s"
+            return f"too many wrong passwords; retry in {wait:.0f} s"
         if not hmac.compare_digest(_scrypt(passwd, self._salt), self._hash):
             self._count(user, now)
             return "the password is wrong"

@@ -169,7 +169,7 @@ def _check_file(path: Path, uuid: bytes, was_used: bool) -> None:
         if is_there and read_witness(witness, uuid) is None:
             what = f"{path} exists, but {witness} does not show that it belongs to this node."
             if not witness.exists():
-                what = f"{path} exists, but {witness}, which would show its node, is missing."
+                what = f"{path} exists, but {witness}, which names its node, is missing."
             raise StoreError(
                 what,
                 hint="Choose another file. If it is this node's file: mesh up --accept-rollback",

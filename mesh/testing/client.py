@@ -198,5 +198,5 @@ class MemoryWires:
 
 def no_node(wanted: str, names: list[str]) -> NodeNotFound:
     if wanted in names:
-        return NodeNotFound(f"Node {wanted} does not run.", hint=f"Start it: m.start({wanted!r})")
+        return NodeNotFound(f"Node {wanted} is not running.", hint=f"Start it: m.start({wanted!r})")
     return NodeNotFound(f"The mesh has no node named {wanted!r}; its nodes: {', '.join(names)}.")

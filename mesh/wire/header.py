@@ -164,7 +164,8 @@ def _check_sizes(h: Header, body_size: int, max_content: int) -> None:
         longest = max(map(sub, sizes, props)) if body_size > max_content else 0
     if longest > max_content:
         raise RemoteError(
-            f"a content has {longest} bytes; at most {max_content} are allowed", code="TOO_LARGE"
+            f"the content of a message has {longest} bytes; at most {max_content} are allowed",
+            code="TOO_LARGE",
         )
     if body_size > (most := max_content + ENVELOPE_BYTES + CONTROL_FRAME):
         what = f"an envelope has {body_size} bytes, above the limit of {most}: put fewer messages into one"

@@ -45,7 +45,7 @@ def test_who_guesses_waits_alone_and_longer_each_time(count: list[str]) -> None:
         for _ in range(TRIES):
             assert checked.refuse("eve", "wrong", now) == "the password is wrong"
         said = checked.refuse("eve", "sesame", now)  # not even the right one
-        assert said.startswith("too many passwords were wrong")
+        assert said.startswith("too many wrong passwords")
         assert checked.refuse(f"somebody new at {now}", "sesame", now) == ""
         assert checked.refuse("joe", "sesame", now) == ""  # who was right before does not wait
         waits.append(float(said.split()[-2]))

@@ -86,7 +86,7 @@ class PeerHandshake(Component):
         ours = any(self._context.clock.now - dial.opened < DUEL for dial in peer.dials[h.role])
         both_dial = ours and peer.conns[h.role] is None
         if both_dial and keep_mine(self._context.me.uuid, h.node.uuid, True):
-            return Refuse("DUEL", "both nodes dialed, so only the connection of the lower uuid stays")
+            return Refuse("DUEL", "both nodes dialed, so only the connection from the lower uuid stays")
         conn.role = h.role
         self._dialler.use_connection(peer, conn)
         return peer

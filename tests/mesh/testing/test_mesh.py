@@ -187,7 +187,7 @@ async def test_a_killed_node_comes_back_with_what_it_stored(m: Mesh) -> None:
         m.kill("b")
         m.kill("b")  # twice does no harm
         assert (await anext(events)).kind == "disconnected"
-        with pytest.raises(NodeNotFound, match=r"b does not run.*m.start\('b'\)"):
+        with pytest.raises(NodeNotFound, match=r"b is not running.*m.start\('b'\)"):
             async with m.connect("b"):
                 pass
         m.start("b")

@@ -78,7 +78,7 @@ class Gathering(Generic[T]):
         gathered = self._gathered
         if gathered is None:
             hint = "Read it inside `async with m.gather(...) as answers:`; in mesh.sync with `with`."
-            raise Closed(f"The request to {self._to} was not sent yet.", hint=hint)
+            raise Closed(f"The request to {self._to} has not been sent yet.", hint=hint)
         while True:
             found = gathered.take_reply()
             if found is not None:

@@ -180,7 +180,7 @@ class Gateways(Component):
             gate.dial is not None and self._context.clock.now - gate.dial.opened < DUEL and not gate.gateways
         )
         if both_dial and keep_mine(self._context.me.uuid, uuid, True):
-            return Refuse("DUEL", "both nodes dialed, so only the connection of the lower uuid stays")
+            return Refuse("DUEL", "both nodes dialed, so only the connection from the lower uuid stays")
         if uuid not in gate.gateways and len(gate.gateways) >= MOST:
             return Refuse("GATEWAYS", f"{MOST} gateways of {h.site} are already connected here")
         conn.site = h.site

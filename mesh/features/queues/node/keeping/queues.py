@@ -231,9 +231,10 @@ class Queues(Component):
         name = queue_of(envelope.to)
         queue = self.get(name)
         if queue.is_full:
+            start = "Start more consumers" if queue.part.takers else "Start a consumer"
             raise QueueFull(
                 f"The queue {name!r} is full at {self._context.me.name}: {queue.load()}.",
-                hint="Start a consumer, or use a queue with higher limits.",
+                hint=f"{start}, or use a queue with higher limits.",
             )
         if self.has_no_room(queue, envelope):
             raise no_room(envelope, name, self._context.me.name)
