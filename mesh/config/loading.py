@@ -197,6 +197,9 @@ def _needs_section(name: str, origin: str) -> BadConfig:
         "queues": ("the stores of queues", "[[queues]]"),
         "sites": ("other sites", "[sites.NAME]"),
     }[name.partition(".")[0]]
+    if origin.endswith("="):  # a dict of the program, which has no places
+        what = f"{origin}: {name[:80]!r} is a single key with a dot in its name."
+        return BadConfig(what, hint=f"Write nested dicts, as a TOML reader returns them for {sections}.")
     if ":" not in origin:  # no place in a file; a variable would lose capitals and commas
         hint = f"Write {sections} into mesh.toml."
         return BadConfig(f"{origin}: {what} can be set only in a file.", hint=hint)
@@ -224,7 +227,10 @@ def _unknown(name: str, kind: str, origin: str) -> BadConfig:
     else:
         hint = f"Known: {', '.join((*TOP_LEVEL, *SECTIONS, *(() if is_variable else LISTS)))}."
     place = f" in section [{section}]" if section else ""
-    return BadConfig(f"{origin}: unknown {kind} {key[:80]!r}{place}.", hint=hint)
+    what = f"unknown {kind} {key[:80]!r}{place}"
+    if section and section not in SECTIONS:
+        what = f"{section[:80]!r} is not a section"
+    return BadConfig(f"{origin}: {what}.", hint=hint)
 
 
 def _check_order(shorter: Setting, longer: Setting) -> None:

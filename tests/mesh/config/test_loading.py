@@ -137,6 +137,7 @@ def test_variables_that_are_not_settings_are_left_alone() -> None:
         ("MESH_DEFAULT_SCOPE", "everywhere", "default_scope = 'everywhere' is invalid"),
         ("MESH_LINKS", "configured", "no node would be linked"),
         ("MESH_DISCOVERY__MDNS", "perhaps", "discovery.mdns = 'perhaps' is invalid: Expected `bool`"),
+        ("MESH_TIMINGS__PING", "1", "'timings' is not a section. Did you mean 'MESH_TIMING__PING'?"),
         ("MESH_NODES__HERON__ADDRESS", "127.0.0.1:7710", "set only in a file. Write [nodes.NAME]"),
     ],
 )
