@@ -27,7 +27,7 @@ from mesh.errors import BadConfig, DataDirRefused, MeshError, StoreError
 from mesh.local.datadir import kept_identity
 from mesh.local.manifest import IDENTITY, PLAIN, STORE, STORES, BackupFile, Manifest, bad
 from mesh.local.private import sync_directory
-from mesh.local.unpacking import CHUNK, MANIFEST, ROOM, WHERE, is_too_tight, unpack
+from mesh.local.unpacking import CHUNK, MANIFEST, WHERE, is_too_tight, unpack
 from mesh.regular import open_regular
 from mesh.store.room import is_full
 from mesh.store.sqlite import SQLiteStore, copy_file
@@ -167,7 +167,8 @@ def verified(
 def _not_unpacked(file: Path, error: OSError) -> DataDirRefused:
     why = error.strerror or error
     if is_full(error):
-        return DataDirRefused(f"{file} cannot be unpacked: {why}.", hint=ROOM)
+        hint = f"Free space, or choose a directory on a larger disk. {WHERE}"
+        return DataDirRefused(f"{file} cannot be unpacked: {why}.", hint=hint)
     if error.filename is None:
         return DataDirRefused(f"{file} cannot be unpacked: {why}.", hint=f"Check the disks. {WHERE}")
     if str(error.filename) != str(file):
