@@ -125,7 +125,7 @@ def _bare(value: Any) -> str:
     """Return a text of a subclass of str, such as numpy's, as a plain str. Raises: TypeError."""
     if isinstance(value, str):
         return str.__str__(value)
-    raise TypeError(f"a {type(value).__name__} has no wire format")
+    raise TypeError(f"a value of type {type(value).__name__} is not allowed")
 
 
 # Encodes a command as the first frame of a message.

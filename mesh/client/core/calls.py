@@ -41,9 +41,18 @@ def readable(command: c.Command) -> c.Command:
     try:
         c.decode(c.encode(command))
     except (RemoteError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        why = error.what if isinstance(error, RemoteError) else str(error)
-        hint = "Arguments may be str, bytes, numbers, True, False, None, lists and dicts."
-        raise BadArgument(f"{shown(command)} cannot be sent: {why}.", hint=hint) from None
+        name = command.verb if isinstance(command, c.Call) else type(command).__name__
+        hint = (
+            "Arguments may be str, bytes, numbers of up to 64 bits, True, False, None, and lists and dicts "
+            "of these; keys must be str."
+        )
+        why = str(error)
+        if isinstance(error, RemoteError):
+            why = str(error.__cause__ or error.what)
+            hint = "Pass shorter arguments." if error.code == "FRAME_TOO_LARGE" else hint
+        elif isinstance(error, RecursionError):
+            why, hint = "its arguments are nested too deeply", "Pass flatter lists and dicts."
+        raise BadArgument(f"The call {shown(name)} cannot be sent: {why}.", hint=hint) from None
     return command
 
 

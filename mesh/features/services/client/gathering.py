@@ -58,7 +58,7 @@ class Gathering(Generic[T]):
 
     async def __aenter__(self) -> Self:
         if self._gathered is not None:
-            what = f"The request to {self._to} was sent before."
+            what = f"The request to {self._to} has already been sent."
             raise Closed(what, hint="Send another one: gather().")
         self._number, self._gathered = await self._ask()
         self._gathered.stirred = self._arrived.set

@@ -115,7 +115,9 @@ def test_a_code_becomes_its_error() -> None:
 
 def test_what_no_node_could_read_is_not_asked() -> None:
     bench = Bench()
-    with pytest.raises(BadArgument, match="cannot be sent"):
+    with pytest.raises(
+        BadArgument, match="The call 'get' cannot be sent: a value of type object is not allowed"
+    ):
         bench.calls.send_with_timeout(lambda request: Call(request, "get", {"what": object()}))
     bench.again()
     assert bench.asked() == []
