@@ -130,7 +130,8 @@ class MultiPathStream(OriginStream):
         self._legs = {name: each for name, each in self._legs.items() if each.used > oldest}
         self._forget_below(LARGEST_NUMBER if leg == PUBLISHER else self._floor(), MOST)
         if len(self.above) >= MOST:
-            raise LegsFull(f"the stream has {len(self.above)} ranges of numbers from {self._floor()} on")
+            text = f"its stream has too many gaps, {len(self.above):,} from number {self._floor()} on"
+            raise LegsFull(text)
 
     def _forget_below(self, floor: int, most: int) -> None:
         while len(self.above) >= most and self.above.lowest() < floor:

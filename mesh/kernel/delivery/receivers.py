@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from mesh.errors import NoQueue
 from mesh.kernel.context.node_context import NodeContext
 from mesh.kernel.delivery.durable_bindings import NOT_FOR_THEM, DurableBindings
-from mesh.names import CLIENT, OTHERS, QUEUE, kind_of
+from mesh.names import CLIENT, OTHERS, PUTS, QUEUE, kind_of
 from mesh.routing.feed import Feed
 from mesh.routing.merging import Merging
 from mesh.routing.peerfeed import PeerFeed
@@ -69,7 +69,8 @@ class Receivers:
         if kind_of(to) != QUEUE:
             return self._context.face.address_resolvers[CLIENT]
         if (found := self._context.face.address_resolvers.get(QUEUE)) is None:
-            raise NoQueue(f"The queue {to} is not at {self._context.me.name}, which has no queues.")
+            what = f"The queue {to.removeprefix(PUTS)!r} does not exist at {self._context.me.name}"
+            raise NoQueue(f"{what}, which runs without the queues feature.")
         return found
 
     def sites_for(self, key: str, domain: str) -> Sequence[str]:

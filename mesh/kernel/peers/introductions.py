@@ -43,7 +43,7 @@ def _checked(*said: Any) -> Node:
     if not node.boot < BOOTS:
         raise RemoteError(f"{whose} has boot {node.boot}, above the limit of {BOOTS - 1}")
     if len(node.also) > ADDRESSES:
-        raise RemoteError(f"{whose} has {len(node.also)} more addresses; the limit is {ADDRESSES}")
+        raise RemoteError(f"{whose} has {len(node.also)} additional addresses; the limit is {ADDRESSES}")
     for address in (node.address, *node.also):
         if address and not is_dialable(address):
             raise RemoteError(f"{whose} has the address {address[:80]!r}, which cannot be dialed")

@@ -236,7 +236,7 @@ def full(now: float = 0.0) -> MultiPathStream:
 
 def test_with_no_room_left_other_sites_wait_and_nothing_is_forgotten() -> None:
     known = full()
-    with pytest.raises(LegsFull, match=f"{MOST} ranges of numbers from 1 on"):
+    with pytest.raises(LegsFull, match=f"too many gaps, {MOST:,} from number 1 on"):
         known.accept_by(HERON, 2 * MOST + 2, 2 * MOST + 2, 1, 0.0)
     assert known.accept_by(HERON, 2, 2, 1, 0.0) == [], "what is known needs no room"
     assert known.accept_by(HERON, 1, 1, 1, 0.0) == [(1, 1)], "all others wait for that"

@@ -53,12 +53,15 @@ def packed(durable: DurableTerms) -> bytes:
     return pack({"queries": [[query.kind, query.text, query.domain] for query in durable.queries]})
 
 
-def unpacked(data: bytes) -> DurableTerms:
-    """Return the declaration that `packed` wrote, without queries of unknown kinds. Raises: LocalError."""
+def unpacked(data: bytes, title: str = "durable subscription") -> DurableTerms:
+    """Return the declaration that `packed` wrote, without queries of unknown kinds.
+
+    `title` names it in an error. Raises: LocalError.
+    """
     try:
         queries = _decode(data).queries
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LocalError(f"The row is not a durable subscription: {error}.", code="BAD_ROW") from error
+        raise LocalError(f"The {title} cannot be read: {error}.", code="BAD_ROW") from error
     known = [query for query in queries if query.kind in KNOWN]
     if not known:
         kinds = ", ".join(sorted({repr(query.kind[:40]) for query in queries}))

@@ -105,7 +105,7 @@ class Durables(Component):
         check_durable(row.name)
         if not row.value:
             return
-        unpacked(row.value)
+        unpacked(row.value, row.title)
         if row.name not in self._all and len(self._all) >= TAKEN:
             what = f"The durable subscription {row.name!r} exceeds the limit of {TAKEN:,} in a mesh."
             raise LocalError(what, hint="Remove some with `mesh unsub NAME`.", code="TOO_MANY_ROWS")
