@@ -22,6 +22,7 @@ from mesh.errors import BadConfig, BadName
 from mesh.mapping.rules import Rule
 
 VARIABLE = "environment MESH_"  # how the origin of a variable begins
+IN_PROGRAM = "config="  # the origin of values in a dict of `mesh.node`
 
 
 def load(
@@ -197,14 +198,13 @@ def _needs_section(name: str, origin: str) -> BadConfig:
         "queues": ("the stores of queues", "[[queues]]"),
         "sites": ("other sites", "[sites.NAME]"),
     }[name.partition(".")[0]]
-    if origin.endswith("="):  # a dict of the program, which has no places
-        what = f"{origin}: {name[:80]!r} is a single key with a dot in its name."
-        return BadConfig(what, hint=f"Write nested dicts, as a TOML reader returns them for {sections}.")
+    dotted = f"{origin}: {name[:80]!r} is a single key with a dot in its name."
+    if origin == IN_PROGRAM:
+        return BadConfig(dotted, hint=f"Write nested dicts, as a TOML reader returns them for {sections}.")
     if ":" not in origin:  # no place in a file; a variable would lose capitals and commas
         hint = f"Write {sections} into mesh.toml."
         return BadConfig(f"{origin}: {what} can be set only in a file.", hint=hint)
-    hint = f"Write {sections}, without quotes around the dot."
-    return BadConfig(f"{origin}: {name[:80]!r} is a single key with a dot in its name.", hint=hint)
+    return BadConfig(dotted, hint=f"Write {sections}, without quotes around the dot.")
 
 
 def _unknown(name: str, kind: str, origin: str) -> BadConfig:

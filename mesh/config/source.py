@@ -94,9 +94,9 @@ def values(
         if key not in known:
             kind = "section" if isinstance(value, dict) else "key"
             near = near_miss(key.lower(), known)  # old files have refId and acceptDefault
-            if not near and kind == "section" and at[0] == "nodes":
-                near = 'A name with a dot in it is quoted, such as [nodes."heron.example"].'
             hint = near or f"Known there: {', '.join(known)}."
+            if not near and kind == "section" and at[0] == "nodes" and len(at) == 2:
+                hint = f'A name with a dot in it is quoted, such as [nodes."heron.example"]. {hint}'
             place = f"section {title}" if title[0] == "[" and title[-1] == "]" else title
             raise BadConfig(f"{origin}: unknown {kind} {key[:80]!r} in {place}.", hint=hint)
         type_, hint = known[key]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mesh.config import Config, load, settings
+from mesh.config.loading import IN_PROGRAM
 from mesh.config.source import ConfigFile
 from mesh.config_store import MEMORY
 from mesh.errors import BadArgument, BadType, shown
@@ -50,7 +51,7 @@ def configured(
 
 def _source(config: str | os.PathLike[str] | Mapping[str, Any]) -> Path | ConfigFile:
     if isinstance(config, Mapping):
-        return ConfigFile(Path("config="), _copied(config), {})
+        return ConfigFile(Path(IN_PROGRAM), _copied(config), {})
     path = Path(_path("config", config))
     try:
         return path.expanduser()
