@@ -76,7 +76,8 @@ class ConsumerTable(Component):
         queue, number = self._queues.get(taken_of(command.address)), command.subscription
         ours = self._of.get(session, {})
         if number in ours and ours[number][0] is not queue:
-            what = f"{session.name} uses the subscription number {number} for {ours[number][0].name!r}."
+            other = ours[number][0].name
+            what = f"{session.name} uses the subscription number {number} for the queue {other!r}."
             raise BadArgument(what, hint="Use another number.")
         if not command.credit:
             if number in ours:
@@ -116,7 +117,8 @@ class ConsumerTable(Component):
             raise BadArgument(what, hint=f"The limit is {QUEUE_CREDIT:,}.")
         if command.local_only:
             raise BadArgument(
-                "A queue consumer cannot be local-only.", hint="Use selector= to choose messages."
+                "A queue consumer cannot be local-only.",
+                hint="Only a server of an address can be local-only.",
             )
         ours = self._of.get(session, {})
         most = self._context.settings.max_subscriptions

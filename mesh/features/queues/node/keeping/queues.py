@@ -178,7 +178,7 @@ class Queues(Component):
         """Return the queue `name`. Raises: NoQueue if it is not here."""
         queue = self._all.get(name)
         if queue is None:
-            hint = "Declare the queue first: `mesh queue create`, or declare()."
+            hint = "See `mesh queue ls`. To declare this queue: `mesh queue create`, or declare()."
             if name.startswith(SUBS):
                 durable = typed(name.removeprefix(SUBS))
                 hint = f"A durable subscription creates it: `mesh sub KEY --durable {durable}`."

@@ -90,12 +90,14 @@ class DurableVerbs(Component):
         ]
         if lost:
             more = f" and {len(lost) - SHOWN} more" if lost[SHOWN:] else ""
+            me = self._context.me.name
             accept, them = ("accepts", "that node") if len(lost) == 1 else ("accept", "these nodes")
             raise LocalError(
                 f"The durable subscription {name!r} would miss messages that {', '.join(lost[:SHOWN])}{more} "
-                f"{accept}, because {self._context.me.name} may not be linked to {them}.",
-                hint=f'If links = "configured", add {them} to [nodes]. If `mesh rule ls` lists denied links, '
-                f"use `mesh node allow`. Or subscribe at a node that is linked to {them}.",
+                f"{accept}, because {me} may not be linked to {them}.",
+                hint=f'If {me} has `links = "configured"`, add {them} to its [nodes]. If `mesh rule ls` '
+                f"lists denied links, use `mesh node allow`. Or subscribe at a node that is linked to "
+                f"{them}.",
                 code="NOT_LINKED",
             )
 
