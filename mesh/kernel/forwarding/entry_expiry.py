@@ -98,7 +98,7 @@ class EntryExpiry:
         me, settings = self._context.me.name, self._context.settings
         whom = f"the site {hop.removeprefix(WAY)}" if is_site(hop) else hop or "a master"
         is_limit = self._expiry_of(entry.envelope) <= self._context.clock.believed
-        longer = f"To wait longer: raise `limits.tailback_ttl` of {me}, {settings.tailback_ttl:g} s."
+        longer = f"To wait longer: raise `limits.tailback_ttl` of {me}, now {settings.tailback_ttl:g} s."
         error = Expired(
             f"The message expired on {me} while it waited for {whom}.", hint=longer if is_limit else ""
         )

@@ -44,8 +44,9 @@ class OutboundSize:
         """The text for a refused entry, which still counts as waiting."""
         me, s, onward = self._context.me.name, self._context.settings, self._onward
         return (
-            f"The outbound buffer of {me} would hold {count(onward.messages, 'message')} of {onward.bytes:,} "
-            f"bytes; the limits are {s.tailback_count:,} messages and {s.tailback_bytes:,} bytes."
+            f"The outbound buffer of {me} would hold {count(onward.messages, 'message')} and "
+            f"{onward.bytes:,} bytes; the limits are {s.tailback_count:,} messages and "
+            f"{s.tailback_bytes:,} bytes."
         )
 
     def age(self) -> float:

@@ -93,6 +93,6 @@ def test_the_refusal_names_what_would_wait_and_the_limits() -> None:
     stage.add(4)
     stage.add(7)
     assert stage.size.full_text == (
-        f"The outbound buffer of heron would hold 11 messages of {stage.onward.bytes:,} bytes; "
+        f"The outbound buffer of heron would hold 11 messages and {stage.onward.bytes:,} bytes; "
         "the limits are 10 messages and 1,000,000 bytes."
     )
