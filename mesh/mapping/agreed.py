@@ -88,7 +88,7 @@ def unpacked(value: bytes) -> Agreed:
     try:
         found = _decode(value)
         if packed(found) != value:
-            raise bad("They use terms of a newer release, which this node does not know.")
+            raise bad("They use terms of a newer release, which this release does not know.")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise bad(f"They cannot be read: {error}.") from error
     check(found)

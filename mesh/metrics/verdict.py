@@ -132,9 +132,10 @@ def _limits(check: Check, text: str) -> tuple[float, float]:
     except ValueError:
         numbers = []
     if len(numbers) not in (1, 2) or not all(0 <= number < float("inf") for number in numbers):
+        example = f"{check.warning:.15g},{check.critical:.15g}"
         raise BadArgument(
             f"--{name} {text!r:.40} is not a threshold.",
-            hint=f"Write one or two numbers from 0, such as {check.warning:.15g},{check.critical:.15g}.",
+            hint=f"Write one or two numbers of at least 0, such as {example}.",
         )
     return numbers[0], numbers[-1]
 

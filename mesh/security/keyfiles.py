@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from mesh.errors import BadName, DataDirRefused, KeysRefused
+from mesh.errors import BadName, DataDirRefused, KeysRefused, shown
 from mesh.local.private import private_directory, read_private, refused, sync_directory, write_private
 from mesh.names import node_name
 from mesh.printable import typed
@@ -85,7 +85,11 @@ class NodeKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 def mesh_path(state: Path, cluster: str) -> Path:
     """Return the path of a mesh's keys. Raises: BadName."""
-    if node_name(cluster) in (".", ".."):
+    try:
+        name = node_name(cluster)
+    except BadName as error:
+        raise BadName(f"{shown(cluster)} cannot be the name of a mesh.", hint=error.hint) from error
+    if name in (".", ".."):
         what = f"{cluster!r} cannot be the name of a mesh, because it is also the name of a directory."
         raise BadName(what, hint="Choose another name.")
     return state / "keys" / f"{cluster}.json"
