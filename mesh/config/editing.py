@@ -28,7 +28,8 @@ def with_site(path: Path, text: str, site: str, values: Mapping[str, SettingValu
     title = f"[sites.{spelt(site)}]"
     if site in _sites(path, text):
         what = f"{path}: the section {title} exists already."
-        raise BadConfig(what, hint=f"Change it there, or remove it first:  mesh relay rm {site}")
+        hint = f"Change it there, or remove it first:  mesh relay rm {site}  (with --config, if you gave it)"
+        raise BadConfig(what, hint=hint)
     lines = [title, *(f"{key} = {_written(value)}" for key, value in values.items())]
     apart = "\n" * max(0, 2 - (len(text) - len(text.rstrip("\n")))) if text else ""
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}

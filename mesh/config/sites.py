@@ -151,7 +151,7 @@ def _check_together(file: ConfigFile, at: tuple[str, ...], title: str, given: Ma
             what = f"{place}: {title} addresses: {address[:80]!r} is not the address of a gateway."
             raise BadConfig(what, hint="Write tcp://IP:PORT, such as tcp://10.1.0.5:7710.")
     if given.get("addresses") and "via" in given:
-        what = f"{place}: {title} has addresses, but is reached through {given['via'][:80]!r}."
+        what = f"{place}: {title} has both addresses and via = {given['via'][:80]!r}."
         raise BadConfig(what, hint="Keep either addresses or via.")
     inward = [key for key in ("accepts", "serves", "letters") if any(given.get(key, ()))]
     if given.get("one_way") and inward:

@@ -13,15 +13,15 @@ _LONGEST_HOST = 253  # characters, the limit of DNS
 _TCP = re.compile(rf"(?:tcp://|socket://)?({_HOST}):(\d{{1,5}}|\*)")
 
 
-def normal(address: str) -> str:
+def normal(address: str, origin: str = "") -> str:
     """Return `address` as `tcp://host:port`; it may also be `host:port` or `socket://host:port`.
 
-    `localhost` becomes 127.0.0.1, and the port `*` becomes 0. Raises: BindRefused.
+    `localhost` becomes 127.0.0.1, and the port `*` becomes 0. Raises: BindRefused, which names the `origin`.
     """
     found = _TCP.fullmatch(address.strip())
     if found is None or (found[2] != "*" and int(found[2]) > 65535) or not _is_host(found[1]):
         raise BindRefused(
-            f"{address[:80]!r} is not a TCP address.",
+            f"{f'{origin}: ' if origin else ''}{address[:80]!r} is not a TCP address.",
             hint="Write tcp://HOST:PORT with a port up to 65535, such as tcp://127.0.0.1:7710",
         )
     host = "127.0.0.1" if found[1] == "localhost" else found[1]

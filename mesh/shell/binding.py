@@ -51,7 +51,7 @@ def bind_all(sockets: Sockets, given: Sequence[str], has_keys: bool, last_port: 
 
 def to_bind(given: Sequence[str], has_keys: bool) -> list[str]:
     """Return the given addresses in normal form. Raises: BindRefused if one may not be bound."""
-    return [check_bind(normal(address), has_keys) for address in given]
+    return [check_bind(normal(address, "node.bind"), has_keys) for address in given]
 
 
 def _bind(sockets: Sockets, address: str, last_port: int | None) -> str:

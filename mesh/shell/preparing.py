@@ -93,8 +93,11 @@ def _token(config: Config, state: Path) -> str:
 
 def seeds(config: Config, me: str) -> tuple[str, ...]:
     """Return the addresses that the node `me` dials. Raises: BindRefused."""
-    named = addresses(config, me)
-    return tuple(dict.fromkeys(normal(address) for address in (*config.node.peers, *named)))
+    others = [node for node in config.nodes if node.name != me]
+    owners = {address: node.name for node in others for address in (node.address, *node.others)}
+    peers = [normal(address, "node.peers") for address in config.node.peers]
+    named = [normal(address, f"node {owners[address]}") for address in addresses(config, me)]
+    return tuple(dict.fromkeys((*peers, *named)))
 
 
 def _name(config: Config) -> str:

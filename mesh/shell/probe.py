@@ -116,7 +116,9 @@ class FileProbe:
         except (OSError, ValueError) as error:
             if isinstance(error, OSError):
                 what = f"{path}, the file with the figures of a machine, cannot be read: {error.strerror}."
-                raise BadConfig(what, hint="Check the path and its permissions.") from error
+                raise BadConfig(
+                    what, hint="Check the path in node.probe, and the permissions of the file."
+                ) from error
             raise BadConfig(
                 f"{path} does not describe the figures of a machine: {error}.",
                 hint='Write JSON: {"cpu": [10, 20], "ram_free": 4000000000, "ram_total": '

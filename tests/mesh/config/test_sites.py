@@ -180,7 +180,7 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}via = 'B'\n[sites.B]\nvia = 'NYC'", 4, "the routes form a loop"),
         (f"{HERE}{N}serves = ['site/NYC']", 4, "serves site/NYC, so its own messages"),
         (f"{HERE}{CHAIN}", 35, "[sites.S16] is 17 sites away; the limit is 16"),
-        (f"{HERE}{N}via = 'B'\naddresses = ['tcp://10.0.0.1:1']\n[sites.B]", 5, "has addresses, but"),
+        (f"{HERE}{N}via = 'B'\naddresses = ['tcp://10.0.0.1:1']\n[sites.B]", 5, "has both addresses and via"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_its_line(text: str, line: int, says: str) -> None:
