@@ -93,13 +93,20 @@ class _Reader:
     def _note(self, text: str) -> None:
         self._read.notes.append(text)
 
-    def _without_equivalent(self, property_: Property, reason: str) -> None:
-        """Add a note that a property is ignored, and why. Raises: BadConfig unless lenient."""
+    def _without_equivalent(self, property_: Property, reason: str, problem: str = "") -> None:
+        """Add a note that a property is ignored, and why. Raises: BadConfig unless lenient.
+
+        `problem` says what is wrong with the value of a property that has an equivalent.
+        """
         what = f"{property_.origin}: {str(property_)[:80]!r}"
-        if not self._is_lenient:
-            hint = "Omit the property, or use --lenient, which ignores properties without an equivalent."
-            raise BadConfig(f"{what} has no equivalent here: {reason}.", hint=hint)
-        self._note(f"{what} is ignored: {reason}")
+        if self._is_lenient:
+            self._note(f"{what} is ignored: {reason}")
+            return
+        if problem:
+            hint = "Correct or omit the property, or use --lenient, which ignores it."
+            raise BadConfig(f"{what} {problem}.", hint=hint)
+        hint = "Omit the property, or use --lenient, which ignores properties without an equivalent."
+        raise BadConfig(f"{what} has no equivalent here: {reason}.", hint=hint)
 
     # --- settings of this node --------------------------------------------------------------------------
 
@@ -134,7 +141,9 @@ class _Reader:
             what = f"{property_.origin}: {property_} = {property_.value[:40]!r} is not a valid whole number."
             raise BadConfig(what, hint="Write milliseconds, such as 2000.") from None
         if not isinstance(value, str) and value <= 0:
-            self._without_equivalent(property_, f"{name} replaces the property, and cannot be 0 or less")
+            reason = f"{name} replaces the property, and cannot be 0 or less"
+            problem = f"is 0 or less, but {name}, which replaces it, must be above 0"
+            self._without_equivalent(property_, reason, problem)
             return
         hint = f"The setting is {name} here; see docs/configuration.md."
         fit = fitted(value, FIELDS[name].type, str(property_), property_.origin, hint)
@@ -221,7 +230,7 @@ class _Reader:
             what = f"{property_.origin}: {property_.name} names no node."
             raise BadConfig(what, hint=f"Write {property_.name}[heron] = <clusternode id='heron'>…")
         if not property_.value.strip():
-            self._without_equivalent(property_, "its value is empty")
+            self._without_equivalent(property_, "its value is empty", "has an empty value")
             return
         told = read_clusternode(property_, self._is_lenient)
         self._read.notes += told.notes

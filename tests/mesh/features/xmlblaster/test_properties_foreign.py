@@ -46,8 +46,15 @@ FOREIGN = (
     ("cluster/securityService/avalon=<securityService/>", "node.passwd"),
     ("delay[frodo]=500", "is a setting of this node only; write delay without a node"),
     ("cluster.loadBalancer.type[frodo]=RoundRobin", "balancing.strategy is a setting of this node only"),
-    ("pingInterval=0", "timing.ping replaces the property, and cannot be 0 or less"),
-    ("cluster.node[frodo]=", "its value is empty"),
+)
+# Values that cannot be used here: what an error says of them, and the reason why they are passed over.
+UNUSABLE = (
+    (
+        "pingInterval=0",
+        "is 0 or less, but timing.ping, which replaces it, must be above 0",
+        "timing.ping replaces the property, and cannot be 0 or less",
+    ),
+    ("cluster.node[frodo]=", "has an empty value", "its value is empty"),
 )
 
 
@@ -63,6 +70,19 @@ def test_what_has_no_equivalent_is_refused_or_passed_over_with_its_line_and_its_
     assert reason in refused.value.what and "--lenient" in refused.value.hint
     [note] = [each for each in read(f"cluster.node.id=heron\n{text}").notes if name in each]
     assert note.startswith(f"heron.properties:2: {name!r} is ignored: ") and reason in note
+
+
+@each("case", UNUSABLE)
+def test_a_value_that_cannot_be_used_is_refused_or_passed_over(case: tuple[str, str, str]) -> None:
+    text, problem, reason = case
+    name = text.partition("=")[0]
+    with pytest.raises(BadConfig) as refused:
+        read(f"cluster.node.id=heron\n{text}", is_lenient=False)
+    assert refused.value.what == f"heron.properties:2: {name!r} {problem}."
+    assert "--lenient" in refused.value.hint
+    assert (
+        f"heron.properties:2: {name!r} is ignored: {reason}" in read(f"cluster.node.id=heron\n{text}").notes
+    )
 
 
 def test_what_is_set_twice_or_has_no_name_is_passed_over_with_its_line() -> None:
