@@ -89,9 +89,11 @@ def queue_stores(data: Path) -> list[tuple[str, str]]:
         return []
     except (ValueError, KeyError, TypeError) as error:
         why = error if isinstance(error, json.JSONDecodeError) else "it does not list patterns and stores"
-        raise DataDirRefused(
-            f"{data / STORES} is damaged: {why}.", hint="Restore the file from a copy."
-        ) from error
+        hint = (
+            "Restore it from a copy; or, if [[queues]] is unchanged since the last start, remove it and "
+            "start the node once."
+        )
+        raise DataDirRefused(f"{data / STORES} is damaged: {why}.", hint=hint) from error
 
 
 # --- packing ------------------------------------------------------------------------------------------------

@@ -140,11 +140,11 @@ class StoreWorker:
         `done` is called on the thread, with `None` or the error: BUSY if another copy is being made, ENDED if
         the worker was closed first. Raises: Closed after `close`.
         """
-        self._enqueue(_Copy(path, done), "nothing is copied")
+        self._enqueue(_Copy(path, done), "nothing is copied", AGAIN)
 
-    def _enqueue(self, job: _Job | _Wish | _Copy, in_vain: str) -> None:
+    def _enqueue(self, job: _Job | _Wish | _Copy, in_vain: str, hint: str = "") -> None:
         if self._closing:
-            raise Closed(f"The store's worker is closed; {in_vain}.")
+            raise Closed(f"The store is closed, because its node is stopping; {in_vain}.", hint=hint)
         self._jobs.put(job)
         self.start()
 

@@ -132,5 +132,6 @@ class OriginStream:
 
 
 def _damaged(data: bytes) -> StoreError:
-    what = f"The stored state of a stream is truncated or invalid ({len(data)} bytes)."
-    return StoreError(what, hint="Restore the node from a backup: mesh backup restore FILE")
+    why = f"the stored state of a stream is truncated or invalid ({len(data)} bytes)"
+    what = f"A store of this node is damaged: {why}."
+    return StoreError(what, hint="Restore the node from a backup: mesh backup restore FILE --replace")
