@@ -10,7 +10,7 @@ from mesh.cli.token import only
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 from mesh.printable import typed
-from mesh.security.joining import leave
+from mesh.security.joining import ELSEWHERE, leave
 from mesh.security.keyfiles import clusters, mesh_path
 
 
@@ -24,7 +24,7 @@ def command(cluster: str | None, as_json: bool) -> None:
     stay in the mesh until they are stopped.
     """
     state = state_dir(os.environ)
-    name = cluster or only(clusters(state))
+    name = cluster or only(clusters(state), ELSEWHERE)
     kept = leave(state, name)
     names = [n["name"] for n in running_nodes(state) if n["cluster"] == name and n["keyed"]]
     if as_json:

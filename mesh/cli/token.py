@@ -16,6 +16,7 @@ from mesh.security.joining import admin_token, token_of
 from mesh.security.keyfiles import clusters, read_mesh
 from mesh.security.token import write_token
 
+NEW_KEYS = "Create keys with `mesh init`, or receive them with `mesh join`."
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 WHAT = {
     "node": "Its holder can run a node of the mesh, and read and write everything.",
@@ -86,14 +87,14 @@ def command(role: str, expires: int, site: str | None, cluster: str | None, as_j
     print_message(WHAT[role])
 
 
-def only(names: list[str]) -> str:
-    """Return the only mesh for which this user has keys. Raises: KeysRefused for none or several."""
+def only(names: list[str], otherwise: str = NEW_KEYS) -> str:
+    """Return the only mesh for which this user has keys. Raises: KeysRefused for none or several.
+
+    `otherwise` is the hint if there are none.
+    """
     if len(names) == 1:
         return names[0]
     if not names:
-        raise KeysRefused(
-            "This user has no keys for any mesh.",
-            hint="Create keys with `mesh init`, or receive them with `mesh join`.",
-        )
+        raise KeysRefused("This user has no keys for any mesh.", hint=otherwise)
     hint = "Choose one: --cluster NAME"
     raise KeysRefused(f"This user has keys for {len(names)} meshes: {', '.join(names)}.", hint=hint)

@@ -27,6 +27,8 @@ from mesh.security.keyfiles import (
 from mesh.security.signing import curve_pair, public_key
 from mesh.security.token import Token
 
+ELSEWHERE = "If they are in another directory, set MESH_STATE_DIR."
+
 
 def new_mesh(state: Path, cluster: str) -> MeshFile:
     """Create the keys of a mesh, and those of its admin.
@@ -206,8 +208,7 @@ def leave(state: Path, cluster: str) -> Path:
     if not mesh_path(state, cluster).exists():
         what, names = f"{state} has no keys for mesh {cluster!r}", clusters(state)
         if not names:
-            hint = "If they are in another directory, set MESH_STATE_DIR."
-            raise KeysRefused(f"{what} or any other mesh.", hint=hint)
+            raise KeysRefused(f"{what} or any other mesh.", hint=ELSEWHERE)
         raise KeysRefused(f"{what}, only for: {', '.join(names)}.", hint="Choose one with --cluster NAME.")
     kept = put_aside(mesh_path(state, cluster))
     mesh_path(state, cluster).unlink(missing_ok=True)
