@@ -206,12 +206,12 @@ class Listeners:
 def refusal(address: str, error: zmq.ZMQError, has_keys: bool) -> BindRefused:
     """Return the error for an address that cannot be bound. With keys a node binds two ports."""
     port = address.rpartition(":")[2]
-    if address.startswith("ipc://"):
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        hint = "Raise the limit of open files (ulimit -n), then try again."
+    elif address.startswith("ipc://"):
         hint = "Check the permissions of its directory, and that the path is not too long."
     elif error.errno == errno.EACCES and port.isdecimal() and 0 < int(port) < 1024:
         hint = "Ports below 1024 may be reserved for the system: choose a higher port, or 0 for a free one."
-    elif error.errno in (errno.EMFILE, errno.ENFILE):
-        hint = "Raise the limit of open files (ulimit -n), then try again."
     elif error.errno not in (errno.EADDRINUSE, errno.EACCES):
         hint = "Use an address of this machine, such as tcp://127.0.0.1:PORT; port 0 selects a free one."
     elif has_keys:

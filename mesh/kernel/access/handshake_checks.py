@@ -88,7 +88,8 @@ class HandshakeChecks:
             return Refuse("ROLE", text, "Dial a node that has `relay = true` in [site].", final=True)
         if conn.trusted:
             text = "gateways of other sites cannot connect over the local socket"
-            return Refuse("ROLE", text, "Dial the tcp:// address of this node.", final=True)
+            hint = f"Dial a tcp:// address of {self._context.me.name}."
+            return Refuse("ROLE", text, hint, final=True)
         if h.site not in known or h.site not in settings.site.addresses:
             return self._no_site(h.site)
         if h.node is None or len(h.node.uuid) != 16:

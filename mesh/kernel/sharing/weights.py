@@ -169,7 +169,7 @@ class Weights(Component):
     def _apply(self, said: Learnt, by: str) -> None:
         mine, theirs = self._context.settings.cluster, said.cluster or self._context.settings.cluster
         if mine != theirs:
-            text = f"The weights were learned in the mesh {theirs!r:.80}, and this is {mine!r}."
+            text = f"The weights were learned in the mesh {theirs!r:.80}, but this mesh is {mine!r}."
             raise LocalError(text, hint="To apply them anyway: --force.", code="CLUSTER")
         new = checked(WeightSet(self._shared.stamp(WEIGHTS, ""), said.made, said.expires, by, said.weights))
         check_times(new, self._context.clock.wall)

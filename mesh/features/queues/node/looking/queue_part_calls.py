@@ -57,7 +57,8 @@ class QueuePartCalls:
             return error
         away = ", ".join(nodes[:SHOWN])
         what = f"{error.what.rstrip('.')}; {away}, which may have the queue, cannot be reached."
-        return NoQueue(what, hint=f"See `mesh why node {nodes[0]}`. If no node has the queue: {error.hint}")
+        otherwise = f"{error.hint[:1].lower()}{error.hint[1:]}"
+        return NoQueue(what, hint=f"See `mesh why node {nodes[0]}`. If no node has the queue: {otherwise}")
 
     def ask_all_nodes(self, ask: Ask, says: type[R], then: Came[R]) -> None:
         """Ask all reachable nodes that support queues, and call `then` with their replies, by node name.
