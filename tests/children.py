@@ -1,4 +1,4 @@
-"""Children that are forked off and run no other program, for tests."""
+"""Forked child processes that run a function, for tests."""
 
 import json
 import os
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def in_a_child(look: Callable[[], Any]) -> Any:
-    """Return what a function returns in a child of this process. It must be what JSON can hold."""
+    """Return the result of a function in a forked child. The result must be JSON-serializable."""
     ours, theirs = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: of forks beside threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks beside threads
         child = os.fork()
     if not child:
         try:
@@ -26,7 +26,7 @@ def in_a_child(look: Callable[[], Any]) -> Any:
 
 
 def is_open(number: int) -> bool:
-    """Return whether this process has that descriptor."""
+    """Return whether this process has that file descriptor."""
     try:
         os.fstat(number)
     except OSError:

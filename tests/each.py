@@ -1,7 +1,7 @@
-"""A table of cases as one test: all of them are tried, and those that fail are told by their names.
+"""A table of cases as one test: all cases run, and those that fail are named.
 
-`parametrize` makes a test of each case. All workers collect it, six messages tell of it: that is 2 ms of CPU.
-Tables of which a case takes less than that are for `each`, where no fixture is for one case alone.
+`parametrize` makes a test of each case, which all workers collect and one reports: 2 ms of CPU. `each` is for
+tables whose cases take less than that, and whose fixtures are not set up for each case.
 """
 
 from collections.abc import Callable, Collection
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 Case = TypeVar("Case")
-SHOWN = 10  # of what has failed; all their names would be of little use
+SHOWN = 10  # failed cases in the report
 
 
 def each(
@@ -40,7 +40,7 @@ def each(
 
 
 def _without(argument: str, test: Callable[..., None]) -> Signature:
-    """What is left for fixtures, and for a table outside of this one."""
+    """Return the signature without `argument`, for fixtures and an outer table."""
     parameters = dict(signature(test).parameters)
     del parameters[argument]
     return Signature([one.replace(kind=Parameter.KEYWORD_ONLY) for one in parameters.values()])

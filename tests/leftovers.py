@@ -1,7 +1,7 @@
-"""One run of the tests: a scratch directory of its own, and nothing left behind at its end.
+"""Scratch directories of a test run, and a check that the run leaves nothing behind.
 
-All processes that the tests start inherit `MARK` in their environment, so those that outlive the run are
-found.
+All processes that the tests start inherit `MARK` in their environment. Processes that outlive the run are
+found by that mark.
 """
 
 import contextlib
@@ -21,13 +21,13 @@ from tools.running.scratch import memory_directory
 
 MARK = "HERONRY_TESTS"
 DISK = "HERONRY_TESTS_DISK"  # names a scratch directory on a real disk, for the data of node processes
-ROOM = 1 << 30  # bytes free that a scratch directory in memory needs
-LONGEST = 24  # characters of the directory that holds the scratch directory; sockets have 107 for their path
-OWNER = ".pid"  # file with the pid of the run; `tools/check` removes the directory of a run that was killed
-HOMES = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")  # of a user who has nothing yet
-HOME = "home"  # directory with these
-PATIENCE = 10.0  # s in which the last processes may end by themselves
-KEPT = "pytest-of-"  # directory of pytest, which holds what failed tests wrote
+ROOM = 1 << 30  # free bytes that a scratch directory in memory needs
+LONGEST = 24  # characters of the parent directory; socket paths have 107
+OWNER = ".pid"  # pid file; `tools/check` removes directories of killed runs
+HOMES = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")  # set to paths below `HOME`
+HOME = "home"  # directory for `HOMES`
+PATIENCE = 10.0  # s for the last processes to end
+KEPT = "pytest-of-"  # prefix of pytest's directory with files of tests
 
 
 def disk_root() -> Path:
@@ -38,15 +38,16 @@ def disk_root() -> Path:
 
 def make_scratch(root: Path) -> Path:
     scratch = Path(tempfile.mkdtemp(prefix="h-", dir=root))
-    scratch.chmod(0o755)  # tests of other users pass through it
+    scratch.chmod(0o755)  # tests that run as other users enter it
     (scratch / OWNER).write_text(str(os.getpid()))
     return scratch
 
 
 class Leftovers:
-    """Plugin of the first process: makes the scratch directories, and looks at the end for what is left.
+    """Plugin of the first process: creates the scratch directories, and reports leftovers at the end.
 
-    Most quick tests need no real disk: with `prefers_memory` they write to memory. Node processes have one.
+    With `prefers_memory` the tests write to memory, because most quick tests need no real disk. Node
+    processes always use a real disk.
     """
 
     def __init__(self, prefers_memory: bool) -> None:
@@ -68,7 +69,7 @@ class Leftovers:
             return
         if forking := sys.modules.get("tests.mesh.forking"):
             forking.close_helper()
-        resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]  # it ends with this process
+        resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]  # else it is found
         self._left = [*self._processes(), *self._files()]
         if self._left and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -80,7 +81,7 @@ class Leftovers:
                 terminalreporter.line(line)
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Remove the scratch directories. What failed tests wrote stays."""
+        """Remove the scratch directories, unless failed tests left files there."""
         if os.getpid() != self._pid:
             return
         kept = [path for path in self.scratch.glob(f"{KEPT}*/*/*") if not path.is_symlink()]
@@ -109,7 +110,7 @@ class Leftovers:
     def _marked(self) -> dict[int, str]:
         needle, found = f"{MARK}={self._mark}".encode(), {}
         for place in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):  # it has just ended, or belongs to another user
+            with contextlib.suppress(OSError):  # the process ended, or belongs to another user
                 if needle in (place / "environ").read_bytes().split(b"\0"):
                     words = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
                     found[int(place.name)] = words.strip()

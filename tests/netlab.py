@@ -1,4 +1,4 @@
-"""The lab of network namespaces, for tests: `require()` skips where none can be built."""
+"""The network lab (namespaces) for tests. `require()` skips a test where no lab can be built."""
 
 import pytest
 
@@ -8,6 +8,6 @@ __all__ = ["NetLab", "Refused", "require"]
 
 
 def require() -> None:
-    """Skip the test, and say why, where no lab can be built."""
+    """Skip the test, with the reason, if no lab can be built."""
     if why := why_not():
         pytest.skip(why)

@@ -1,8 +1,8 @@
-"""What is written on a page, and how is it typed? For tests that run what README and docs show.
+"""Commands and programs of documentation pages, for tests that run README and docs.
 
-A ```console block holds commands after "$ "; what they print is not compared. Those that stay (`mesh up`,
-`mesh sub`) run beside the others until the page ends. A ```python block is a whole program. The port 7710
-becomes a free one, and nodes find each other before the page goes on, as they would for a person.
+In a ```console block, commands follow "$ "; their output is not compared. Commands that keep running
+(`mesh up`, `mesh sub`) stay in the background until the page ends. A ```python block is a whole program.
+The port 7710 becomes a free one, and nodes find each other before the next command runs.
 """
 
 import os
@@ -20,10 +20,10 @@ from tests.mesh.running import LIMIT, environment, state_directory, until
 
 ROOT = Path(__file__).parents[1]
 SPARK = ROOT / "docs" / "spark.md"  # tests/spark/test_spark_page_runs.py runs it
-STORES = ROOT / "docs" / "stores.md"  # tests/mesh/store/test_store_page.py does
-TESTING = ROOT / "docs" / "testing.md"  # tests/mesh/testing/test_plugin.py does
+STORES = ROOT / "docs" / "stores.md"  # tests/mesh/store/test_store_page.py runs it
+TESTING = ROOT / "docs" / "testing.md"  # tests/mesh/testing/test_plugin.py runs it
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-# What a verb that stays says when it is ready.
+# The output that shows that a command which keeps running is ready, by verb.
 READY = {
     "up": "Ctrl-C stops it",
     "sub": "subscribed to",
@@ -59,7 +59,7 @@ def commands(page: Path) -> list[str]:
 
 
 class Beside:
-    """A command that stays, in a process group of its own."""
+    """A background command of a page, in a process group of its own."""
 
     def __init__(self, command: str, environ: dict[str, str], folder: Path, output: Path) -> None:
         self.command = command
@@ -82,32 +82,32 @@ class Beside:
 
     @property
     def finds_others(self) -> bool:
-        """Is it a node that runs, with multicast DNS?"""
+        """Whether the command is a running node with multicast DNS."""
         return self._process.poll() is None and "discovery   mdns" in self._output.read_text()
 
     def wait_until_met(self, others: int) -> None:
         until(lambda: self._output.read_text().count(" joined: ") >= others)
 
     def note_kill(self) -> None:
-        """The page has typed `kill -9`: if this has ended of it, that is no failure."""
+        """Note whether `kill -9` on the page ended this command, which is then no failure."""
         with suppress(subprocess.TimeoutExpired):
             self.was_killed = self._process.wait(0.1) == -signal.SIGKILL
 
     def end(self) -> None:
-        """As Ctrl-C does."""
+        """End the command as Ctrl-C does, and check its exit code."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGINT)
         code = self._process.wait(LIMIT)
-        # One that is just going, as `mesh down` told it, no longer listens.
+        # A node that `mesh down` is stopping may no longer handle SIGINT.
         assert self.was_killed or code in (0, 130, -signal.SIGINT), (
             f"{self.command}: {code}, {self._output.read_text()}"
         )
 
 
 class Terminal:
-    """Where the commands of one page are typed, one after the other, in `folder`.
+    """A shell in `folder` that runs the commands of one page, one after the other.
 
-    `read_as`: what is typed in place of what stands on the page.
+    `read_as` maps text on the page to the text that runs instead.
     """
 
     def __init__(
@@ -123,13 +123,13 @@ class Terminal:
         self._typed = 0
 
     def here(self, command: str) -> str:
-        """As it is typed."""
+        """Return the command after the replacements of `read_as`."""
         for written, read in self._read_as.items():
             command = command.replace(written, read)
         return command
 
     def type(self, command: str) -> None:
-        """Run it to its end, or until it is ready if it stays."""
+        """Run a command to its end, or until it is ready if it keeps running."""
         verb = re.match(r"mesh (\w+)|(tools/bench mesh sub)", command)
         if verb and verb[verb.lastindex or 0] in READY:
             self._stay(command, READY[verb[verb.lastindex or 0]])
@@ -164,7 +164,7 @@ class Terminal:
 def terminal(
     outputs: Path, folder: Path = ROOT, read_as: Mapping[str, str] | None = None
 ) -> Iterator[Terminal]:
-    """All that stays ends with it."""
+    """Open a terminal for one page. Background commands end with the block."""
     with state_directory() as state, ExitStack() as besides:
         yield Terminal(state, folder, outputs, read_as or {}, besides)
 

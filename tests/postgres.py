@@ -1,9 +1,9 @@
-"""A real PostgreSQL for tests: its own data, a socket in a directory of its own, no TCP.
+"""A real PostgreSQL server for tests: its own data, a socket in its own directory, no TCP.
 
     with PostgresServer() as server:
         PostgresStore(server.url(), ...)
 
-Debian's packages start one by themselves; this one has nothing to do with it.
+The server that Debian's packages start by themselves is not involved.
 """
 
 import glob
@@ -22,7 +22,7 @@ import psycopg
 import pytest
 
 LIMIT = 60.0  # s that the server may take to start or stop
-PAUSE = 5.0  # s until the second try to make one
+PAUSE = 5.0  # s before the second attempt of initdb
 USER = "tester"
 SETTINGS = (
     "listen_addresses=''",
@@ -36,19 +36,19 @@ SETTINGS = (
 
 
 def binaries() -> Path | None:
-    """The directory of initdb and its like: the newest of Debian's, or wherever they are on the PATH."""
+    """Return the directory of initdb, Debian's newest or the one on the PATH; `None` if there is none."""
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"), key=lambda path: float(path.split("/")[4]))
     initdb = found[-1] if found else shutil.which("initdb")
     return Path(initdb).parent if initdb else None
 
 
 class PostgresServer:
-    """Started when it is entered. Its superuser is `tester`, who needs no password."""
+    """A server that starts when the block begins. Its superuser is `tester`, who needs no password."""
 
     def __init__(self) -> None:
         self._binaries = binaries()
         place = tempfile.gettempdir()
-        # Short, for the path of a socket.
+        # The path of a socket must be short.
         self.directory = Path(tempfile.mkdtemp(prefix="pg-", dir=place if len(place) < 20 else "/tmp"))
         self._databases = self._users = 0
         # PostgreSQL does not run as root.
@@ -82,17 +82,17 @@ class PostgresServer:
             return None
 
     def start(self, *settings: str) -> None:
-        """`settings`, such as "fsync=off", hold until it is stopped."""
+        """Start the server. `settings`, such as "fsync=off", hold until it is stopped."""
         options = " ".join(f"-c {setting}" for setting in settings)
         wait = ("-w", "-s", "-t", f"{LIMIT:.0f}")
         self._run("pg_ctl", "start", *wait, "-l", f"{self.directory}/log", "-o", options)
 
     def stop(self) -> None:
-        """At once, as a crash would: what was not committed is lost, and the next start recovers."""
+        """Stop at once, as a crash would: what was not committed is lost, and the next start recovers."""
         self._run("pg_ctl", "stop", "-w", "-s", "-m", "immediate", "-t", f"{LIMIT:.0f}")
 
     def freeze(self, sessions: list[int]) -> None:
-        """Neither it nor these sessions of it answer any more; `thaw` ends that."""
+        """Suspend the server and these sessions of it, until `thaw`."""
         self._signal(signal.SIGSTOP, sessions)
 
     def thaw(self, sessions: list[int]) -> None:
@@ -102,25 +102,25 @@ class PostgresServer:
         return f"postgresql://{user}@/{database}?host={quote(str(self.directory), safe='')}"
 
     def database(self) -> str:
-        """The URL of a new, empty database."""
+        """Create an empty database, and return its URL."""
         self._databases += 1
         self.sql(f"CREATE DATABASE test{self._databases}")
         return self.url(f"test{self._databases}")
 
     def user(self) -> str:
-        """The name of a new user, who has the rights that everybody has."""
+        """Create a user with default rights, and return its name."""
         self._users += 1
         self.sql(f"CREATE ROLE user{self._users} LOGIN")
         return f"user{self._users}"
 
     def sql(self, statement: str, url: str = "") -> list[tuple[Any, ...]]:
-        """Carried out by another user, behind the stores' backs."""
+        """Execute a statement on a connection of its own, past the stores, and return its rows."""
         with psycopg.connect(url or self.url(), autocommit=True) as db:
             cursor = db.execute(statement.encode())
             return cursor.fetchall() if cursor.description else []
 
     def environment(self) -> dict[str, str]:
-        """For commands that shall reach it by default, and find PostgreSQL's own."""
+        """Return the environment of commands that use this server and PostgreSQL's programs by default."""
         return {
             "PGHOST": str(self.directory),
             "PGUSER": USER,
@@ -131,9 +131,7 @@ class PostgresServer:
         options = ("-U", USER, "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
         try:
             self._run("initdb", *options)
-        except (
-            RuntimeError
-        ) as error:  # all the tests of a process need it: so a disk full for a moment has a second try
+        except RuntimeError as error:  # a disk may be full for a moment
             print(f"{error}Once more.")
             time.sleep(PAUSE)
             self._run("initdb", *options)
@@ -146,7 +144,7 @@ class PostgresServer:
     def _run(self, program: str, *arguments: str) -> None:
         assert self._binaries is not None
         command = [*self._as, str(self._binaries / program), "-D", str(self.directory / "data"), *arguments]
-        # Not to pipes, which the server would hold open.
+        # The output goes to a file, because the server would hold pipes open.
         with (self.directory / "said").open("a+") as said:
             result = subprocess.run(
                 command, cwd="/", stdin=subprocess.DEVNULL, stdout=said, stderr=said, timeout=2 * LIMIT
@@ -157,7 +155,7 @@ class PostgresServer:
 
 
 def server_or_skip() -> Iterator[PostgresServer]:
-    """For a fixture."""
+    """Yield a running server, or skip the test. Fixtures use it."""
     if binaries() is None:
         pytest.skip("no PostgreSQL here: apt-get install postgresql")
     with PostgresServer() as server:
@@ -166,5 +164,5 @@ def server_or_skip() -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """One server for all tests of this process, started when the first asks for it."""
+    """Yield one server for all tests of this process, started on first use."""
     yield from server_or_skip()

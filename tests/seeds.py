@@ -1,4 +1,4 @@
-"""Which stories belong to the quick part of the tests, and which only to all of them?"""
+"""Seeds of simulation runs: few are in the quick set."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,6 +9,6 @@ QUICK = 1
 
 
 def stories(seeds: Iterable[object], quick: int = QUICK) -> list[Any]:
-    """The first ones as they are; the others marked `slow`, as many of them take long."""
+    """Return the seeds. All but the first `quick` ones are marked `slow`, because many runs take long."""
     marks = pytest.mark.slow
     return [seed if n < quick else pytest.param(seed, marks=marks) for n, seed in enumerate(seeds)]

@@ -1,4 +1,4 @@
-"""Which tests does a run select?
+"""The selection of the tests that a run executes.
 
 `pytest` without a path and without `-m` runs the quick set, as `tools/check` does. `pytest PATH` runs all
 tests there, so `pytest tests` runs everything.

@@ -1,4 +1,4 @@
-"""A client in the simulated mesh, for tests: see tools/simulator."""
+"""The simulated client of tools/simulator, and the timing constants of a client's connection, for tests."""
 
 from mesh.client.core.node_connection import PATIENCE as HANDSHAKE
 from mesh.client.core.node_connection import PING, SILENCE

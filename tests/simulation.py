@@ -1,4 +1,4 @@
-"""A mesh in memory, for tests: see tools/simulator."""
+"""The simulated mesh of tools/simulator, for tests."""
 
 from tools.simulator.world.mesh import SimNetwork, copy_of
 from tools.simulator.world.network import BUSY, DISK, LATE, PATIENCE, SECRET, SPEED, End, Pipe

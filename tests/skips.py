@@ -36,7 +36,7 @@ class SkipGate:
             self._note(report.nodeid)
 
     def _note(self, node: str) -> None:
-        # Equal or matching: in a glob the brackets of a parametrized test would be a set of characters.
+        # Node ids are also compared literally: brackets of a parametrized test are a character set in a glob.
         if not any(node == pattern or fnmatchcase(node, pattern) for pattern in self._allowed):
             self._unlisted.append(node)
 

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 
 LIMIT = 120.0  # s for one step of a test
-MOST = 4.0  # so that a wait ends before the timeout of pytest, and says what it waited for
-EVERY = 0.02  # s between two looks at a condition
+MOST = 4.0  # keeps each wait below the timeout of pytest
+EVERY = 0.02  # s between two checks of a condition
 
 
 def lag() -> float:
@@ -23,7 +23,7 @@ def lag() -> float:
 def until(condition: Callable[[], object], limit: float = LIMIT) -> None:
     """Wait for a condition that another thread or process brings about.
 
-    A look counts as `EVERY` seconds, however long it took, so the limit grows with the load of the machine.
+    Each check counts as `EVERY` seconds divided by `lag()`, so the limit grows with the load of the machine.
     """
     left = limit
     while not condition():
@@ -33,7 +33,7 @@ def until(condition: Callable[[], object], limit: float = LIMIT) -> None:
 
 
 async def eventually(condition: Callable[[], object | Awaitable[object]], limit: float = LIMIT) -> None:
-    """Wait as `until` does, and let the event loop work meanwhile. The condition may be a coroutine."""
+    """Wait as `until` does while the event loop runs. The condition may return an awaitable."""
     left = limit
     while True:
         found = condition()

@@ -1,9 +1,9 @@
-"""Workers that run the tests, `pytest --workers 3`: forked when all tests are collected, so that this,
-a fifth of the price of the quick part, is paid once.
+"""Workers that run the tests in parallel: `pytest --workers 3`.
 
-A worker is given a group of tests at a time, all of a file, and so what they share is made once. It sends
-the reports of each test to the first process, which alone tells of them and decides. One that dies fails
-the test it ran, and another goes on behind that.
+They are forked after the collection, so its cost, a fifth of that of the quick set, is paid once. A worker
+receives one group of tests at a time, all tests of a file, so their shared fixtures are set up once. Each
+test's reports go to the first process, which alone prints and decides. If a worker dies, the test that it
+ran fails, and another worker runs the rest of its group.
 """
 
 import contextlib
@@ -20,25 +20,28 @@ from typing import cast
 
 import pytest
 
-Group = list[int]  # places of its tests among those of the session
+Group = list[int]  # indices of its tests in `session.items`
 
 
 class Reports:
-    """What a worker tells of its test: plug-ins of its own are silent."""
+    """Plugin of a worker that keeps the reports of the current test for the first process."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self.of_test: list[object] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        # What went well has nothing in it that could not be pickled, and takes a tenth of the time so.
+        # A passed report without sections can be pickled as it is, which takes a tenth of the time.
         is_plain = report.passed and not report.sections and not report.user_properties
         serializable = self._config.hook.pytest_report_to_serializable
         self.of_test.append(report if is_plain else serializable(config=self._config, report=report))
 
 
 class Worker:
-    """A forked process, seen by the first; `left` of its group has not been reported of yet."""
+    """A forked worker process, as the first process sees it.
+
+    `left` has the tests of its group that are not reported yet.
+    """
 
     def __init__(self, session: pytest.Session, number: int, others: Iterable["Worker"]) -> None:
         self.left: deque[int] = deque()
@@ -55,17 +58,20 @@ class Worker:
 
     def give(self, group: Group) -> None:
         self.left.extend(group)
-        with contextlib.suppress(OSError):  # it has just died, as will be read from the line
+        with contextlib.suppress(OSError):  # a dead worker; `_tell` notices that
             self.line.send(group)
 
     def end(self) -> int:
-        """No more work; returns its exit code when it is over, a negative one for a signal."""
+        """Close the pipe, wait for the process, and return its exit code; a signal is negative."""
         self.line.close()
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
 def run(session: pytest.Session, number: int, scope: Callable[[str], str]) -> None:
-    """All tests of a session: those of one `scope` are a group, and the groups are begun in their order."""
+    """Run all tests of a session in `number` workers.
+
+    The tests of one `scope` form a group. Groups start in their order.
+    """
     groups = deque(_groups(session, scope))
     workers: list[Worker] = []
     names = itertools.count()
@@ -100,13 +106,13 @@ def _groups(session: pytest.Session, scope: Callable[[str], str]) -> list[Group]
 
 
 def _heard(workers: list[Worker]) -> list[Worker]:
-    """Those with reports, or that have died: waits for one."""
+    """Wait until workers have sent reports or died, and return them."""
     lines = {worker.line: worker for worker in workers}
     return [lines[cast(Connection, line)] for line in wait(list(lines))]
 
 
 def _tell(session: pytest.Session, worker: Worker) -> None:
-    """What all plug-ins are told of a test that is over; raises EOFError when its worker has died."""
+    """Pass the reports of a finished test to all plugins. Raises: EOFError if the worker has died."""
     hook, item = session.config.hook, session.items[worker.left[0]]
     try:
         reports = worker.line.recv()
@@ -127,7 +133,7 @@ def _tell(session: pytest.Session, worker: Worker) -> None:
 
 
 def _died(session: pytest.Session, worker: Worker) -> list[Group]:
-    """The test that it ran has failed; returns what was behind it."""
+    """Report the test that the worker ran as failed, and return the rest of its group."""
     code = worker.end()
     item = session.items[worker.left.popleft()]
     words = f"its worker ended with {code} while it ran"
@@ -150,15 +156,13 @@ def _interrupt(workers: list[Worker]) -> None:
 
 
 def _live(session: pytest.Session, line: Connection, number: int) -> None:
-    """All of a worker's life: it never returns into what the first process has on its stack."""
+    """Run a worker to its end, and exit: the stack below belongs to the first process."""
     code = 1
     try:
         reports = _become_a_worker(session.config, number)
         with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
             _work(session, line, reports)
-        signal.signal(
-            signal.SIGINT, signal.SIG_IGN
-        )  # one Ctrl-C is enough: it ends what its tests have started
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not stop the cleanup
         session.config.hook.pytest_sessionfinish(session=session, exitstatus=pytest.ExitCode.OK)
         session.config._ensure_unconfigure()
         code = 0
@@ -171,10 +175,10 @@ def _live(session: pytest.Session, line: Connection, number: int) -> None:
 
 
 def _become_a_worker(config: pytest.Config, number: int) -> Reports:
-    config.workerinput = {"workerid": f"worker{number}"}  # type: ignore[attr-defined]  # many plug-ins look for it
+    config.workerinput = {"workerid": f"worker{number}"}  # type: ignore[attr-defined]  # many plugins read it
     plugins = config.pluginmanager
     plugins.unregister(name="terminalreporter")
-    # A file of its own for what tests write: that of the first process would be one for all.
+    # Each worker captures output in its own file. Otherwise all would share the file of the first process.
     capture = plugins.getplugin("capturemanager")
     capture.stop_global_capturing()
     capture.start_global_capturing()
@@ -195,8 +199,9 @@ def _work(session: pytest.Session, line: Connection, reports: Reports) -> None:
 
 
 class Beyond:
-    """Stands for the first test of the next group, of which is known only what it shares with all tests: the
-    folders above all of them. What was set up for these is kept.
+    """Stand-in for the first test of the next group, which is not known yet.
+
+    Only the ancestors that all tests share are known: the folders above them. Their fixtures are kept.
     """
 
     path = None
