@@ -1,4 +1,4 @@
-"""Candidates of balancer tests, and the counts that chance allows."""
+"""Candidates and sample messages for tests of balancers."""
 
 import random
 from collections import Counter
@@ -13,17 +13,17 @@ def chance(seed: int = 0) -> Callable[[], float]:
 
 
 def fresh(node: str, load: float = 0.1, latency: float = 0.001) -> Candidate:
-    """A node whose state has just come."""
+    """Return a candidate whose state is 1 s old."""
     return Candidate(node, load=load, age=1.0, latency=latency)
 
 
 def named(names: str) -> list[Candidate]:
-    """One equal candidate for each word."""
+    """Return one equal candidate for each word."""
     return [fresh(name) for name in names.split()]
 
 
 def picks(balancer: Balancer, candidates: Sequence[Candidate], n: int) -> Counter[str]:
-    """Who got how many of n messages, when all that is sent counts at once."""
+    """Return how many of `n` messages each node gets, if each choice counts as sent at once."""
     among = {candidate.node: candidate for candidate in candidates}
     found: Counter[str] = Counter()
     for _ in range(n):
@@ -43,7 +43,7 @@ class Headers:
 
 @dataclass
 class Sample:
-    """A message, as a strategy sees it."""
+    """A message, as a balancing strategy sees it."""
 
     key: str = "a"
     domain: str = ""

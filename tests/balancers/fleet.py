@@ -11,15 +11,15 @@ from tests.balancers.candidates import chance
 
 @dataclass
 class Fleet:
-    """Each sender sends `rate` messages a second, each answered at once. States come every 2 s, to all."""
+    """Senders that send `rate` messages a second each. Each node's state reaches all senders every 2 s."""
 
     make: Callable[[Jitter], Balancer]
     loads: dict[str, float | None]
     senders: int = 1
     rate: int = 200
-    phases: dict[str, float] = field(default_factory=dict)  # s at which a node's first state comes
+    phases: dict[str, float] = field(default_factory=dict)  # s until a node's first state
     now: float = 0.0
-    silent: set[str] = field(default_factory=set)  # nodes whose states do not arrive any more
+    silent: set[str] = field(default_factory=set)  # nodes whose states no longer arrive
 
     def __post_init__(self) -> None:
         self._balancers = [self.make(chance(seed)) for seed in range(self.senders)]
@@ -29,7 +29,7 @@ class Fleet:
             self._said[node] = (load, self.phases.get(node, 0.0) - 2.0)
 
     def run(self, seconds: float) -> list[Counter[str]]:
-        """Who got how many in each tenth of a second."""
+        """Return how many messages each node got in each tenth of a second."""
         found = []
         for _ in range(round(seconds * 10)):
             found.append(Counter[str]())
@@ -40,7 +40,7 @@ class Fleet:
         return found
 
     def join(self, node: str, load: float) -> None:
-        """A node comes, and says so at once."""
+        """Add a node, whose first state arrives at once."""
         self.loads[node] = load
         self._said[node] = (load, self.now)
 
@@ -61,6 +61,6 @@ class Fleet:
 
 
 def shares(tenths: list[Counter[str]]) -> dict[str, float]:
-    """Which part of all messages each node got."""
+    """Return each node's share of all messages."""
     whole = sum(tenths, Counter[str]())
     return {node: count / whole.total() for node, count in whole.items()}

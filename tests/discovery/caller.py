@@ -1,8 +1,8 @@
-"""A node's mDNS alone, as a program for namespaces: what it sees, a line of JSON each.
+"""Program for network namespaces that runs the mDNS of a node and prints each sighting as a line of JSON.
 
 python -m tests.discovery.caller '{"name": "a", "interfaces": ["10.99.0.1"], "hosts": ["10.99.0.1"]}'
 
-Each line on stdin is a list of interfaces to go over to; the end of stdin stops it.
+Each line on stdin is a new list of interfaces. The end of stdin stops the program.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A node's gossip, and messages for it, as the tests of gossip need them."""
+"""The gossip of a node, and messages for it, for tests."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,7 +8,7 @@ from mesh.discovery.gossip import StateGossip, StateLine, StateMessage
 from tools.models.gossip_mesh import boots, line, state
 
 ME, HERON, FRODO, BILBO = (bytes([number]) * 16 for number in range(1, 5))
-LARGE = 64  # nodes: more than can hear each other
+LARGE = 64  # nodes of a mesh that relays states
 OTHERS = [b"other" + number.to_bytes(11) for number in range(200)]
 
 
@@ -20,14 +20,14 @@ ALL = boots(ME, HERON, FRODO, BILBO, *OTHERS)
 
 
 def gossip(verify: Callable[[StateLine], bool] = lambda line: True) -> StateGossip:
-    """Ours, with a first state."""
+    """Return the gossip of `ME`, with a first state."""
     mine = StateGossip(ME, half, 2.0, verify)
     mine.own(line(state(ME)))
     return mine
 
 
 def large() -> StateGossip:
-    """Ours, in a mesh where states are handed on."""
+    """Return the gossip of `ME` in a mesh where nodes relay states."""
     mine = gossip()
     mine.outgoing(LARGE, 0.0)
     return mine

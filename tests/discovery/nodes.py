@@ -1,4 +1,4 @@
-"""Nodes, rumours and a membership to tell them to, as the tests of discovery need them."""
+"""Nodes, rumors and memberships for tests of discovery."""
 
 from collections.abc import Iterable
 from random import Random
@@ -33,7 +33,7 @@ HERON, IBIS, STORK = uuid("heron"), uuid("ibis"), uuid("stork")
 
 
 def membership(*alive: str, timing: SwimTiming | None = None, seed: int = 0) -> Membership:
-    """Ours, in which these have introduced themselves with boot 1 at 0 s."""
+    """Return the membership of `ME`, to which the nodes `alive` introduced themselves with boot 1 at 0 s."""
     members = Membership(ME, Random(seed).random, timing)
     for name in alive:
         members.hear(node(name), 0.0)
@@ -41,7 +41,7 @@ def membership(*alive: str, timing: SwimTiming | None = None, seed: int = 0) -> 
 
 
 def crowd(*more: str, seed: int = 0) -> Membership:
-    """So many that the word of others is believed."""
+    """Return a membership of so many nodes that rumors of others are believed."""
     return membership(*(f"n{i}" for i in range(32)), *more, seed=seed)
 
 
@@ -52,13 +52,13 @@ def rumour(
 
 
 def accusations(members: Membership, name: str = "heron") -> list[Rumour]:
-    """What we tell a node of itself in a packet: it asks us, and later than anybody dies."""
+    """Return the rumors about a node in the answer to its probe, later than any node is declared dead."""
     answers = [r for r in members.probe(uuid(name), 1, ME.uuid, ME.boot, (), 11.0) if isinstance(r, Lives)]
     return [said for answer in answers for said in answer.rumours if said.node.uuid == uuid(name)]
 
 
 def kinds(results: Iterable[object]) -> list[str]:
-    """What came, by kind."""
+    """Return the class names of the results."""
     return [type(result).__name__ for result in results]
 
 
@@ -68,7 +68,7 @@ def state(members: Membership, name: str) -> NodeLife | None:
 
 
 def until(members: Membership, end: float) -> list[tuple[float, MemberEvent | DiscoveryRequest]]:
-    """Time passes; what came of it, and when."""
+    """Let time pass until `end`, and return the results with their times."""
     found: list[tuple[float, MemberEvent | DiscoveryRequest]] = []
     while (due := members.deadline()) <= end:
         found += [(due, result) for result in members.tick(due)]
@@ -76,7 +76,7 @@ def until(members: Membership, end: float) -> list[tuple[float, MemberEvent | Di
 
 
 def until_probe(members: Membership, of: str, within: float = 60.0) -> tuple[float, DirectProbe]:
-    """Time passes until that node is probed."""
+    """Let time pass until a node is probed. All other nodes answer their probes."""
     while (due := members.deadline()) <= within:
         for result in members.tick(due):
             if isinstance(result, DirectProbe) and result.to == uuid(of):
@@ -105,12 +105,12 @@ def dead_heron(now: float = 9.0) -> Membership:
 
 
 def asks(members: Membership, end: float) -> list[tuple[float, IndirectProbe]]:
-    """Return which nodes are asked for help until `end`, and when."""
+    """Return the indirect probes until `end`, with their times."""
     return [(at, result) for at, result in until(members, end) if isinstance(result, IndirectProbe)]
 
 
 def fates(members: Membership, end: float, of: str = "heron") -> list[tuple[float, str]]:
-    """Return what `members` concludes of that node until `end`, while all others answer."""
+    """Return the conclusions about a node until `end`, with their times. All other nodes answer."""
     found: list[tuple[float, str]] = []
     while (due := members.deadline()) <= end:
         for result in members.tick(due):

@@ -1,4 +1,4 @@
-"""A node, a Python client, and what the client of examples/node needs."""
+"""Fixtures for tests of examples/node: its packages, a node, and a Python client."""
 
 import fcntl
 import re
@@ -16,7 +16,7 @@ from tests.mesh.running import RunningNode, running
 
 @pytest.fixture(scope="module", autouse=True)
 def dependencies() -> None:
-    """What package-lock.json names, installed once for all test processes."""
+    """Install the packages of package-lock.json, once for all test processes. Skip without Node.js."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if not node or not npm:
         pytest.skip("needs Node.js and npm: apt-get install nodejs npm")
@@ -34,7 +34,7 @@ def dependencies() -> None:
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
-    """A node that takes large messages."""
+    """Run a node that accepts contents of up to 8 MiB."""
     config = tmp_path_factory.mktemp("node") / "mesh.toml"
     config.write_text(f"[limits]\nmax_content = {8 * MIB}\n")
     with running("heron", options=("--config", str(config))) as node:

@@ -1,4 +1,4 @@
-"""JavaScript programs beside real nodes, with the client of examples/node."""
+"""JavaScript programs that use the client of examples/node at real nodes."""
 
 import json
 import queue
@@ -20,10 +20,10 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "node"
 
 
-OLDEST = 18  # of Node.js, as package.json says
+OLDEST = 18  # major version of Node.js, as in package.json
 
 
-# What each program begins with: `say` writes a line of JSON, `told` reads a line.
+# The beginning of each program: `say` writes a line of JSON, `told` reads a line.
 PRELUDE = f"""
 import {{ createInterface }} from 'node:readline';
 import * as heronry from {json.dumps(str(EXAMPLE / "heronry.js"))};
@@ -40,7 +40,7 @@ const take = async (subscription, count) => {{
 
 
 class Program:
-    """JavaScript that runs beside a node."""
+    """A running JavaScript program that can connect to a node."""
 
     def __init__(self, text: str, environ: dict[str, str]) -> None:
         self._process = subprocess.Popen(
@@ -62,7 +62,7 @@ class Program:
         self._said.put("")
 
     def heard(self) -> Any:
-        """The next value that it says."""
+        """Return the next value that the program writes."""
         line = self._said.get(timeout=2 * LIMIT)
         assert line, f"it ended with {self._process.wait(LIMIT)}: {self._errors()}"
         return json.loads(line)
@@ -73,7 +73,7 @@ class Program:
         self._process.stdin.flush()
 
     def end(self) -> None:
-        """It must end by itself, and well."""
+        """Wait until the program ends by itself. Its exit code must be 0."""
         code = self._process.wait(LIMIT)
         assert code == 0, self._errors()
 
@@ -123,7 +123,10 @@ def taken(subscription: Subscription, count: int) -> list[Message]:
 
 
 class Wire:
-    """A socket file that leads to another one, until it is cut; then a new connection may begin."""
+    """A Unix socket that forwards each connection to another socket until it is cut.
+
+    New connections may be made after a cut.
+    """
 
     def __init__(self, path: Path, target: str) -> None:
         self.address = f"ipc://{path}"

@@ -1,4 +1,4 @@
-"""What else users asked for: a limit, an error by its name, a message of one's own."""
+"""Further wishes of users: a limit, an error by its name, a message that the program makes."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A web application's lifespan: one client from its start to its end, and the caller's trace goes along."""
+"""The lifespan of a web application: one client from start to end, and the caller's trace is passed on."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -16,7 +16,7 @@ async def lifespan(app: SimpleNamespace) -> AsyncGenerator[None, None]:
 
 
 async def post_order(app: SimpleNamespace, traceparent: str) -> None:
-    """A handler of a request."""
+    """Handle a request."""
     m: mesh.Client = app.state.mesh
     await m.publish("p10/orders", b"1", headers={"traceparent": traceparent})
 

@@ -1,4 +1,4 @@
-"""Take what is published under a pattern."""
+"""Receive what is published under a pattern."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Publish what is neither bytes nor text."""
+"""Publish values that are neither bytes nor text."""
 
 import asyncio
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Take values of a type; a content that is none is named, and the reader goes on."""
+"""Receive values of a type. A content of another type is reported, and the reader continues."""
 
 import asyncio
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Several topics, one iterator."""
+"""Read several topics with one iterator."""
 
 import asyncio
 

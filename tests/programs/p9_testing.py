@@ -7,7 +7,7 @@ import mesh.testing
 
 
 async def warn(m: mesh.Client, temperature: float) -> None:
-    """The program."""
+    """Publish an alarm, as the tested program does."""
     if temperature > 30:
         await m.publish("alarms/heat", f"{temperature}")
 
