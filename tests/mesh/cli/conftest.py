@@ -1,4 +1,4 @@
-"""What tests of verbs share."""
+"""Fixtures for tests of verbs."""
 
 import subprocess
 
@@ -11,7 +11,7 @@ from tests.mesh.running import RunningNode, run_mesh
 
 @pytest.fixture(autouse=True)
 def started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands are what is tested here: each is started as a shell starts it."""
+    """Start each command as a new process, as a shell does, because commands are under test here."""
 
     def mesh(
         self: RunningNode, *arguments: str, content: str | bytes = b""
@@ -23,7 +23,7 @@ def started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> Given:
-    """Have the verbs talk to a client that answers so."""
+    """Let the verbs use a client with these answers."""
 
     def use(**answers: object) -> FakeClient:
         fake = FakeClient(**answers)

@@ -1,4 +1,4 @@
-"""A client that answers as it was told, so that a verb can be tried without a node."""
+"""A fake client with prepared answers, for tests of a verb without a node."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,7 +9,10 @@ Given = Callable[..., "FakeClient"]
 
 
 class FakeClient:
-    """`answers`: for each method what it returns (called with the same arguments), or the error it raises."""
+    """A client whose methods return prepared answers.
+
+    An answer is a value, a MeshError to raise, or a callable that receives the same arguments.
+    """
 
     name = "/node/heron/client/joe/session/1"
     cluster = ""
@@ -20,7 +23,7 @@ class FakeClient:
         self._answers = answers
 
     def connect(self, url: str | None, **options: Any) -> "FakeClient":
-        """In place of `sync.connect`."""
+        """Return this client in place of `sync.connect`, and keep the options."""
         self.opened = {"url": url, **options}
         return self
 
@@ -28,7 +31,7 @@ class FakeClient:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing was opened."""
+        """Close nothing, because nothing was opened."""
 
     def events(self) -> Iterator[Any]:
         return iter(())

@@ -1,7 +1,7 @@
-"""Runs `mesh` commands, each in a fork of a process that has loaded all verbs: `python forked_verbs.py`.
+"""Program that runs `mesh` commands, each in a fork of a process that has loaded all verbs.
 
-It reads a list of cases as JSON on stdin, and writes a list of their ends: the exit status (`None`: it had to
-be killed) and what it wrote. A case may close standard streams, and give them an encoding.
+Stdin is a JSON list of cases. Stdout is a JSON list of results: the exit status (`None` if the command had to
+be killed) and the output. A case may close standard streams, and set their encoding.
 """
 
 import io
@@ -17,7 +17,7 @@ from mesh.cli.main import main
 from mesh.cli.verbs import VERBS, module_of
 
 STREAMS = ("stdin", "stdout", "stderr")
-GRACE = 60.0  # s until a command that was asked to end is killed
+GRACE = 60.0  # s from SIGTERM to SIGKILL
 
 
 def _run(case: dict[str, object], files: list[io.BufferedRandom]) -> int:
@@ -30,7 +30,7 @@ def _run(case: dict[str, object], files: list[io.BufferedRandom]) -> int:
             os.close(number)
             setattr(sys, name, None)
         else:
-            errors = "backslashreplace" if number == 2 else "strict"  # as the interpreter has them
+            errors = "backslashreplace" if number == 2 else "strict"  # as in the interpreter
             mode, encoding = "rw"[number > 0], str(case["encoding"])
             stream = open(number, mode, encoding=encoding, errors=errors, closefd=False)  # noqa: SIM115
             setattr(sys, name, stream)
@@ -52,7 +52,7 @@ def end_of(case: dict[str, object]) -> dict[str, object]:
         stdin.seek(0)
         child = os.fork()
         if not child:
-            status = 71  # what is not caught below is a bug of the command, or of this file
+            status = 71  # an uncaught exception is a bug
             try:
                 status = _run(case, [stdin, out, err])
             finally:

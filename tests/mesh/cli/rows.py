@@ -1,10 +1,10 @@
-"""Answers of a node to "ls", for tests of what is made of them."""
+"""Answers of a node to "ls", for tests of their output."""
 
 from typing import Any
 
 
 def row(name: str, messages: int = 0, waited: float = 0.0, **more: Any) -> dict[str, Any]:
-    """A node that is half busy; so many messages wait here for it, for so long."""
+    """Return the row of a half-busy node, for which `messages` wait here, the oldest for `waited` s."""
     return {
         "name": name, "uuid": "", "address": "tcp://127.0.0.1:1", "via": "mdns", "state": "alive",
         "link": "logged in", "data": True, "rtt": 0.001, "boot": 1, "age": 1.0, "cpu": 50.0,
