@@ -31,14 +31,14 @@ class Struct(msgspec.Struct):
 
 
 class Invalid(ValueError):
-    """As pydantic's error is asked for what is wrong."""
+    """An error with the method of pydantic's ValidationError."""
 
     def errors(self) -> list[dict[str, Any]]:
         return [{"loc": ("rooms", 2, "t"), "msg": "Input should be a valid number"}]
 
 
 class Model:
-    """What a pydantic model is to us; that need not be installed."""
+    """A stand-in for a pydantic model, because pydantic need not be installed."""
 
     def __init__(self, t: float) -> None:
         self.t = t
@@ -55,7 +55,7 @@ class Model:
 
 
 class Reversed:
-    """A codec of one's own: text, from behind."""
+    """A custom codec: reversed text."""
 
     content_type = "text/x-reversed"
 

@@ -1,4 +1,4 @@
-"""Handlers on a wire: what runs beside the test, and what it says to its node."""
+"""Handlers of a client on a wire: a task that runs them, and what the client sends and logs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.mesh.client.wired import Wired, turns
 
 
 class Background:
-    """`run` beside the test, until it is left; what it raised is then in `error`."""
+    """A task that runs `Client.run` during the block. Errors of `run` are raised at the end."""
 
     def __init__(self, it: Wired, **options: Any) -> None:
         self.task = asyncio.create_task(it.client.run(**options))
@@ -37,12 +37,12 @@ def left(it: Wired) -> list[int]:
 
 
 def number(it: Wired, text: str) -> int:
-    """Of the subscription that asks for it."""
+    """Return the number of the subscription with the query `text`."""
     return next(s.subscription for s in it.wire.said if isinstance(s, c.Subscribe) and s.query.text == text)
 
 
 class Listener(logging.Handler):
-    """Keeps what is logged."""
+    """A log handler that keeps all records."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Listener(logging.Handler):
 
 @contextmanager
 def logged() -> Iterator[list[logging.LogRecord]]:
-    """What is logged meanwhile."""
+    """Yield the records that are logged during the block."""
     listener, logger = Listener(), logging.getLogger("mesh.client")
     logger.addHandler(listener)
     try:

@@ -1,6 +1,6 @@
-"""Real nodes with rules, in the test's own loop, that can be stopped and started again.
+"""Real nodes with routing rules, in the test's own event loop, that can be stopped and restarted.
 
-bilbo is a slave of frodo, frodo the way to heron, heron the master of RUGBY_NEWS.
+heron is the master of RUGBY_NEWS, frodo the next hop to heron, and bilbo a slave of frodo.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ stratum = 1
 
 
 class Masters(Mesh):
-    """Nodes by name; those that are not up are missing."""
+    """Running nodes by name. Stopped nodes are missing."""
 
     def __init__(self, environ: dict[str, str], folder: Path, patience: float) -> None:
         super().__init__(environ, {})
@@ -49,7 +49,7 @@ class Masters(Mesh):
         self._addresses: dict[str, str] = {}
 
     async def start(self, name: str) -> None:
-        """With the data it had."""
+        """Start a node with its existing data, and wait until all nodes see each other."""
         file = self._folder / f"{name}.toml"
         rules = RULES.replace(RULES[RULES.index("[[nodes.heron") : RULES.index("[nodes.bilbo]")], OF_BILBO)
         said = rules if name == "bilbo" else RULES
@@ -62,14 +62,14 @@ class Masters(Mesh):
         await eventually(lambda: all(alive(self, each) == len(self.nodes) for each in self.nodes))
 
     async def stop(self, name: str) -> None:
-        """Until the others have noticed."""
+        """Stop a node, and wait until the others have noticed."""
         await self.nodes.pop(name).close()
         await eventually(lambda: all(alive(self, each) == len(self.nodes) for each in self.nodes))
 
 
 @asynccontextmanager
 async def masters(*names: str, patience: float = LIMIT) -> AsyncIterator[Masters]:
-    """Start all three nodes, or those that are named, until they see each other.
+    """Run these nodes during the block, by default all three. They see each other when it begins.
 
     A publisher is warned after `patience` seconds without its master's answer.
     """

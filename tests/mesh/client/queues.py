@@ -17,7 +17,7 @@ from tests.mesh.running import LIMIT
 
 @asynccontextmanager
 async def queue(**terms: Any) -> AsyncIterator[tuple[Client, Queue]]:
-    """A client, and its queue."""
+    """Yield a client and its queue."""
     async with in_memory("a") as m, m.connect("a") as ma:
         q = ma.queue("jobs")
         await q.declare(**terms)

@@ -1,4 +1,4 @@
-"""Two nodes, a client at each, and tasks that serve beside a test."""
+"""Two nodes, a client at each, and tasks that serve in the background."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.mesh.meshes import InMemory, in_memory
 
 @asynccontextmanager
 async def pair() -> AsyncIterator[tuple[InMemory, Client, Client]]:
-    """A mesh of two nodes, and a client at each."""
+    """Yield a mesh of two nodes, and a client at each."""
     async with in_memory("a", "b") as m, m.connect("a") as ann, m.connect("b") as bob:
         yield m, ann, bob
 

@@ -1,4 +1,4 @@
-"""A real client on a wire whose other end is the test."""
+"""A real client on a fake wire. The test plays the node."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ WAITS = "waits at bilbo for frodo (polling)"
 
 
 class HeardWire(Wire):
-    """Keeps all that is said on it, and how often it was dialled and hung up; `welcome` lets everybody in."""
+    """A fake wire that keeps all commands, and the connections that the client closed.
+
+    `welcome` is the answer to each HELLO.
+    """
 
     welcome: c.Welcome = WELCOME
-    is_deaf = False  # it answers no question
+    is_deaf = False  # answers only HELLO
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -54,42 +57,45 @@ class HeardWire(Wire):
 
 
 class DeafWire(HeardWire):
-    """Lets every client in, and answers nothing then."""
+    """A fake wire that lets every client in, and then answers nothing."""
 
     is_deaf = True
 
 
 def at_boot(boot: int) -> c.Welcome:
-    """Of that process of the node, which remembers all that it sent."""
+    """Return the WELCOME of that boot of the node, which remembers all messages of the client."""
     return replace(WELCOME, node=replace(WELCOME.node, boot=boot), next=1 << 20)
 
 
 class Wired:
-    """A client that is in, and what it has sent."""
+    """A connected client, and the messages that it has sent."""
 
     def __init__(self, client: Client, wire: HeardWire) -> None:
         self.client, self.wire = client, wire
         self._events = client.events()
         self._later: list[tuple[str, str]] = []
-        self._seq = 0  # of what was delivered
+        self._seq = 0  # of the last delivery
 
     @property
     def sent(self) -> list[Envelope]:
         return self.wire.published
 
     def hear(self, command: c.Command, *envelopes: Envelope) -> None:
-        """The node says something, on the connection in use."""
+        """Let the client receive a command on the current connection."""
         self.wire.hear(self.wire.key, write(command, envelopes))
         self.wire.idle()
 
     def deliver(self, number: int, envelope: Envelope, master: bytes = b"m" * 16) -> None:
-        """An item for that subscription."""
+        """Deliver an envelope to a subscription."""
         self._seq += 1
         head = c.ItemHead(body_frames(envelope), 0, master, ((number, b""),))
         self.hear(c.Items(self._seq, (head,)), envelope)
 
     async def lose(self, boot: int = 1) -> None:
-        """The connection, and be let in again; another boot is another process."""
+        """Close the connection, and wait until the client is connected again.
+
+        Another boot is another process of the node.
+        """
         key, self.wire.welcome = self.wire.key, at_boot(boot)
         self._seq = 0 if boot > 1 else self._seq
         self.hear(c.Bye("it goes"))
@@ -102,7 +108,7 @@ class Wired:
         self.answer(first, last, "FORWARD_WARNING", WAITS)
 
     async def later(self) -> list[tuple[str, str]]:
-        """Return (id, reason) of each message that was refused later and that nobody awaited."""
+        """Return (id, reason) of each message that was refused later and that no caller awaited."""
         while True:
             following = asyncio.ensure_future(anext(self._events))
             await turns()
@@ -121,14 +127,14 @@ class Wired:
 
 
 async def turns() -> None:
-    """Of the loop: whoever can go on does so."""
+    """Run the event loop for ten turns, so that waiting tasks continue."""
     for _ in range(10):
         await asyncio.sleep(0)
 
 
 @asynccontextmanager
 async def wired(kind: type[HeardWire] = HeardWire, client: Client | None = None) -> AsyncIterator[Wired]:
-    """A client on a wire of its own, that is closed in the end without asking what became of it all."""
+    """Connect a client on a wire of its own. In the end it is closed without waiting for answers."""
     client = client or Client("ipc:///run/heron", client="joe")
     with patch.object(wiring, "Sockets", kind):
         await client.__aenter__()
@@ -141,7 +147,7 @@ async def wired(kind: type[HeardWire] = HeardWire, client: Client | None = None)
 
 
 def story(test: Callable[[Wired], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """Run the test in a loop of its own, with a client of its own."""
+    """Run the test in an event loop of its own, with a client of its own."""
 
     @functools.wraps(test)
     def run() -> None:

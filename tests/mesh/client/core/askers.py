@@ -1,4 +1,4 @@
-"""A client that asks a node that the test plays."""
+"""A client that sends requests to a node that the test plays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SERVER = "/node/heron/client/adder/session/-1"
 
 
 def reply(*numbers: int, content: bytes = b"yes", code: str = "", sender: str = SERVER) -> Envelope:
-    """One reply to each of these, with the same content."""
+    """Return one reply to each of these requests, all with the same content."""
     props = encode_properties(Properties(code=code))
     body = props + content
     return Envelope(
@@ -43,14 +43,14 @@ def reply(*numbers: int, content: bytes = b"yes", code: str = "", sender: str = 
 
 
 class Bench(CoreBench):
-    """A client that asks, and what it has published."""
+    """A client that sends requests, and the messages that it has published."""
 
     def __init__(self) -> None:
         super().__init__()
         self.seq = 0
 
     def ask(self, to: str = "calc/add", timeout: float = 5.0) -> tuple[int, Promised]:
-        """The number of a request, and its promise; it has left when the bench waits."""
+        """Post a request, and return its number and promise. The request leaves when the bench waits."""
         core = self.core
         until = core.requests.until(timeout)
         number = core.publisher.post_to(to, "", b"1+1", REQUEST, b"", until)
@@ -80,14 +80,14 @@ class Bench(CoreBench):
 
     @property
     def is_empty(self) -> bool:
-        """Nothing of any request is left."""
+        """Whether no request is left in any table."""
         requests = self.core.requests
         return not requests._open and not any(requests._buckets.values()) and not requests._counting
 
     def lose(
         self, boot: int = 1, speaks: tuple[str, ...] = WELCOME.speaks, next: int = 1 << 20, after: float = 0.0
     ) -> None:
-        """The connection breaks and comes back, perhaps to another process."""
+        """Break the connection and reconnect after a while, perhaps to another process of the node."""
         self.core.on_disconnected(self.context.now, self.core.line.key)
         self.done.clear()
         self.wait(after)

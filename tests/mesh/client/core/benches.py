@@ -1,4 +1,4 @@
-"""The smallest shell there can be: a core with neither sockets nor loop, in a time that the test moves."""
+"""The smallest shell for the client's components: no sockets, no event loop, and time that the test moves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEY = StreamKey(bytes(32))
 
 
 class Promised:
-    """A result that is there or not; whoever asks for it before fails."""
+    """A result that may not be there yet. Reading it too early fails."""
 
     def __init__(self) -> None:
         self._done: Callable[[], Any] | None = None
@@ -43,7 +43,7 @@ class Promised:
         self._done = broken
 
     def result(self) -> Any:
-        """What it was kept with; raises what broke it."""
+        """Return the result, or raise the exception that was set instead."""
         assert self._done is not None, "nothing has come of it yet"
         return self._done()
 
@@ -53,25 +53,25 @@ class Promised:
 
 
 def result(promise: Any) -> Any:
-    """Of a promise that this shell has made."""
+    """Return the result of a promise of this shell."""
     assert isinstance(promise, Promised)
     return promise.result()
 
 
 def quiet_desk(wake: Callable[[], None] = lambda: None) -> ClientContext:
-    """One whose chance is always a half."""
+    """Return a client context whose random numbers are always 0.5."""
     return ClientContext(Promised, lambda: 0.5, bytes, wake)
 
 
 class DeskBench:
-    """A component with its context, and all that it ordered, in order."""
+    """A client context, and all effects of its component, in order."""
 
     def __init__(self) -> None:
         self.context = quiet_desk()
         self.done: list[ClientEffect] = []
 
     def wait(self, seconds: float = 0.0) -> list[ClientEffect]:
-        """So much time, with a tick whenever one is due; what came of it."""
+        """Let `seconds` pass, with a tick whenever one is due, and return the new effects."""
         before, end = len(self.done), self.context.now + seconds
         self._tick(self.context.now)
         while self.context.due <= end:
@@ -84,7 +84,7 @@ class DeskBench:
             self.done += effects
 
     def sent(self) -> list[c.Command]:
-        """All commands that have left."""
+        """Return all commands that were sent."""
         return [effect.command for effect in self.done if isinstance(effect, SendCommand)]
 
     def told(self) -> list[tuple[str, str]]:
@@ -92,7 +92,7 @@ class DeskBench:
 
 
 class LineBench(DeskBench):
-    """A line, and what its owner hears of it."""
+    """A node connection, and what it reports to its owner."""
 
     def __init__(self, named: bool = False) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ class LineBench(DeskBench):
         )
 
     def dialled(self, access: Access = ACCESS) -> Any:
-        """Open, and found; returns the promise that it is up."""
+        """Open the connection, let it find its node, and return the promise that it is up."""
         promise = self.line.open(waits=False)
         self.find(access)
         return promise
@@ -119,18 +119,18 @@ class LineBench(DeskBench):
         self.wait()
 
     def hear(self, command: c.Command) -> None:
-        """From its node, on the connection in use."""
+        """Receive a command from the node on the current connection."""
         self.context.begin(self.context.now)
         assert self.line.hears(self.line.key)
         self.line.heed(command)
         self.wait()
 
     def hear_pong(self) -> None:
-        """A sign of life, which its owner would pass by."""
+        """Receive a sign of life, which the owner ignores."""
         assert self.line.hears(self.line.key)
 
     def keep_up(self, seconds: float) -> None:
-        """Its node lives, and so much time passes."""
+        """Let `seconds` pass, with a sign of life each second."""
         end = self.context.now + seconds
         while self.context.now < end:
             self.wait(1.0)
@@ -142,7 +142,7 @@ class LineBench(DeskBench):
 
 
 class CoreBench(DeskBench):
-    """A whole core that is in, as its shell would have it; the node is the test."""
+    """A connected client core and its shell. The test plays the node."""
 
     def __init__(self, timeout: float = 10.0) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ class CoreBench(DeskBench):
         self.done.clear()
 
     def connect(self, welcome: c.Welcome = WELCOME, access: Access = ACCESS) -> None:
-        """It looks for its node, finds it, and is let in."""
+        """Wait until the core looks for its node, then find the node and send `welcome`."""
         self.wait()
         while Find() not in self.done:
             self.wait(self.context.due - self.context.now)
@@ -165,7 +165,7 @@ class CoreBench(DeskBench):
         self.wait()
 
     def again(self, boot: int = 1) -> None:
-        """The connection breaks, and comes back; another boot is another process."""
+        """Break the connection and reconnect. Another boot is another process of the node."""
         self.core.on_disconnected(self.context.now, self.core.line.key)
         self.wait()
         self.done.clear()

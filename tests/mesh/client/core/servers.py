@@ -1,4 +1,4 @@
-"""Requests as a node gives them."""
+"""Requests as a node delivers them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client that takes from a queue of a node that the test plays."""
+"""A client that consumes from a queue of a node that the test plays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def jobs(count: int, first: int = 1, stream: bytes = STREAM) -> Envelope:
 
 
 class Bench(CoreBench):
-    """A client that takes from a queue, and a node that answers only what the test has it answer."""
+    """A client that consumes from a queue, and a node that answers only when the test says so."""
 
     def __init__(self, credit: int = 100, lease: int = 0) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class Bench(CoreBench):
         self.connect(replace(welcome, node=replace(welcome.node, boot=boot), next=1 << 20))
 
     def lose(self, boot: int = 1) -> c.Consume:
-        """The connection breaks, and comes back; what is asked for then."""
+        """Break the connection, reconnect, and return the CONSUME that follows."""
         self.again_with(WELCOME, boot)
         return self.consume()
 
@@ -53,13 +53,13 @@ class Bench(CoreBench):
         return [said for said in self.sent() if isinstance(said, kind)]
 
     def consume(self) -> c.Consume:
-        """The last one that was asked; a node could read it."""
+        """Return the last CONSUME, and check that a node can read it."""
         asked: c.Consume = self.all(c.Consume)[-1]
         assert read(write(asked))[0] == asked
         return asked
 
     def open(self, void: Sequence[int] = ()) -> None:
-        """The node answers the CONSUME that it was told last."""
+        """Answer the last CONSUME."""
         self.epoch += 1
         self.hear(c.Reply(self.consume().request, {"epoch": self.epoch, "void": list(void)}))
 
@@ -78,7 +78,7 @@ class Bench(CoreBench):
         return self.it.settle_messages(what, [(lot, [place]) for lot, place in of], delay, reason)
 
     def settled(self) -> list[c.Settle]:
-        """All that was settled until now, and is asked for no more; a node could read it."""
+        """Return all SETTLE commands since the last call, and check that a node can read them."""
         self.wait()
         settles = self.all(c.Settle)
         assert all(read(write(each))[0] == each for each in settles)
