@@ -1,4 +1,4 @@
-"""Fixtures of the commands, for the commands of features."""
+"""Fixtures of the verbs, for the verbs of features."""
 
 from tests.mesh.cli.conftest import given, started_anew
 

@@ -1,4 +1,4 @@
-"""Fixtures of stores, for the one in PostgreSQL."""
+"""Fixtures of the stores, for the PostgreSQL store."""
 
 from tests.mesh.store.conftest import own_server, uuid
 

@@ -1,4 +1,4 @@
-"""Lots and takers for tests of queues."""
+"""Queued envelopes, consumers and queues for tests."""
 
 from array import array
 from math import inf
@@ -29,8 +29,9 @@ def envelope(
     expires: int = 0,
     times: tuple[int, ...] = (),
 ) -> Envelope:
-    """Messages `first` and the next ones, accepted `at` ns after WALL; `kinds`: a header of each, `times`:
-    when each is void, if not all are when the envelope is.
+    """Return an envelope of `n` messages from number `first` on, accepted `at` ns after WALL.
+
+    `kinds` has a header of each message. `times` has the expiry of each, if they differ.
     """
     slices = [
         encode_properties(Properties(Headers([("kind", kinds[i])]) if kinds else Headers(), expires=void))
@@ -47,7 +48,7 @@ def envelope(
 
 
 def lot(first: int = 1, n: int = 1, position: int = 0, **more: object) -> QueuedEnvelope:
-    """That envelope at a place in the log."""
+    """Return an envelope as a queued envelope at a position of the log."""
     return QueuedEnvelope(StoredEnvelope(envelope(first, n, at=position or first, **more), position or first))  # type: ignore[arg-type]
 
 
@@ -65,10 +66,10 @@ def queue(*lots: QueuedEnvelope, **terms: object) -> LocalQueue:
 
 
 def given(it: LocalQueue, now: float = 0.0) -> list[tuple[str, Runs]]:
-    """Who is given which numbers now."""
+    """Return the deliveries at `now`: each consumer's name and its ranges of numbers."""
     return [(to.name, runs) for to, _, runs in deliver(it, now, WALL + int(now * 10**9))]
 
 
 def numbers(it: LocalQueue, now: float = 0.0) -> list[int]:
-    """The numbers that are given now, to whomever."""
+    """Return the numbers of all deliveries at `now`."""
     return [n for _, runs in given(it, now) for first, last in runs for n in range(first, last + 1)]

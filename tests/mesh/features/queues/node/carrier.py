@@ -1,4 +1,4 @@
-"""What brings messages to other nodes in tests: without a wire, and with bounds that a test sets."""
+"""A replacement for the transfers between nodes: without a wire, and with limits that a test sets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRIP = 0.005  # s
 
 
 class Carrier:
-    """In place of the moves of one node: so many messages are under way at most, for each queue and node."""
+    """Replacement for the transfers of a node. At most `room` messages are in transit per queue and node."""
 
     room = 1_000
 
@@ -28,13 +28,13 @@ class Carrier:
         self._going = Counter[tuple[str, bytes]]()
         self._number = 0
         self.sent = Counter[str]()  # messages, by the name of the node
-        self.begins = 0  # times that something was to begin
+        self.begins = 0  # calls of `begin`
         self.refuses: set[str] = set()
         balancing = node.core.parts[QueueParts].balancing
         balancing._moving, self._ended = self, balancing._on_moved
 
     def on_move(self, then: PieceMoved) -> None:
-        """It is known to whom."""
+        """Ignore the receiver of reports, which is known already."""
 
     def busy(self, name: str) -> Collection[bytes]:
         return [node for (queue, node), n in self._going.items() if queue == name and n]

@@ -1,4 +1,4 @@
-"""Two nodes between which messages of a queue move, for tests of queues."""
+"""Two nodes between which messages of a queue move, for tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEMORY = "memory"
 
 
 class Pair:
-    """Two nodes with a queue, and who looks at it at each."""
+    """Two nodes with a queue `jobs`, and a worker at each."""
 
     def __init__(
         self, seed: int = 0, at_b: dict[str, Any] | None = None, is_at_b: bool = True, **terms: Any
@@ -30,7 +30,7 @@ class Pair:
             self.at_b.ok(self.at_b.ask("queue_remove", name="jobs"))
 
     def put(self, n: int, at: Worker | None = None, **how: Any) -> None:
-        """So many envelopes, of one message each."""
+        """Put `n` envelopes of one message each, and wait until they are accepted."""
         at = at or self.at_a
         for i in range(n):
             number = at.put("jobs", str(i).encode(), **how)
@@ -40,13 +40,13 @@ class Pair:
         return self.at_a.ok(self.at_a.ask("queue_move", name="jobs", to=to, **how))
 
     def logged_in(self) -> None:
-        """As it is after a first move."""
+        """Move and consume one message, so that the nodes are logged in to each other."""
         self.put(1)
         self.move()
         self.take_all(self.at_b)
 
     def begin(self, n: int = 1_000) -> int:
-        """Without a word of any client."""
+        """Start a move at the node itself, without a client. Return how many messages move."""
         queue = self.a.core.parts[QueueParts].queues.get("jobs")
         moving = self.a.core.parts[QueueParts].moving
         moved = moving.begin(queue, self.b.uuid, next_ones(queue.part, n))
@@ -54,16 +54,16 @@ class Pair:
         return moved
 
     def figures(self, node: SimNode) -> tuple[int, int]:
-        """(ready, on their way) at a node."""
+        """Return (ready, in transit) at a node."""
         part = node.core.parts[QueueParts].queues.get("jobs").part
         return part.ready, part.moving.messages
 
     def rested(self, at_a: int, at_b: int) -> bool:
-        """Is nothing on its way any more, and so many are ready at each?"""
+        """Return whether nothing is in transit, and so many messages are ready at each node."""
         return (self.figures(self.a), self.figures(self.b)) == ((at_a, 0), (at_b, 0))
 
     def take_all(self, worker: Worker) -> list[tuple[bytes, int]]:
-        """What is in the queue there, with how often each was given out before; it is acked."""
+        """Consume and ack all messages of the queue there. Return each content and its earlier deliveries."""
         part = worker.node.core.parts[QueueParts].queues.get("jobs").part
         if not part.backlog.messages:
             return []

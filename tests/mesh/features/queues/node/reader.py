@@ -1,4 +1,4 @@
-"""Somebody who has durable subscriptions, takes from them, and publishes, in the words of the wire."""
+"""A simulated client with durable subscriptions, which also publishes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.simulation import SimNode
 
 
 class Reader(Worker):
-    """A worker that publishes, too, and takes from durable subscriptions."""
+    """A worker that also publishes, and consumes from durable subscriptions."""
 
     def durable(self, name: str, *queries: tuple[str, str, str]) -> c.Reply:
         return self.ask("durable", name=name, queries=queries or [("pattern", "birds/#", "")])
@@ -25,7 +25,7 @@ class Reader(Worker):
         return self.ask("durable_remove", name=name)
 
     def posts(self, *contents: bytes, keys: Any = ("birds/heron",), flags: int = 0, domain: str = "") -> int:
-        """The number of the first message; of several keys each message has one."""
+        """Publish, and return the number of the first message. Of several keys, each message has one."""
         first = self.puts.get(f":{domain}", 0) + 1
         self.puts[f":{domain}"] = first + len(contents) - 1
         index = b"".join(i.to_bytes(2, "little") for i in range(len(keys))) if len(keys) > 1 else b""
@@ -42,7 +42,7 @@ class Reader(Worker):
         return found[-1] if found else ""
 
     def published(self, *contents: bytes, **how: Any) -> str:
-        """The answer to it."""
+        """Publish, wait for the answer, and return its state."""
         number = self.posts(*contents, **how)
         domain = how.get("domain", "")
         self.net.until(lambda: self.state(number, domain))
@@ -53,7 +53,7 @@ class Reader(Worker):
 
 
 def waiting(*nodes: SimNode, name: str = "audit") -> dict[str, int]:
-    """How many messages are in the part of a durable subscription at each node, where any are."""
+    """Return how many messages the local queue of a durable subscription has, by node; only if any."""
     queues = {
         node.name: node.core.parts[QueueParts].queues.find(f"sub/{name}") for node in nodes if node.is_up
     }

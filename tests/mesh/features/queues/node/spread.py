@@ -1,4 +1,4 @@
-"""Nodes with a queue `jobs` between which messages move, for tests of queues."""
+"""Nodes with a queue `jobs` between which messages move, for tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Several:
         self.nodes = self.net.mesh(*"abcde"[:n], **(settings or {}))
         self.carriers = [Carrier(node, self.nodes) for node in self.nodes] if not self.moves else []
         self.bosses = [Worker(node, f"boss{node.name}") for node in self.nodes]
-        for boss in self.bosses:  # definitions spread with states, which these nodes do not gossip
+        for boss in self.bosses:  # definitions spread with states, which nobody gossips here
             boss.declare("jobs", **terms)
         self.takers: dict[int, list[Worker]] = {}
 
@@ -35,7 +35,7 @@ class Several:
         return found
 
     def take(self, *places: int, credit: int = 100, **more: Any) -> list[Worker]:
-        """Somebody takes at each of these nodes, and all know it who want to."""
+        """Start a consumer at each of these nodes, and let interested nodes learn of it."""
         made = []
         for i in places:
             made.append(Worker(self.nodes[i], f"taker{i}{len(self.takers.setdefault(i, []))}"))
@@ -54,7 +54,7 @@ class Several:
         self.net.until(lambda: boss.state_of("jobs", boss.puts["jobs"]) == "OK")
 
     def know(self, i: int) -> None:
-        """Node i has asked who takes."""
+        """Let node `i` ask which nodes have consumers."""
         self.put(i, [0])
         self.net.run(0.3)
 
@@ -65,7 +65,7 @@ class Several:
         return [self.queue(i).part.ready for i in range(len(self.nodes))]
 
     def sent(self, i: int) -> int:
-        """Messages that node i has sent to others, whatever became of them."""
+        """Return how many messages node `i` has sent to others, whatever the outcome."""
         if not self.moves:
             return self.carriers[i].sent.total()
         figures = self.nodes[i].core.parts[QueueParts].moving.figures()
@@ -73,7 +73,7 @@ class Several:
 
 
 class Carried(Several):
-    """Such nodes, with carriers in place of the moves: a test sets their room and what they refuse."""
+    """Nodes with carriers in place of the transfers. A test sets their room and their refusals."""
 
     moves = False
 

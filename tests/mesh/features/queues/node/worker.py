@@ -1,4 +1,4 @@
-"""Somebody who puts into queues and takes from them, in the words of the wire."""
+"""A simulated client that puts into queues and consumes from them, by wire commands."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from tests.simulation import SimNetwork, SimNode
 
 
 class Worker(User):
-    """A client at a node. `got` has (count, content) by subscription, `tries` how often each was tried."""
+    """A client at a node that uses queues.
+
+    `got` has (delivery tag, content) by subscription, and `tries` the earlier attempts of each delivery.
+    """
 
     speaks = (SERVICES, QUEUES)
 
     def __init__(self, node: SimNode, name: str, key: bytes = b"") -> None:
         self.tries: dict[int, list[int]] = {}
-        self.held: dict[int, list[tuple[bytes, int]]] = {}  # by subscription: stream and number of each count
+        self.held: dict[int, list[tuple[bytes, int]]] = {}  # by subscription: (stream, number)
         self.calls = 0
         self.puts: dict[str, int] = {}  # by queue: the last number
         super().__init__(node, name, key)
@@ -38,13 +41,13 @@ class Worker(User):
     # --- asking -------------------------------------------------------------------------------------------
 
     def asks(self, verb: str, **arguments: Any) -> int:
-        """The number of a question."""
+        """Send a call, and return the number of its request."""
         self._requests += 1
         self.say(c.Call(self._requests, verb, arguments))
         return self._requests
 
     def ask(self, verb: str, **arguments: Any) -> c.Reply:
-        """The reply to a question."""
+        """Send a call, and return the reply."""
         request = self.asks(verb, **arguments)
         self.net.until(lambda: self.said(request))
         reply = self.said(request)
@@ -65,7 +68,7 @@ class Worker(User):
     # --- putting ------------------------------------------------------------------------------------------
 
     def put(self, queue: str, *contents: bytes, **how: Any) -> int:
-        """The number of the first message."""
+        """Put messages, and return the number of the first."""
         e = self.envelope(queue, *contents, **how)
         self.say(c.Publish((body_frames(e),)), e)
         return e.first
@@ -74,7 +77,7 @@ class Worker(User):
         self, queue: str, *contents: bytes, put: tuple[int, int, str] | tuple[()] = (),
         flags: int = PERSISTENT, first: int = 0, expires: int = 0, **headers: str,
     ) -> Envelope:  # fmt: skip
-        """What is put: with the next numbers, unless `first` is one."""
+        """Return the envelope of a put, with the next numbers unless `first` is given."""
         first = first or self.puts.get(queue, 0) + 1
         self.puts[queue] = max(self.puts.get(queue, 0), first + len(contents) - 1)
         props = encode_properties(Properties(Headers(list(headers.items())), expires=expires))
@@ -88,14 +91,14 @@ class Worker(User):
         )  # fmt: skip
 
     def state_of(self, queue: str, number: int) -> str:
-        """The last answer that it had."""
+        """Return the state of the latest answer."""
         domain, answers = f"queue/{queue}", reversed(self.answers)
         return next((a.state for a in answers if a.domain == domain and a.first <= number <= a.last), "")
 
     # --- taking -------------------------------------------------------------------------------------------
 
     def take(self, queue: str, number: int = 1, credit: int = 10, **more: Any) -> c.Reply:
-        """The reply to CONSUME."""
+        """Consume from a queue, and return the reply to CONSUME."""
         self._requests += 1
         request = self._requests
         held = [(stream, n) for stream, ends in more.get("held", ()) for n in _numbers(ends)]
@@ -115,7 +118,7 @@ class Worker(User):
     def settle(
         self, *done: int, entries: Any = (), number: int = 1, epoch: int = 0, wait: bool = True
     ) -> Any:
-        """The reply's value: what was not ok."""
+        """Settle deliveries. Return those that were not ok, an error code, or `None` without a reply."""
         self._requests += 1
         request = self._requests
         self.say(c.Settle(number, epoch or self.epoch, done, request=request, entries=entries))

@@ -1,4 +1,4 @@
-"""Somebody who serves and asks, in the words of the wire: what a node is told, and no more."""
+"""A simulated client that serves and requests, by wire commands."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class User:
         self.name = name
         self.key = (key or name.encode()).ljust(32, b"-")
         self.stream = stream_of(self.key)
-        self.got: dict[int, list[tuple[int, bytes]]] = {}  # by subscription: (count, content)
+        self.got: dict[int, list[tuple[int, bytes]]] = {}  # by subscription: (delivery tag, content)
         self.given: dict[int, int] = {}
-        self.asked: dict[tuple[int, int], tuple[bytes, int]] = {}  # (subscription, count) -> stream, number
+        self.asked: dict[tuple[int, int], tuple[bytes, int]] = {}  # (subscription, tag) -> stream, number
         self.replies: list[tuple[int, bytes, str, str]] = []  # number, content, code, sender
         self.answers: list[c.Answer] = []
         self.rows: list[c.Row] = []
@@ -39,8 +39,8 @@ class User:
         self._replied: dict[int, c.Reply] = {}  # by request
         self.ttls: list[int] = []
         self.is_gone = False
-        self.is_silent = False  # it says nothing of what has come
-        self.is_blocked = False  # its event loop is: it does not even ping
+        self.is_silent = False  # sends no ACK
+        self.is_blocked = False  # sends no PING, as with a blocked event loop
         self.session = ""
         self.token = b""
         self.seq = 0
@@ -75,12 +75,12 @@ class User:
         self._pipe.send(0, write(command, envelopes))
 
     def vanish(self) -> None:
-        """Its connection breaks."""
+        """Break the connection, and let the node notice."""
         assert self._pipe is not None
         key = next(key for key, pipe in self.node.came_in.items() if pipe is self._pipe)
         self.is_gone = True
         self._pipe.lose()
-        self.node.on_closed(key)  # ZeroMQ tells it soon
+        self.node.on_closed(key)  # as ZeroMQ reports soon
         self.net.run(0.1)
 
     def hear(self, key: Hashable, frames: list[bytes]) -> None:
@@ -132,7 +132,7 @@ class User:
     # --- serving ------------------------------------------------------------------------------------------
 
     def serve(self, address: str, number: int = 1, credit: int = 64, local_only: bool = False) -> int:
-        """Returns the request, by which `epochs` has the epoch."""
+        """Serve an address. Return the request, which is the key of its epoch in `epochs`."""
         self._requests += 1
         self.given[number] = 0
         self.say(c.Consume(self._requests, number, address, credit, local_only))
@@ -152,7 +152,7 @@ class User:
         return list(self.epochs.values())[-1]
 
     def reply(self, *pairs: tuple[int, bytes], number: int = 1, code: str = "", epoch: int = 0) -> None:
-        """To what has these counts."""
+        """Reply to the deliveries with these tags."""
         props = encode_properties(Properties(code=code))
         body = [props + content for _, content in pairs]
         sizes = b"".join(len(x).to_bytes(4, "little") for x in body)
@@ -171,7 +171,7 @@ class User:
     # --- asking -------------------------------------------------------------------------------------------
 
     def send(self, to: str, *contents: bytes, flags: int = 0, ttl: int = 0, **more: Any) -> int:
-        """The number of the first message."""
+        """Send messages, and return the number of the first."""
         first = self.number + 1
         self.number += len(contents)
         self.publish(to, first, contents, flags, ttl, **more)
@@ -191,15 +191,15 @@ class User:
         return self.send(to, *contents, flags=REQUEST | flags, ttl=ttl)
 
     def state(self, number: int) -> str:
-        """The last answer that it had."""
+        """Return the state of the latest answer."""
         return next((a.state for a in reversed(self.answers) if a.first <= number <= a.last), "")
 
     def codes(self) -> dict[int, str]:
-        """Those of the replies, by number."""
+        """Return the codes of the replies, by number."""
         return {number: code for number, _, code, _ in self.replies}
 
     def fate(self, number: int) -> str:
-        """A failure that it was told of, by a reply or by an answer; else its answer."""
+        """Return the error code of the reply, if there is one, else the state of the answer."""
         return self.codes().get(number) or self.state(number)
 
     def watch(self, version: int, *names: str, full: bool = True) -> None:

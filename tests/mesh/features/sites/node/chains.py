@@ -1,4 +1,4 @@
-"""Simulated sites, some of which are reached by others."""
+"""Simulated sites, some of which are reached through others."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ STAR = {HF: (NET1,), NET1: (HF, NET2, NET3), NET2: (NET1,), NET3: (NET1,)}
 CHAIN = {HF: (NET1,), NET1: (HF, NET2), NET2: (NET1, NET3), NET3: (NET2,)}
 RING = {HF: (NET1, NET3), NET1: (HF, NET2), NET2: (NET1, NET3), NET3: (HF, NET2)}
 
-Plan = dict[str, tuple[str, ...]]  # the neighbours of each site
+Plan = dict[str, tuple[str, ...]]  # the neighbors of each site
 
 
 def next_of(plan: Plan, here: str, to: str) -> str:
-    """The neighbour on the shortest way, the first by name."""
+    """Return the first hop of a shortest route, the first in `plan` among equal ones."""
     known, reached = {here: ""}, [here]
     for site in reached:
         for other in plan[site]:
@@ -29,7 +29,7 @@ def next_of(plan: Plan, here: str, to: str) -> str:
 
 
 def tables(plan: Plan, here: str, **fields: object) -> dict[str, RemoteSite]:
-    """What the files of a site say of all others: those that are no neighbours are reached by one."""
+    """Return a site's configuration of all others. A site that is no neighbor is reached via one."""
     found = {}
     for site in plan:
         if site != here:
@@ -40,9 +40,9 @@ def tables(plan: Plan, here: str, **fields: object) -> dict[str, RemoteSite]:
 
 
 class Sites:
-    """Sites of `members` members each, linked as the plan says.
+    """Sites of `members` nodes each, linked as the plan says.
 
-    Each neighbor has a gateway of its own if `apart`, as far as there are members; else all share one.
+    If `apart`, each neighbor has a gateway of its own, as far as there are members. Otherwise all share one.
     """
 
     def __init__(self, plan: Plan, apart: bool = False, members: int = 3, **fields: object) -> None:
@@ -84,21 +84,21 @@ class Sites:
         return next(node for node in self.all() if node.name == name)
 
     def publish(self, at: str, content: bytes, persistent: bool = True) -> None:
-        """A client at that node does."""
+        """Publish from a client at that node."""
         if at not in self.users:
             self.users[at] = SimClient(self.net, self.node(at).ipc, f"joe-{at}").connected()
         self.users[at].publish("quote", content, domain=STOCK, persistent=persistent)
         self.sent.append(content)
 
     def waiting(self) -> int:
-        """Messages that any master keeps for another site."""
+        """Return how many messages all masters keep for other sites."""
         return sum(int(node.core.parts[SiteParts].relaying.figures()["site_pending"]) for node in self.all())
 
     def got(self, node: str) -> list[bytes]:
         return self.heard[node].contents
 
     def settled(self) -> None:
-        """All has come everywhere once, and nobody keeps or passes anything any more."""
+        """Wait until all sites have each message once, and check that no gateway keeps anything."""
         self.net.until(lambda: not self.waiting())
         self.net.run(3)
         for name in self.heard:
@@ -112,10 +112,10 @@ class Sites:
 
 
 class Middle:
-    """HF, and NET2 behind NET1, which has two gateways: both are linked with either side."""
+    """HF, and NET2 behind NET1, whose two gateways are both linked with either side."""
 
     def __init__(self, **fields: dict[str, object]) -> None:
-        """`fields`: what is otherwise in the files of a site."""
+        """Build the three sites. `fields` has further settings for the files of a site."""
         self.net = net = SimNetwork()
         plan: Plan = {HF: (NET1,), NET1: (HF, NET2), NET2: (NET1,)}
         table = {site: tables(plan, site, **fields.get(site, {})) for site in plan}
@@ -132,7 +132,7 @@ class Middle:
         self.sent: dict[int, list[bytes]] = {n: [] for n in range(4)}
 
     def publish(self, count: int, persistent: bool = True) -> None:
-        """Each of four does."""
+        """Publish `count` messages from each of the four clients."""
         for _ in range(count):
             for n, joe in enumerate(self.joes):
                 self.sent[n].append(b"%d/%03d" % (n, len(self.sent[n])))

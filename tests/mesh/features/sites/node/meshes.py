@@ -19,14 +19,14 @@ from tools.simulator.world.keys import key_settings
 FIRST, SECOND = (
     "tcp://127.0.0.1:5001",
     "tcp://127.0.0.1:5002",
-)  # addresses of nodes, in the order they are made
+)  # addresses of nodes, in order of their creation
 
 
 class Reader(SimClient):
-    """A reader where two nodes may take a message, one after the other."""
+    """A client of a mesh where two nodes may accept a message, one after the other."""
 
     def check_places(self, command: object, envelopes: object) -> None:
-        """It has no one place."""
+        """Check nothing, because a message has no single position here."""
 
 
 def secret(site: str, role: str) -> bytes:
@@ -34,7 +34,10 @@ def secret(site: str, role: str) -> bytes:
 
 
 def member(net: SimNetwork, name: str, here: str, *seeds: str, **settings: Any) -> SimNode:
-    """A node of that site; with more settings a gateway. `tables`: other sites, as its file has them."""
+    """Create a node of a site; further settings make it a gateway.
+
+    `tables` has the other sites, as in its configuration.
+    """
     own = key_settings(name)
     tables = settings.pop("tables", {})
     settings.setdefault("sites", {name: () for name, table in tables.items() if not table.via})
@@ -53,8 +56,10 @@ def member(net: SimNetwork, name: str, here: str, *seeds: str, **settings: Any) 
 def gateway(
     net: SimNetwork, name: str, here: str, there: str, dials: str = "", *seeds: str, **wrong: Any
 ) -> SimNode:
-    """A gateway of a site to another. `wrong`: of what it has for that, "secret", "cluster" or "server"; and
-    "called", the name by which it goes there.
+    """Create a gateway of a site to another one.
+
+    `wrong` replaces the "secret", "cluster" or "server" that it has for that site. "called" is the name that
+    it uses there.
     """
     called = wrong.pop("called", here)
     return gateway_to(net, name, here, {there: dials}, *seeds, called=called, **wrong)
@@ -63,7 +68,7 @@ def gateway(
 def gateway_to(
     net: SimNetwork, name: str, here: str, dials: dict[str, str], *seeds: str, called: str = "", **wrong: Any
 ) -> SimNode:
-    """A gateway to several sites: the address that it dials for each, or none."""
+    """Create a gateway to several sites. `dials` has an address for each site, or an empty text."""
     more = {key: wrong.pop(key) for key in ("rules",) if key in wrong}
     tables = wrong.pop("tables", {there: RemoteSite(there) for there in dials})
     given = {
@@ -89,16 +94,16 @@ def gateway_to(
 
 
 def say(node: SimNode, site: str, command: Command, *envelopes: Envelope) -> None:
-    """What a gateway says that does as it likes."""
+    """Send a command to a site, as a gateway that obeys no rules."""
     for conn in node.core.parts[SiteParts].gateways._gates[site].conns():
         node._send(conn.key, write(command, envelopes))
 
 
 def links(node: SimNode) -> int:
-    """How many gateways of other sites are connected to it."""
+    """Return how many gateways of other sites are connected to the node."""
     return node.metric("site_links")
 
 
 def events(node: SimNode, kind: str) -> list[str]:
-    """What it told of that kind."""
+    """Return the node's reports of that kind."""
     return [note for note in node.notes if f": {kind}: " in note]

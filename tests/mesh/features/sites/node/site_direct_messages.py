@@ -1,4 +1,4 @@
-"""Two sites whose clients send letters to each other, for tests of sites."""
+"""Two sites whose clients send direct messages to each other, for tests."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ FROM_NYC = {"NYC": RemoteSite("NYC", letters=("#",))}
 
 
 def two_sites(net: SimNetwork, **options: Any) -> tuple[SimNode, SimNode, SimNode, SimNode]:
-    """LON's gateway a and its member b; NYC's gateway c and its member d."""
+    """Create LON with gateway a and member b, and NYC with gateway c and member d."""
     c = gateway(net, "c", "NYC", "LON", tables=options.pop("there", FROM_LON))
     a = gateway(net, "a", "LON", "NYC", FIRST, tables=FROM_NYC)
     b = member(net, "b", "LON", "a", tables=FROM_NYC)
@@ -30,7 +30,7 @@ def name_at(site: str, node: SimNode, name: str) -> str:
 
 
 def refused(joe: SimClient, to: str, number: int = 1, **how: Any) -> str:
-    """What becomes of a letter, and that it is told at once."""
+    """Send a direct message that is answered within 1 s, and return the state of the answer."""
     begun = joe.net.now
     joe.send(to, b"x", **how)
     joe.settled()
