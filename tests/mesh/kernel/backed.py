@@ -1,4 +1,4 @@
-"""A master with two backups: heron, for which frodo and then golan stand in; bilbo is a slave."""
+"""A master with two backup masters: heron, then frodo, then golan. bilbo is a slave."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ RULES = (
 
 
 def backed(*names: str, net: SimNetwork | None = None, **settings: Any) -> Cluster:
-    """These of the four nodes."""
+    """Start these of the four nodes."""
     net = net or SimNetwork(1)
     net.places = Places()
     return Cluster(net, {node.name: node for node in net.mesh(*names, rules=RULES, **settings)}).met()
 
 
 def last_value(node: SimNode, key: str = "k") -> bytes | None:
-    """The one that the node itself has."""
+    """Return the retained value that the node itself has."""
     last = node.core.parts.router.log.retained.get(key, RUGBY)
     return last.data if last is not None else None
 
 
 class Backed(Campaign):
-    """Publishers and subscribers everywhere; masters and backups are killed and cut off."""
+    """A campaign with publishers and subscribers everywhere. Masters and backups are killed and cut off."""
 
     domains = (RUGBY,)
 
@@ -47,11 +47,11 @@ class Backed(Campaign):
         what(victim, self.rng.choice(self.nodes))
 
     def check(self) -> None:
-        """Nothing is lost, and nothing is owed; and all who may be asked say the same.
+        """Check that nothing is lost or owed, and that all masters have the same retained values.
 
-        What one of them took while others took something else comes later, in no order.
+        Messages that one master accepted while others accepted different ones arrive later, in no order.
         """
-        self.net.run(5.0)  # transient values are got anew, though nobody is owed them
+        self.net.run(5.0)  # transient values are fetched again, though not owed
         assert not self.missing()
         assert self.is_quiet
         senders = {p.stream: p for p in self.publishers}

@@ -1,4 +1,4 @@
-"""A random story of a mesh under load, and the promises it must have kept when all is healed."""
+"""A random simulation run of a mesh under load, and the promises that must hold after all is healed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.simulation import SimNetwork, SimNode
 TOPICS = ("a", "b", "a/x", "a/y", "c/d/e")
 PATTERNS = ("#", "a/#", "+", "a/+")
 WINDOWS: list[dict[str, int]] = [{}, {"window_bytes": 900, "window_count": 6, "link_messages": 3}]
-BRIEF = 2.0  # s of load in the quick part
-HEALED = 200.0  # s until everything must be told after the last fault
+BRIEF = 2.0  # s of load in the quick set
+HEALED = 200.0  # s for all deliveries after the last fault
 
 
 class Campaign:
-    """Nodes with a publisher and subscribers each; a seed decides what befalls them."""
+    """Nodes with a publisher each, and subscribers. A seed decides which faults occur."""
 
     domains: tuple[str, ...] = ("",)
 
@@ -51,7 +51,7 @@ class Campaign:
         return self.rng.choice(self.domains) if len(self.domains) > 1 else self.domains[0]
 
     def run(self, seconds: float, faults: float = 1.0) -> None:
-        """Publish all the time; `faults` a second on average. In the quick part it is a brief story."""
+        """Publish all the time, with `faults` a second on average. In the quick set the run is short."""
         end = self.net.now + (min(seconds, BRIEF) if selection.is_quick_run else seconds)
         for publisher in self.publishers:
             self._publish(publisher, end)
@@ -95,7 +95,7 @@ class Campaign:
             self.net.after(self.rng.choice([0.01, 0.2, 2.0, 14.0]), lambda: self.revive(node))
 
     def bounce(self, node: SimNode, _: SimNode) -> None:
-        """A clean stop and start."""
+        """Stop a node cleanly, and start it again."""
         if node.is_up:
             self.faults.append(f"{self.net.now:.3f} bounce {node.name}")
             node.close()
@@ -138,14 +138,14 @@ class Campaign:
 
     @property
     def is_quiet(self) -> bool:
-        """Has everybody all that was owed, and has every store forgotten it?"""
+        """Whether nothing is pending at any node, and no store has an envelope."""
         return not any(
             node.metric("pending") or node.metric("stored_envelopes") or standing(node.disk.store)
             for node in self.nodes
         )
 
     def missing(self) -> list[str]:
-        """Persistent messages that were answered OK, and that a subscription has not got."""
+        """Return the persistent messages that were answered OK, but that a subscription has not received."""
         result = []
         for publisher in self.publishers:
             owed = [
@@ -163,7 +163,7 @@ class Campaign:
         return result
 
     def check(self) -> None:
-        """What must be true of every story."""
+        """Check what must be true of every run."""
         assert not self.missing()
         senders = {p.stream: p for p in self.publishers}
         for client, s in (*self.subscribers, *self.late):
@@ -174,7 +174,7 @@ class Campaign:
                 assert (message.key, message.content) == (key, content)
                 assert senders[stream].state(number, domain) == "OK", "it was refused"
                 assert matches(s.query.text, key) and s.query.domain in ("", domain)
-                # The last value of one topic may come behind a newer message of another.
+                # The retained value of one topic may come after a newer message of another.
                 of_all = 0 if message.is_initial else last.get((stream, domain, ""), 0)
                 before = max(last.get((stream, domain, key), 0), of_all)
                 assert number > before, f"{client.name} got {senders[stream].name} {number} after {before}"
@@ -190,7 +190,7 @@ class Campaign:
             self.check_accounts(node)
 
     def check_accounts(self, node: SimNode) -> None:
-        """Every message is accounted for, by its publisher's node and for each that wanted it."""
+        """Check that the counters have one outcome per message, at the publisher's node and per receiver."""
         m = node.core.parts.status.info().metrics
         last_words = m["client_routed"] + m["client_unrouted"] + m["client_refused"]
         assert (m["client_published"], m["client_held"]) == (last_words, 0)
@@ -199,7 +199,7 @@ class Campaign:
 
 
 class Masters(Campaign):
-    """The same, where each message has a master up to three hops away."""
+    """A campaign in which each message has a master up to three hops away."""
 
     domains = (RUGBY, STOCK)
 
@@ -235,7 +235,7 @@ class Masters(Campaign):
                 sender = senders[stream]
                 assert (sender.letters[domain, number], message.sender) == (name, sender.session_name)
                 assert message.content == sender.sent[domain, number][1]
-                may_be_late = not sender.sent[domain, number][2]  # it was in the memory of a node that died
+                may_be_late = not sender.sent[domain, number][2]  # a transient message of a node that died
                 assert number > last.get(stream, 0) or may_be_late, (
                     f"{name} got {number} after {last[stream]}"
                 )

@@ -1,4 +1,4 @@
-"""What keeps something from being delivered: a mesh for each cause, and who asks why."""
+"""Causes that keep something from being delivered: a mesh for each cause, and a client that asks why."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.mesh.kernel.sharing.weighing import applied
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
-Told = tuple[SimClient, str, str, str]  # who asks: why a kind, its text, its domain
+Told = tuple[SimClient, str, str, str]  # asking client, kind, text and domain of `why`
 
 
 def reasons(who: SimClient, kind: str, text: str, domain: str = "") -> list[dict[str, Any]]:
@@ -169,7 +169,7 @@ def node_dead() -> Told:
 
 def node_suspect() -> Told:
     net, a, _, pub = two()
-    net.cut("a", "b")  # nothing says that it has ended: so it is given time
+    net.cut("a", "b")  # silence without a notice means suspicion first
     net.until(lambda: "b" not in a.alive or a.core.parts.neighbours.named("b").suspect)  # type: ignore[union-attr]
     return pub, "node", "b", ""
 

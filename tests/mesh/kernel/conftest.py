@@ -1,10 +1,10 @@
-"""Which stories of the core are played in a mesh of two releases, too? Each node has the one or the other."""
+"""Runs some tests of the core also in a mesh of two releases. Each node has the one or the other."""
 
 import pytest
 
 from tests.simulation import SimNode
 
-# What goes from node to node: what is wanted, ways, letters, last values, what waits, and crashes in it all.
+# Tests of the traffic between nodes: interest, routes, direct messages, values, buffers, and crashes.
 STORIES = (
     "asking.test_erasing", "delivery.test_cache", "delivery.test_router", "forwarding.test_deciding",
     "forwarding.test_forwarder", "forwarding.test_forwarder_several_masters", "forwarding.test_tailback",
@@ -12,7 +12,7 @@ STORIES = (
     "test_node_promises",
 )  # fmt: skip
 MODULES = frozenset(f"tests.mesh.kernel.{story}" for story in STORIES)
-MIXED = ((1, 2), (2, 1))  # newest versions of the wire of the first node, and of the second; then again
+MIXED = ((1, 2), (2, 1))  # newest wire version of each node, in turn
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -26,5 +26,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def newest(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The newest version of the wire that each node of a simulated mesh speaks."""
+    """Set the newest version of the wire that each node of a simulated mesh speaks."""
     monkeypatch.setattr(SimNode, "newest", request.param)

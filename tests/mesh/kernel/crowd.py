@@ -9,7 +9,7 @@ IDLE = Sample(cpu=(90.0, 80.0), ram_free=12_000_000, ram_total=100_000_000)
 
 
 def crowd(net: SimNetwork, size: int) -> list[SimNode]:
-    """Return `size` nodes that have met."""
+    """Return `size` nodes that all know each other."""
     nodes: list[SimNode] = []
     for i in range(size):
         nodes.append(started(net, f"n{i}", *(("n0",) if i else ())))
@@ -27,7 +27,7 @@ def all_know(nodes: list[SimNode]) -> bool:
 
 
 def now_and_then(net: SimNetwork, condition: Callable[[], bool], limit: int = 60) -> None:
-    """Wait as `until` does, but look once a second, as the look is expensive."""
+    """Wait as `until` does, but check only once a second, because the check is expensive."""
     for _ in range(limit):
         net.run(1)
         if condition():

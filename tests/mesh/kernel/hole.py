@@ -6,7 +6,7 @@ from tests.simulation import SimNode
 
 
 class Hole:
-    """What is dialled there is never answered."""
+    """An endpoint that never answers."""
 
     name = "hole"
 
@@ -18,5 +18,5 @@ class Hole:
 
 
 def hole() -> SimNode:
-    """To be bound at an address."""
+    """Return an endpoint to be bound at an address."""
     return cast(SimNode, Hole())

@@ -1,4 +1,4 @@
-"""Simulated nodes with keys: their states are signed, and anybody may say what he likes on a link."""
+"""Simulated nodes with keys: their states are signed, and a test can send anything on their links."""
 
 from typing import Any
 
@@ -12,17 +12,17 @@ __all__ = ["IDLE", "SECRETS", "forward", "key_settings", "keyed", "logged_in", "
 
 
 def keyed(net: SimNetwork, name: str, *seeds: str, **settings: Any) -> SimNode:
-    """A node with keys, that is running."""
+    """Start a node with keys."""
     return net.node(name, *seeds, **{**key_settings(name), **settings})
 
 
 def met(net: SimNetwork, *nodes: SimNode) -> None:
-    """Wait until all see each other."""
+    """Wait until all nodes see each other."""
     net.until(lambda: all(len(node.alive) >= len(nodes) - 1 for node in nodes))
 
 
 def forward(liar: SimNode, to: SimNode, *envelopes: Envelope) -> None:
-    """What a node says that does as it likes."""
+    """Send envelopes from `liar`, as a node that obeys no rules."""
     peer = liar.core.parts.neighbours.named(to.name)
     assert peer is not None and peer.data is not None
     frames = write(Forward(tuple(map(body_frames, envelopes))), envelopes)
@@ -30,7 +30,7 @@ def forward(liar: SimNode, to: SimNode, *envelopes: Envelope) -> None:
 
 
 def logged_in(liar: SimNode, to: SimNode) -> None:
-    """A data connection, whether it is needed or not."""
+    """Wait for a data connection, whether or not it is needed."""
     neighbours = liar.core.parts.neighbours
     liar.core.parts.context.face.login_requirers.append(lambda peer: True)
     liar.net.until(lambda: (peer := neighbours.named(to.name)) and peer.data and peer.data.is_open)

@@ -9,7 +9,7 @@ from tests.simulation import SimNode
 
 
 class Keyed(SimClient):
-    """A client with a public CURVE key, for which ZeroMQ vouches, and the role of its token."""
+    """A client with a public CURVE key, for which ZeroMQ vouches, and with the role of its token."""
 
     def __init__(self, node: SimNode, user: str, name: str, grant: str = CLIENT, **options: Any) -> None:
         self.node, self.user, self.grant = node, user, grant
@@ -25,7 +25,7 @@ class Keyed(SimClient):
         super().enter(w)
 
     def opens(self) -> str:
-        """Open the inbox; return the code of the refusal, or ""."""
+        """Open the inbox, and return the code of the refusal or an empty text."""
         call = self.ask(lambda request: c.Subscribe(request, 0, c.Query("inbox", "")))
         self.net.until(lambda: call.reply)
         assert call.reply is not None

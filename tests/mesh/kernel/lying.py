@@ -1,4 +1,4 @@
-"""A node that replies what somebody else has thought up."""
+"""A node whose replies are made up by a test."""
 
 from typing import Any
 
@@ -9,6 +9,6 @@ from tests.simulation import SimNode
 
 
 def replies(node: SimNode, asks: type[Ask], value: Any) -> None:
-    """From now on, when other nodes ask it that. It survives no restart."""
+    """Let the node answer this call of other nodes with `value`, until it restarts."""
     verb = answer(asks, lambda asked: asked._send(Reply(asked.request, value), ()))
     node.core.parts.context.face.peer_verbs[asks.verb] = verb

@@ -1,4 +1,4 @@
-"""The five nodes of the old cluster's own tests: bilbo -> frodo -> heron <-> avalon, golan -> heron."""
+"""The five nodes of xmlBlaster's cluster tests: bilbo -> frodo -> heron <-> avalon, golan -> heron."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +27,7 @@ RULES = {
 
 @dataclass
 class Cluster:
-    """Nodes by name, that are up and see each other."""
+    """Running nodes by name, which see each other."""
 
     net: SimNetwork
     nodes: dict[str, SimNode]
@@ -39,7 +39,7 @@ class Cluster:
         return client_of(self.nodes[node], name, **options)
 
     def met(self) -> "Cluster":
-        """Wait until all that are up see each other."""
+        """Wait until all running nodes see each other."""
         up = [node for node in self.nodes.values() if node.is_up]
         self.net.until(lambda: all(len(node.alive) >= len(up) - 1 for node in up))
         return self
@@ -48,7 +48,7 @@ class Cluster:
 def cluster(
     *names: str, net: SimNetwork | None = None, rules: dict[str, Any] | None = None, **settings: Any
 ) -> Cluster:
-    """These nodes of the old cluster; all see each other, and link only whom they are told to."""
+    """Start these of the five nodes. All see each other, but link only with the nodes in `KNOWN`."""
     net = net or SimNetwork(1)
     nodes: dict[str, SimNode] = {}
     for name in names:

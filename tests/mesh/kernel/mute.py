@@ -1,11 +1,11 @@
-"""A node that lives and answers no question of others."""
+"""A node that is alive and answers no calls of others."""
 
 from mesh.wire import commands as c
 from tests.simulation import SimNode
 
 
 class Mute:
-    """A node that is told things, answers pings, and says nothing to what it is asked, but late."""
+    """A node that answers pings, but ignores interest and calls until `speak`."""
 
     def __init__(self, node: SimNode) -> None:
         core = self.core = node.core

@@ -1,4 +1,4 @@
-"""What a node answers to the verbs that list rows."""
+"""Answers of a node to the verbs that list rows."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from tests.simulation import SimNode
 
 
 def rows(node: SimNode, verb: str = "ls", what: str = "nodes", **arguments: Any) -> list[dict[str, Any]]:
-    """Return what a new client of the node reads."""
+    """Return the rows that a new client of the node reads."""
     client = client_of(node).connected()
     found: list[dict[str, Any]] = client.call(verb, **arguments)[what]
     client.close()

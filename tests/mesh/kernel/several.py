@@ -21,21 +21,21 @@ RULES = {
 
 
 class Places(dict[Any, Any]):
-    """A message has one place in the log of each of its masters."""
+    """The positions of messages, one in the log of each master."""
 
     def setdefault(self, key: Any, place: Any = None) -> Any:
         return super().setdefault((key, place[0]), place)
 
 
 def several(*names: str, net: SimNetwork | None = None, **settings: Any) -> Cluster:
-    """These of the five nodes."""
+    """Start these of the five nodes."""
     net = net or SimNetwork(1)
     net.places = Places()
     return cluster(*names, net=net, rules=RULES, known=tuple(RULES), **settings)
 
 
 class Several(Campaign):
-    """Publishers and subscribers everywhere; `victims` are killed, cut off and filled up."""
+    """A campaign with publishers and subscribers everywhere. The `victims` are killed and cut off."""
 
     domains = (RUGBY,)
     victims: tuple[str, ...] = ("avalon",)
@@ -52,7 +52,7 @@ class Several(Campaign):
         what(victim, other)
 
     def check(self) -> None:
-        """And what was answered OK is at both masters."""
+        """Check the campaign, and that both masters have each persistent message that was answered OK."""
         super().check()
         for publisher in self.publishers:
             for (domain, number), (_, _, is_persistent) in publisher.sent.items():

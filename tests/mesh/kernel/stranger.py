@@ -1,4 +1,4 @@
-"""Somebody who says what he likes on a connection, and keeps what he hears."""
+"""A connection on which a test sends anything, and what the node sends there."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -11,12 +11,12 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read, write
 from tests.simulation import SimNode
 
-KEY = b"x" * 32  # public, of a client
+KEY = b"x" * 32  # public key of a client
 STREAM = stream_of(KEY)
 
 
 class Stranger:
-    """Connected to a node's local socket."""
+    """A connection to a node's local socket, on which a test sends anything."""
 
     def __init__(self, node: SimNode) -> None:
         self.net = node.net
@@ -29,7 +29,7 @@ class Stranger:
         self.put(write(command, envelopes))
 
     def put(self, frames: list[bytes]) -> None:
-        """Frames of any kind."""
+        """Send frames of any kind."""
         assert self._pipe is not None
         self._pipe.send(0, frames)
         self.net.run(0.1)
@@ -42,14 +42,14 @@ class Stranger:
 
     @property
     def refusal(self) -> str:
-        """Code of the last REFUSE; "" without any."""
+        """The code of the last REFUSE, or an empty text without one."""
         codes = [command.code for command in self.heard if isinstance(command, c.Refuse)]
         return codes[-1] if codes else ""
 
     def as_client(
         self, key: bytes = KEY, name: str = "stranger", session: int = 0, token: bytes = b"", **more: Any
     ) -> None:
-        """The owner of this public key, as far as the hash of it tells."""
+        """Send HELLO as the owner of this public key, whose hash is the stream."""
         hello = c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client=name, session=session, token=token, key=key)
         self.say(replace(hello, **{"stream": stream_of(key), **more}))
 

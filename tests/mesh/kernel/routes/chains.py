@@ -1,4 +1,4 @@
-"""Meshes for tests of ways and strata."""
+"""Meshes for tests of routes and strata."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.mesh.kernel.masters import Cluster, cluster
 from tests.simulation import SimNode
 
 K = "news/today"
-# bilbo may ask frodo or sam, each of them heron.
+# bilbo reaches heron through frodo or sam.
 DIAMOND: dict[str, tuple[Rule, ...]] = {
     "heron": (Rule("heron", domains=("NEWS",)),),
     "frodo": (Rule("heron", domains=("NEWS",)),),
@@ -27,6 +27,6 @@ def diamond(**settings: Any) -> Cluster:
 
 
 def way(node: SimNode, domain: str = "NEWS") -> tuple[str, ...] | None:
-    """As it is known there; None: not yet."""
+    """Return the node's route to the master; `None` while it is unknown."""
     own = node.core.parts.strata.own.get(domain)
     return None if own is None else own.way

@@ -51,7 +51,7 @@ def call(at: SimNode, verb: str, grant: str = "node", **arguments: Any) -> c.Rep
 
 
 def row(at: SimNode, agreed: Agreed, by: str = ADMIN, **fields: Any) -> SharedRow:
-    """As `mesh rule` makes it."""
+    """Return a shared row of rules, as `mesh rule` makes it."""
     stamp = at.core.parts.shared.stamp(RULES, "")
     made = replace(SharedRow(RULES, "", stamp, packed(agreed), NOBODY, 0), **fields)
     return made.signed(public_key(seed_of(by)), partial(sign, seed_of(by))) if by else made
@@ -65,7 +65,7 @@ def put(at: SimNode, agreed: Agreed, by: str = ADMIN, **said: Any) -> c.Reply:
 
 
 def go_by(net: SimNetwork, nodes: list[SimNode], rules: tuple[Rule, ...], limit: float = 20) -> float:
-    """Wait until all do; how long that took."""
+    """Wait until all nodes use these rules, and return how long that took."""
     began = net.now
     net.until(lambda: all(node.core.parts.mapping.rules == rules for node in nodes), limit)
     return net.now - began

@@ -1,4 +1,4 @@
-"""Meshes whose rules change, and what flows there meanwhile."""
+"""Meshes whose rules change while messages flow."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
 
 D = "D"
-ENDS = 10.0  # s; shorter than in the product, see the fixture `short_periods`
+ENDS = 10.0  # s; used by the fixture `short_periods`
 HERON, AVALON = (Rule("heron", domains=(D,)),), (Rule("avalon", domains=(D,)),)
 
 
 def adopt(node: SimNode, rules: Sequence[Rule]) -> None:
-    """As its file says from now on, and after a restart."""
+    """Let the node use these rules from now on, and after a restart."""
     node._settings["rules"] = tuple(rules)
     node.core._at(node.net.now, node.net.wall)
     node.core.parts.ruling.adopt(rules, ())
@@ -22,7 +22,7 @@ def adopt(node: SimNode, rules: Sequence[Rule]) -> None:
 
 
 def mesh(*rules: Sequence[Rule], seed: int = 1) -> tuple[SimNetwork, list[SimNode]]:
-    """heron, avalon and two more, bilbo and frodo, with rules of their own."""
+    """Start heron, avalon, bilbo and frodo with the first of these rules."""
     net = SimNetwork(seed)
     nodes = net.mesh("heron", "avalon", "bilbo", "frodo", rules=tuple(rules[0]))
     return net, nodes
@@ -36,7 +36,7 @@ FRODO = (Rule("frodo", domains=(D,)),)
 
 
 def flow(net: SimNetwork, pub: SimClient, ear: Subscription, first: int, messages: int) -> float:
-    """Publish one each 0.1 s, the first with this number; the longest way of any that came meanwhile."""
+    """Publish a message each 0.1 s, from number `first` on. Return the longest delay of an arrival."""
     came, longest = len(ear.contents), 0.0
     for number in range(first, first + messages):
         pub.publish("k", b"%d" % number, domain=D, persistent=bool(number % 2))

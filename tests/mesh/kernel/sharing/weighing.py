@@ -16,7 +16,7 @@ GIVEN = {"a": [2.0, "answers in 0.6 ms"], "b": [0.5, ""]}
 
 
 def node(net: SimNetwork, name: str, *seeds: str, **settings: Any) -> SimNode:
-    """One that says how it is."""
+    """Start a node that publishes its state."""
     return net.node(name, *seeds, sample=lambda: IDLE, **settings)
 
 
@@ -25,7 +25,7 @@ def three(net: SimNetwork) -> list[SimNode]:
 
 
 def ask(at: SimNode, **arguments: Any) -> c.Reply:
-    """A client of that node says "weights"."""
+    """Send `weights` from a client of the node, and return the reply."""
     client = client_of(at).connected()
     call = asked(client, arguments)
     at.net.until(lambda: call.reply)
@@ -39,12 +39,12 @@ def asked(client: SimClient, arguments: dict[str, Any]) -> Call:
 
 
 def some(net: Network[Any], **fields: Any) -> dict[str, Any]:
-    """A set to apply, for an hour."""
+    """Return a set of weights that applies for an hour."""
     return {"made": net.wall, "expires": net.wall + HOUR, "weights": GIVEN, **fields}
 
 
 def applied(at: SimNode, weights: dict[str, Any] | None = None, seconds: float = 3600.0) -> int:
-    """The stamp of what is in force then."""
+    """Apply weights, and return the timestamp of the set that is then in force."""
     given = some(at.net, expires=at.net.wall + int(seconds * 1e9))
     reply = ask(at, set=given if weights is None else {**given, "weights": weights})
     assert reply.code == "", reply.text
@@ -52,7 +52,7 @@ def applied(at: SimNode, weights: dict[str, Any] | None = None, seconds: float =
 
 
 def within(seconds: int, at: SimNode, behind: list[str]) -> bool:
-    """Does it name these within that time? It is asked ten times a second, not at each event."""
+    """Return whether the node names `behind` within that time. It is asked ten times a second."""
     for _ in range(10 * seconds):
         if ask(at).value["behind"] == behind:
             return True
@@ -65,6 +65,6 @@ def in_force(at: SimNode) -> list[float]:
 
 
 def told(at: SimNode) -> list[str]:
-    """What people can read of weights."""
+    """Return the texts of the node's events about weights."""
     found = at.core.parts.context.events.after(0)[0]
     return [event.text for event in found if event.kind == "weights"]

@@ -1,4 +1,4 @@
-"""Two nodes of which one wants something of the other."""
+"""Two nodes, of which one subscribes at the other."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def exact(first: int, last: int) -> tuple[Query, ...]:
 
 
 def wants(b: SimNode, a: SimNode, queries: tuple[Query, ...]) -> None:
-    """b asks a for these, for its clients, and has yet to tell it."""
+    """Let b want these queries of a for its clients, without sending that yet."""
     interests = b.core.parts.demand.interests
     for query in queries:
         interests.add(query, CLIENTS)
@@ -22,14 +22,14 @@ def wants(b: SimNode, a: SimNode, queries: tuple[Query, ...]) -> None:
 
 
 class Linked:
-    """Two nodes, of which b wants something of a; what b says on the wire is kept."""
+    """Two nodes, of which b subscribes at a. Each INTEREST that b sends is kept."""
 
     def __init__(self, version: int = 2) -> None:
         self.net = SimNetwork()
         self.a, self.b = self.net.node("a"), self.net.node("b", "a", wire_version=version)
         self.heard = client_of(self.b).subscribed("k")
         self.publisher = client_of(self.a, "pub")
-        self.said: list[tuple[int, Interest]] = []  # bytes, and what
+        self.said: list[tuple[int, Interest]] = []  # (bytes, command)
         self.net.until(lambda: "k" in self.wanted)
         send = self.b._send
 
@@ -44,7 +44,7 @@ class Linked:
 
     @property
     def peer(self) -> Any:
-        """b, as a knows it."""
+        """The node b, as a knows it."""
         return self.a.core.parts.neighbours.peers[self.b.uuid]
 
     @property
@@ -63,7 +63,7 @@ class Linked:
 
 
 def saying_on(it: Linked, *parts: Interest) -> None:
-    """b says that, and a has time for it."""
+    """Let a receive these parts of an INTEREST of b, and process each to its end."""
     wanted, peer = it.a.core.parts.wanted, it.peer
     for part in parts:
         wanted.interest(peer, part)
