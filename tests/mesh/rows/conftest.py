@@ -1,4 +1,4 @@
-"""Rows of faults are played on whole nodes."""
+"""Marks all tests of fault rows `slow`, because they run whole nodes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How does a node die at a named point, and come back? `mesh/shell/crashpoints.py` has the points."""
+"""A node that dies at a named point and restarts. `mesh/shell/crashpoints.py` has the points."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from tests.mesh.running import RunningNode
 
 @asynccontextmanager
 async def dies_and_returns(node: RunningNode, crashpoint: str) -> AsyncIterator[None]:
-    """It is started anew to die there. What happens inside brings it there; then it runs again as ever."""
+    """Restart the node with a crash point, which the block must reach, and then restart it normally."""
     if node.is_running:
         node.kill()
     await asyncio.to_thread(node.start, crashpoint)

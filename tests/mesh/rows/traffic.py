@@ -1,12 +1,12 @@
-"""Numbered messages while things go wrong, and their count: what was answered is there, once, in order.
+"""Numbered messages during faults, and a check that each answered one arrived once and in order.
 
     async with traffic({"heron": h, "stork": s}, {"egret": e}) as t:
         heron.kill() ...
         await t.settled()
 
-Each publisher posts numbers from 1 on, without waiting for answers; each ear hears all of them. At the end
-every publisher says its last word on its own topic, behind its numbers: an ear that has heard them all has
-heard everything that was still under way to it.
+Each publisher posts numbers from 1 on, without waiting for answers. Each ear receives all of them. At the end
+every publisher posts an end mark on its own topic. An ear that has all end marks has received everything
+that was in transit to it.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ PROMISED = ("OK", "FORWARD_WARNING")
 
 
 class Source:
-    """One publisher; `answered` are the numbers that were promised, after `settled`."""
+    """One publisher. After `settled`, `answered` has the numbers that were promised."""
 
     def __init__(self, name: str, client: Client, topic: str, rate: float) -> None:
         self.name, self.client = name, client
@@ -56,7 +56,7 @@ class Source:
         return True
 
     async def last_word(self) -> None:
-        """Post no more; until all is answered, and the end is published."""
+        """Post no more, wait for all answers, and publish the end mark."""
         self._stopping = True
         for number, receipt in self._receipts:
             try:
@@ -68,7 +68,7 @@ class Source:
 
 
 class Ear:
-    """What one subscriber has heard, by publisher, in the order in which it came."""
+    """The numbers that one subscriber has received, by publisher, in order of arrival."""
 
     def __init__(self, name: str, subscription: Subscription) -> None:
         self.name = name
@@ -85,7 +85,7 @@ class Ear:
                 self.heard[publisher].append(int(message.content))
 
     def wrong(self, source: Source) -> list[str]:
-        """What it was owed by that publisher, and did not get as it should."""
+        """Return the faults in what the ear has received from that publisher."""
         came = self.heard[source.name]
         found = {
             "lost": sorted(source.answered - set(came)),
@@ -97,24 +97,24 @@ class Ear:
 
 
 class Traffic:
-    """All of them."""
+    """All publishers and subscribers of a test."""
 
     def __init__(self, sources: list[Source], ears: list[Ear]) -> None:
         self.sources, self.ears = sources, ears
 
     async def heard_more(self, count: int = 1, publisher: str | None = None) -> None:
-        """Until each ear has heard so many more of each publisher, or of that one."""
+        """Wait until each ear has `count` more messages of each publisher, or of that one."""
         wanted = [s.name for s in self.sources if publisher in (None, s.name)]
         goals = {(ear.name, name): len(ear.heard[name]) + count for ear in self.ears for name in wanted}
         await self.until(lambda: all(len(e.heard[n]) >= goals[e.name, n] for e in self.ears for n in wanted))
 
     async def post_more(self, count: int) -> None:
-        """Until each publisher has posted `count` more."""
+        """Wait until each publisher has posted `count` more messages."""
         goals = {source.name: source.posted + count for source in self.sources}
         await self.until(lambda: all(source.posted >= goals[source.name] for source in self.sources))
 
     async def settled(self) -> None:
-        """The end: everything was answered, has arrived, and is counted."""
+        """End the traffic: wait until everything was answered and has arrived, and check it."""
         await asyncio.gather(*(source.last_word() for source in self.sources))
         names = {source.name for source in self.sources}
         await self.until(lambda: all(ear.ended == names for ear in self.ears))
@@ -136,7 +136,7 @@ class Traffic:
 async def traffic(
     publishers: Mapping[str, Client], ears: Mapping[str, Client], rate: float = 50.0
 ) -> AsyncIterator[Traffic]:
-    """So many messages a second of each of these publishers, to each of these ears."""
+    """Publish `rate` messages a second from each of these publishers to each of these ears."""
     topic = f"traffic/{secrets.token_hex(4)}"
     sources = [Source(name, client, topic, rate) for name, client in publishers.items()]
     async with AsyncExitStack() as stack:

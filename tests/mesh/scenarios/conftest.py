@@ -1,4 +1,4 @@
-"""Scenarios are played by whole nodes."""
+"""Marks all scenarios `slow`, because they run whole nodes."""
 
 import pytest
 

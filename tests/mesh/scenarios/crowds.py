@@ -1,4 +1,4 @@
-"""Programs that many of run at once beside a node: floods of questions, and connections that come and go.
+"""Programs that load a node, many at once: floods of questions, and connections that come and go.
 
 python -m tests.mesh.scenarios.crowds asking ADDRESS
 python -m tests.mesh.scenarios.crowds coming ADDRESS COUNT AT_ONCE
@@ -15,7 +15,7 @@ import mesh
 from mesh.errors import MeshError
 from tests.mesh.running import LIMIT
 
-QUESTIONS = 12_000  # of one program, all at once
+QUESTIONS = 12_000  # of one program, concurrently
 
 
 def begun(environ: Mapping[str, str], *arguments: str) -> "subprocess.Popen[str]":
@@ -26,7 +26,7 @@ def begun(environ: Mapping[str, str], *arguments: str) -> "subprocess.Popen[str]
 
 @contextmanager
 def asking(environ: Mapping[str, str], address: str, programs: int) -> Iterator[None]:
-    """While all these programs have their questions under way; afterwards they are killed."""
+    """Run programs whose questions are outstanding during the block, and kill them afterwards."""
     them = [begun(environ, "asking", address) for _ in range(programs)]
     try:
         for one in them:
@@ -40,7 +40,7 @@ def asking(environ: Mapping[str, str], address: str, programs: int) -> Iterator[
 
 
 async def ask(address: str) -> None:
-    """Ask all questions at once, and say so when the first has its answer."""
+    """Ask all questions at once, and print a line when the first is answered."""
     async with mesh.connect(address, timeout=LIMIT) as m:
         await m.publish("crowd/a", b"." * 1000)
         questions = [asyncio.create_task(m.get(pattern="#")) for _ in range(QUESTIONS)]
@@ -52,7 +52,7 @@ async def ask(address: str) -> None:
 async def come(
     address: str, count: int, at_once: int, environ: Mapping[str, str] | None = None
 ) -> Counter[str]:
-    """Connect and leave so many times; returns how many came in, and the others by their codes."""
+    """Connect and close `count` times. Return the number of successes, and of failures by their codes."""
     met, left = Counter[str](), iter(range(count))
 
     async def one_by_one() -> None:

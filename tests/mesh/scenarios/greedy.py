@@ -1,4 +1,4 @@
-"""Clients with a token that try to grow a node: each does one thing without end, until they are killed.
+"""Clients with a token that try to exhaust a node. Each repeats one action until it is killed.
 
 python -m tests.mesh.scenarios.greedy ADDRESS
 """
@@ -21,7 +21,7 @@ from tests.mesh.running import LIMIT
 BODY = 64 * 1024  # bytes of a content
 SUBSCRIPTIONS, ADDRESSES = 100, 50  # of one client
 EACH = 3  # clients of each kind
-NEW = 20  # s until a client comes anew, under another key of its stream
+NEW = 20  # s until a client reconnects with a new key
 REQUESTS: deque[asyncio.Task[None]] = deque(maxlen=10_000)  # the newest ones
 Try = Callable[[Client, int], Awaitable[Any]]
 
@@ -31,13 +31,13 @@ def body() -> bytes:
 
 
 async def letters(m: Client, n: int) -> None:
-    """Direct messages to clients that do not exist."""
+    """Send a direct message to a client that does not exist."""
     to = f"/node/heron/client/nobody-{secrets.token_hex(4)}"
     await m.send(to, body(), force_queuing=True, persistent=n % 4 == 0)
 
 
 async def puts(m: Client, n: int) -> None:
-    """Transient messages in a queue without consumers."""
+    """Put a transient message into a queue without consumers."""
     queue = m.queue(f"greedy-{n % 50}")
     if n < 50:
         await queue.declare(max_bytes=2**45)
@@ -45,14 +45,14 @@ async def puts(m: Client, n: int) -> None:
 
 
 async def declares(m: Client, n: int) -> None:
-    """Queues that are declared and removed."""
+    """Declare and delete a queue."""
     queue = m.queue(f"passing-{secrets.token_hex(6)}")
     await queue.declare()
     await queue.delete()
 
 
 async def durables(m: Client, n: int) -> None:
-    """An unread durable subscription to everything, and messages for it."""
+    """Publish to an unread durable subscription to everything."""
     if n == 0:
         async with m.subscribe("#", durable="greedy"):
             pass
@@ -60,17 +60,17 @@ async def durables(m: Client, n: int) -> None:
 
 
 async def topics(m: Client, n: int) -> None:
-    """Topics and domains without end."""
+    """Publish to a new topic, in one of many domains."""
     await m.publish(f"topic/{secrets.token_hex(60)}", body()[: n % 5000], domain=f"d{n % 10_000}")
 
 
 async def questions(m: Client, n: int) -> None:
-    """Questions with large answers."""
+    """Ask questions with large answers."""
     await asyncio.gather(*[m.get(pattern="#") for _ in range(16)])
 
 
 async def unread(m: Client, n: int) -> None:
-    """Messages for subscriptions that are not read, and requests that are not settled."""
+    """Publish to subscriptions that are not read, and send requests that are not settled."""
     if n == 0:
         for k in range(SUBSCRIPTIONS):
             await m.subscribe(f"unread/{id(m)}/{k}", initial=False).__aenter__()
@@ -93,7 +93,7 @@ TRIES: dict[str, Try] = {
 
 
 async def run(address: str) -> None:
-    """Some clients of each kind, which come anew all the time."""
+    """Run some clients of each kind, which reconnect all the time."""
 
     async def one(what: str) -> None:
         while True:

@@ -1,4 +1,4 @@
-"""What does a subscriber hear, and how is it known that nothing more is under way to it?"""
+"""A subscriber that keeps its messages, and a check that no more are in transit to it."""
 
 import asyncio
 import secrets
@@ -17,7 +17,7 @@ class Ear:
     def __init__(self, subscription: Subscription, marks: Subscription, end: str) -> None:
         self.messages: list[Message] = []
         self.subscription = subscription
-        self.end = end  # key of the marks that travel behind its messages
+        self.end = end  # key of the marks that follow its messages
         self._marks = marks
 
     @property
@@ -29,7 +29,7 @@ class Ear:
             self.messages.append(message)
 
     async def heard(self, count: int) -> None:
-        """Until it has so many messages."""
+        """Wait until at least `count` messages have arrived."""
         await eventually(lambda: len(self.messages) >= count)
 
     async def until_mark(self, mark: bytes) -> None:
@@ -41,7 +41,7 @@ class Ear:
 
 @asynccontextmanager
 async def hearing(client: Client, key: str, domain: str | None = None) -> AsyncIterator[Ear]:
-    """A subscription that is read all the time."""
+    """Subscribe, and read the subscription during the block."""
     end = f"{key}/end"
     async with (
         client.subscribe(key, domain=domain) as subscription,
@@ -57,13 +57,13 @@ async def hearing(client: Client, key: str, domain: str | None = None) -> AsyncI
 
 
 async def nothing_more(publisher: Client, *ears: Ear, domain: str | None = None) -> None:
-    """Until whatever this publisher had under way to them in this domain has arrived, once or twice.
+    """Wait until all messages of this publisher in this domain have reached the ears.
 
-    A mark leaves behind it, on the same way, and their sessions get it behind what they got before.
+    A mark leaves after them on the same route, and each session receives it after what it received before.
     """
     mark = secrets.token_bytes(8)
     for end in {ear.end for ear in ears}:
         await publisher.publish(end, mark, domain=domain)
     for ear in ears:
         await ear.until_mark(mark)
-    await asyncio.sleep(0)  # a mark that is there already is taken at once: before it, its ear has its turn
+    await asyncio.sleep(0)  # lets each ear read what precedes its mark

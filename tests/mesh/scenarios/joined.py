@@ -1,7 +1,7 @@
-"""Sites that are joined: real nodes, each site with keys of its own, on this machine or each on its host.
+"""Joined sites: real nodes, each site with keys of its own, on this machine or each node on its host.
 
 with joined(Plan({"LON": 2, "NYC": 2}, rights='domains = ["STOCK"]')) as sites: ...
-with joined(plan, wire=0.02) as sites: ...  # s that a wire between two sites takes, each way
+with joined(plan, wire=0.02) as sites: ...  # s of latency between two sites, each way
 """
 
 from __future__ import annotations
@@ -26,32 +26,33 @@ LOCAL = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """So many nodes of each site, by name, of which the first ones are gateways; `rights`: what each site
-    says of each other one in its file.
+    """The number of nodes of each site, of which the first `gateways` ones are gateways.
+
+    `rights` is what each site has in its file about each other one.
     """
 
     members: Mapping[str, int]
     rights: str
     gateways: int = 1
-    in_row: bool = False  # each reaches those further on by its neighbours; else each dials all before it
+    in_row: bool = False  # a chain of sites; else all are linked
 
     @property
     def sites(self) -> list[str]:
         return list(self.members)
 
     def neighbours(self, site: str) -> list[str]:
-        """Those that it is linked with."""
+        """Return the sites that this one is linked with."""
         at = self.sites.index(site)
         row = self.sites[max(0, at - 1) : at + 2]
         return [other for other in (row if self.in_row else self.sites) if other != site]
 
     def dialled(self, site: str) -> list[str]:
-        """Those that were there before it."""
+        """Return the linked sites that start earlier."""
         before = self.sites[: self.sites.index(site)]
         return [other for other in self.neighbours(site) if other in before]
 
     def file(self, site: str, addresses: Mapping[str, Sequence[str]], *, relay: bool) -> str:
-        """The text of the file of one of its nodes; `addresses` of gateways, by their sites."""
+        """Return the configuration file of a node. `addresses` has those of gateways, by site."""
         text = f'[site]\nname = "{site}"\nrelay = {json.dumps(relay)}\n'
         at, linked = self.sites.index(site), self.neighbours(site)
         for n, other in enumerate(self.sites):
@@ -64,7 +65,7 @@ class Plan:
 
 @dataclass
 class Joined:
-    """The nodes of each site, the gateways first; `lab`: the hosts they are on, one for each."""
+    """The running nodes of each site, the gateways first. `lab` has one host for each node."""
 
     nodes: dict[str, list[RunningNode]] = field(default_factory=dict)
     lab: NetLab | None = None
@@ -73,14 +74,14 @@ class Joined:
         return [node for nodes in self.nodes.values() for node in nodes]
 
     def host(self, node: RunningNode) -> int:
-        """Its number in the lab."""
+        """Return the number of the node's host in the lab."""
         return self.all().index(node) + 1
 
     def site_of(self, node: RunningNode) -> str:
         return next(site for site, nodes in self.nodes.items() if node in nodes)
 
     def session(self, node: RunningNode, client: str, at: RunningNode) -> str:
-        """The name of somebody's session at a node, as it is told at another one; all but its number."""
+        """Return the name of a client's session as another node knows it, without its number."""
         site = self.site_of(node)
         away = "" if site == self.site_of(at) else f"/site/{site}"
         return f"{away}/node/{node.name}/client/{client}/session/"
@@ -88,9 +89,10 @@ class Joined:
 
 @contextmanager
 def joined(plan: Plan, *, wire: float = 0.0) -> Iterator[Joined]:
-    """They run, and each gateway is linked with those that it dials, the first one of each site with all.
+    """Run the sites of a plan during the block. They are linked when it begins.
 
-    In the end none wrote a traceback.
+    The first gateway of each site reaches all other sites; the others reach those that they dial. In the end
+    no node may have logged a traceback.
     """
     if wire:
         require()
@@ -128,9 +130,9 @@ def _late(plan: Plan, wire: float) -> Iterator[NetLab]:
 
 
 def _node(plan: Plan, found: Joined, keys: MeshFile, state: Path, site: str, n: int) -> RunningNode:
-    """The nth one of a site, beside those that run there already."""
+    """Return the node with index `n` of a site, which knows the running nodes of its site."""
     name, host = f"{site.lower()}{n}", len(found.all()) + 1
-    first = n % plan.gateways  # the one of its own number, so that gateways are linked in pairs
+    first = n % plan.gateways  # the gateway of the same index comes first
     addresses = {}
     for other in plan.dialled(site):
         there = [node.tcp for node in found.nodes[other][: plan.gateways]]

@@ -27,7 +27,7 @@ LIMIT = waiting.LIMIT
 
 
 class LanNode:
-    """A machine whose user has the mesh's keys. Its node is named n1, n2, …"""
+    """A machine whose user has the mesh's keys, and its node, which is named n1, n2 and so on."""
 
     def __init__(self, lab: NetLab, host: int, state: Path, cluster: str) -> None:
         self.name, self.host = f"n{host}", host
@@ -41,16 +41,16 @@ class LanNode:
 
     @property
     def log(self) -> str:
-        """All that it wrote to stderr, over every start."""
+        """The node's stderr, over all starts."""
         return self._log.read_text() if self._log.exists() else ""
 
     @property
     def joined(self) -> set[str]:
-        """Whom it has greeted, since it was first started."""
+        """The nodes that have joined according to this node's log, over all starts."""
         return {line.split("joined: ")[1].split()[0] for line in self.log.splitlines() if "joined: " in line}
 
     def start(self) -> None:
-        """Does not wait until it is ready."""
+        """Start the node without waiting until it is ready."""
         with self._log.open("a") as log:
             self._process = self._lab.run(
                 self.host,
@@ -63,7 +63,7 @@ class LanNode:
             )
 
     async def ready(self) -> dict[str, Any]:
-        """What it says once it is."""
+        """Wait until the node is ready, and return its ready line."""
         stdout = self._running.stdout
         assert stdout is not None
         line = await asyncio.to_thread(stdout.readline)
@@ -72,12 +72,12 @@ class LanNode:
         return told
 
     def kill(self) -> None:
-        """kill -9; returns when it is gone."""
+        """Send SIGKILL, and wait until the process has ended."""
         self._running.kill()
         self._end()
 
     def stop(self) -> None:
-        """Gracefully, if it runs."""
+        """Stop the node gracefully, if it runs."""
         if self._process is not None:
             self._process.terminate()
             self._end()
@@ -98,14 +98,14 @@ class LanNode:
         return mesh.connect(self.name, environ=self.environ)
 
     async def ls(self) -> dict[int, dict[str, Any]]:
-        """The other nodes as this one sees them, by host."""
+        """Return the other nodes as this one sees them, by host."""
         async with self.connect() as m:
             rows = (await m.call("ls"))["nodes"]
         return {int(row["name"][1:]): row for row in rows if row["name"] != self.name}
 
 
 class Lan:
-    """The machines by number, from 1."""
+    """The machines of a LAN by number, from 1."""
 
     def __init__(self, lab: NetLab, nodes: Mapping[int, LanNode]) -> None:
         self.lab = lab
@@ -118,7 +118,7 @@ class Lan:
         await asyncio.gather(*(self.nodes[host].ready() for host in hosts))
 
     async def becomes(self, states: Mapping[int, str], *, at: int) -> None:
-        """Until the node `at` sees exactly these others, in these states."""
+        """Wait until the node `at` sees exactly these others, in these states."""
         seen: dict[int, str] = {}
 
         async def is_so() -> bool:
@@ -133,7 +133,7 @@ class Lan:
             raise AssertionError(f"n{at} sees {seen}, not {states}\n{logs}") from None
 
     async def up_for(self, seconds: float) -> None:
-        """Until each node has run so long."""
+        """Wait until each node has run for `seconds`."""
         for node in self.nodes.values():
             async with node.connect() as m:
 
@@ -143,12 +143,12 @@ class Lan:
                 await eventually(is_so)
 
     async def all_alive(self) -> None:
-        """Until each sees each other alive."""
+        """Wait until each node sees all others alive."""
         for host in self.nodes:
             await self.becomes({other: "alive" for other in self.nodes if other != host}, at=host)
 
     async def all_hear_all(self) -> None:
-        """What is published at any node arrives at every one."""
+        """Check that a message published at any node arrives at every node."""
         mark = secrets.token_hex(4)
         async with AsyncExitStack() as stack:
             clients = {n: await stack.enter_async_context(node.connect()) for n, node in self.nodes.items()}
@@ -166,7 +166,10 @@ class Lan:
 
 @asynccontextmanager
 async def lan_of(hosts: int, dead: int = 0, *, switch: bool = False) -> AsyncIterator[Lan]:
-    """Machines on a switch, with the same keys; no node runs yet. In the end none wrote a traceback."""
+    """Create machines on a switch, with the same keys and without running nodes.
+
+    In the end no node may have logged a traceback.
+    """
     require()
     with _machines(hosts, dead, switch) as lan:
         yield lan

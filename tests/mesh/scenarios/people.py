@@ -1,4 +1,4 @@
-"""Who is at the nodes of sites, and what comes into their inboxes?"""
+"""Clients at the nodes of sites, and the messages in their inboxes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.mesh.running import RunningNode
 
 
 def at(node: RunningNode) -> Client:
-    """Somebody named joe there."""
+    """Return a client named joe at that node."""
     return mesh.connect(node.name, client="joe", environ=node.environ)
 
 
 class Person:
-    """Somebody at a node: what he read, and what came into his inbox."""
+    """A client at a node, and the messages in its inbox."""
 
     def __init__(self, node: RunningNode, client: Client) -> None:
         self.node, self.client = node, client
@@ -32,7 +32,7 @@ class Person:
 
 @asynccontextmanager
 async def people(nodes: Iterable[RunningNode]) -> AsyncIterator[list[Person]]:
-    """One at each of these nodes, named joe, whose inbox is read all the time."""
+    """Connect a client named joe at each of these nodes, and read its inbox during the block."""
     async with AsyncExitStack() as stack:
         found, readers = [], []
         for node in nodes:

@@ -1,4 +1,4 @@
-"""Nodes that read property files: what may such a file say of a node, and how is one started with it?"""
+"""Nodes that are started with property files."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from tests.mesh.scenarios.topology import Loop, Processes
 
 
 def node(name: str, rules: str, address: str = "") -> str:
-    """What a file says of one node; old documents end <connect> like this."""
+    """Return the entry of one node. Old documents end <connect> like this."""
     connect = (
         f"\\\n   <connect><qos><address type='SOCKET'>{address}</address></qos><connect>" if address else ""
     )
@@ -19,12 +19,12 @@ def node(name: str, rules: str, address: str = "") -> str:
 
 
 def master(domain: str, attributes: str = "") -> str:
-    """A rule of a <clusternode>."""
+    """Return a rule of a <clusternode>."""
     return f"\\\n   <master {attributes}><key domain='{domain}'/></master>"
 
 
 class FromProperties(Processes):
-    """Nodes that are processes, each with the property file it is given."""
+    """Nodes as processes, each with the property file that it is given."""
 
     def start(self, name: str, file: str, *options: str) -> RunningNode:
         path = self._state / f"{name}.properties"
@@ -40,7 +40,7 @@ class FromProperties(Processes):
 
 
 class LoopFromProperties(Loop):
-    """Nodes in the test's own loop, each with the property file it is given."""
+    """Nodes in the test's own event loop, each with the property file that it is given."""
 
     def config(self, name: str, file: str, given: dict[str, Any]) -> Config:
         known = {known: address.removeprefix("tcp://") for known, address in self.addresses.items()}

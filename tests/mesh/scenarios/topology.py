@@ -1,7 +1,7 @@
-"""What are the old cluster's five nodes told? bilbo -> frodo -> heron <-> avalon, and golan -> heron.
+"""The five nodes of xmlBlaster's cluster tests: bilbo -> frodo -> heron <-> avalon, and golan -> heron.
 
-Each has a mesh.toml. It takes any free port of 127.0.0.1, so nodes start in order, and a file names only
-addresses of nodes before.
+Each has a mesh.toml. Nodes take any free port of 127.0.0.1, so they start in order, and a file has only
+addresses of nodes that started earlier.
 """
 
 import secrets
@@ -86,12 +86,12 @@ Files = Mapping[str, str]  # node -> its mesh.toml, with {heron} for heron's add
 
 
 def a0(*names: str) -> Files:
-    """The files of these of the five nodes."""
+    """Return the files of these of the five nodes."""
     return {name: A0[name] for name in A0 if name in names}
 
 
 class Loop(Mesh):
-    """Nodes in the test's own loop."""
+    """Nodes in the test's own event loop."""
 
     def __init__(self, state: Path) -> None:
         super().__init__(environment(state), {})
@@ -100,7 +100,7 @@ class Loop(Mesh):
         self.addresses: dict[str, str] = {}
 
     async def start(self, name: str, file: str) -> None:
-        """Start it with this file, and with the data it had."""
+        """Start a node with this file and its existing data."""
         config = self.config(name, file, {"node.id": name, "node.cluster": self._cluster})
         node = await start(config, self.environ)
         self.nodes[name] = node
@@ -113,7 +113,7 @@ class Loop(Mesh):
         await self.nodes.pop(name).close()
 
     async def met(self) -> None:
-        """Until all see each other."""
+        """Wait until all nodes see each other."""
         await eventually(lambda: all(alive(self, name) == len(self.nodes) for name in self.nodes))
 
 
@@ -133,7 +133,7 @@ class Processes:
         return mesh.connect(name, environ=self.environ, **options)
 
     def start(self, name: str, file: str) -> RunningNode:
-        """Start it with this file, and with the data it had."""
+        """Start a node with this file and its existing data."""
         path = write(self._state, name, file, {known: node.tcp for known, node in self.nodes.items()})
         if name not in self.nodes:
             options = ("--config", str(path), "--log-level", "debug")
@@ -142,7 +142,7 @@ class Processes:
         return self.nodes[name]
 
     def met(self) -> None:
-        """Until all that run see each other."""
+        """Wait until all running nodes see each other."""
         up = [name for name, node in self.nodes.items() if node.is_running]
         until(lambda: all(self._alive(name) == len(up) for name in up))
 
@@ -151,7 +151,7 @@ class Processes:
             return sum(row["state"] == "alive" for row in m.call("ls")["nodes"])
 
     def end(self) -> None:
-        """Stop them; none may have written a traceback."""
+        """Stop all nodes. None may have logged a traceback."""
         for node in self.nodes.values():
             if node.is_running:
                 node.stop()
@@ -160,7 +160,7 @@ class Processes:
 
 
 def write(state: Path, name: str, file: str, addresses: Mapping[str, str]) -> Path:
-    """The node's mesh.toml, in the test's state directory."""
+    """Write the node's mesh.toml into the test's state directory."""
     path = state / f"{name}.toml"
     path.write_text(file.format_map(addresses))
     return path
@@ -168,7 +168,7 @@ def write(state: Path, name: str, file: str, addresses: Mapping[str, str]) -> Pa
 
 @asynccontextmanager
 async def loop_of(files: Files, kind: type[Loop] = Loop) -> AsyncIterator[Loop]:
-    """These nodes in this loop; they see each other."""
+    """Run these nodes in this event loop. They see each other when the block begins."""
     with state_directory() as state:
         made = kind(state)
         try:
@@ -183,7 +183,7 @@ async def loop_of(files: Files, kind: type[Loop] = Loop) -> AsyncIterator[Loop]:
 
 @contextmanager
 def processes_of(files: Files, kind: type[Processes] = Processes) -> Iterator[Processes]:
-    """These nodes in processes of their own; they see each other."""
+    """Run these nodes as processes. They see each other when the block begins."""
     with state_directory() as state:
         made = kind(state)
         try:

@@ -1,4 +1,4 @@
-"""What do nodes see and tell of other sites, and what do they count?"""
+"""Other sites, as nodes see, report and count them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tests.mesh.running import RunningNode
 
 
 def told(node: RunningNode, site: str) -> list[str]:
-    """What it told of another site, in order."""
+    """Return the kinds of the node's reports about another site, in order."""
     return re.findall(rf" site-(\w+): the site {site} ", node.log)
 
 
 async def becomes(client: Client, site: str, state: str, nodes: list[RunningNode]) -> None:
-    """Until its node sees that site so, and just these there."""
+    """Wait until the client's node sees that site in this state, with exactly these nodes."""
     wanted = state, sorted(node.name for node in nodes)
 
     async def is_so() -> bool:
@@ -34,7 +34,7 @@ async def metric(client: Client, name: str) -> int:
 
 
 async def counts(client: Client, name: str, number: int) -> None:
-    """Until its node has so many of these."""
+    """Wait until a metric of the client's node has this value."""
 
     async def is_so() -> bool:
         return await metric(client, name) == number
