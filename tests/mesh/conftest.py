@@ -1,4 +1,4 @@
-"""What do the tests of this folder share? One PostgreSQL, where one is wanted."""
+"""Fixtures for all tests of `mesh`: one PostgreSQL server, where a test needs it."""
 
 from tests.postgres import postgres
 

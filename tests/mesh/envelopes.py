@@ -1,4 +1,4 @@
-"""Envelopes for tests: as a client builds them, with as little to say as possible."""
+"""Envelopes for tests, as a client builds them. Most fields have defaults."""
 
 from array import array
 
@@ -21,9 +21,9 @@ def envelope(
     sent: int = 0,
     expires: int = 0,
 ) -> Envelope:
-    """One message for each word of `keys`, which is its key; contents are empty unless given.
+    """Return an envelope with one message for each word of `keys`, which is its key.
 
-    `expires`: of each of them.
+    Contents are empty unless given. `expires` is the expiry of each message.
     """
     words = keys.split()
     table = tuple(dict.fromkeys(words))

@@ -1,9 +1,9 @@
-"""A helper that starts nodes fast: it has loaded all that they run, and each is a fork of it.
+"""A helper process that starts nodes fast: it has loaded their modules, and forks each node.
 
-To load that takes three quarters of what the start of a node costs. `Forked` is used as a Popen is, and
-what it stands for is a child of this process, too: it is waited for, signalled and killed by its pid, and
-has the environment, the directory and the files that it was given. Run as a program, this file is the
-helper: `forking.py FD`. It ends when the other end of that socket is closed, so it outlives nobody.
+Loading takes three quarters of a node's start. `Forked` is used as a Popen is. Its process is a child of this
+process, too, which waits for it, signals and kills it by pid. The child has the environment, the directory
+and the files that it was given. Run as a program, this file is the helper: `forking.py FD`. The helper ends
+when the other end of that socket is closed.
 """
 
 import atexit
@@ -26,20 +26,20 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 LOADED = ("mesh.cli.main", "mesh.cli.up", "mesh.shell.starting", "mesh.store.sqlite", "mesh.client.client")
-# What a process takes in before its first line, and a fork cannot change any more.
+# Variables that a process reads before its first line, so a fork cannot change them.
 EARLY = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "COVERAGE", "TZ")
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 PLACES = ("mnt", "net", "pid", "user", "uts")  # namespaces
-_helpers: "dict[int, Helper]" = {}  # by the pid of the process that has it: a forked worker has its own
+_helpers: "dict[int, Helper]" = {}  # by owner's pid; each worker has its own
 _lock = threading.Lock()
 
 
 class Helper:
-    """The other process, seen from this one."""
+    """The helper process, as this process sees it."""
 
     def __init__(self, early: dict[str, str]) -> None:
         self.early, self.place = early, place()
-        self._lock = threading.Lock()  # some tests start nodes in threads, several at once
+        self._lock = threading.Lock()  # some tests start nodes in several threads
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             outer = {name: value for name, value in os.environ.items() if not name.startswith("MESH_")}
@@ -54,7 +54,7 @@ class Helper:
     def fork(
         self, arguments: Sequence[str], environ: Mapping[str, str], cwd: Path, files: Sequence[int]
     ) -> int:
-        """The pid of a new child of this process."""
+        """Fork a process that becomes a child of this one, and return its pid."""
         asked = json.dumps([arguments, dict(environ), str(cwd)]).encode()
         with self._lock:
             adopt(True)
@@ -96,7 +96,7 @@ class Forked:
                 raise subprocess.TimeoutExpired(list(self.args), timeout or 0.0)
             try:
                 self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-            except ChildProcessError:  # somebody else has waited for it; Popen says the same then
+            except ChildProcessError:  # already waited for; Popen returns 0, too
                 self.returncode = 0
             os.close(self._pid)
         return self.returncode
@@ -110,7 +110,7 @@ class Forked:
 
 
 def piped(arguments: Sequence[str], environ: Mapping[str, str], cwd: Path, stderr: IO[str]) -> Forked:
-    """One whose `stdout` is a pipe from it, and that is told nothing."""
+    """Start a process whose `stdout` is a pipe and whose stdin is empty."""
     ours, theirs = os.pipe()
     with open(os.devnull, "rb") as stdin, os.fdopen(theirs, "wb") as stdout:
         forked = Forked(arguments, environ, cwd, [stdin, stdout, stderr])
@@ -121,7 +121,7 @@ def piped(arguments: Sequence[str], environ: Mapping[str, str], cwd: Path, stder
 def completed(
     arguments: Sequence[str], environ: Mapping[str, str], cwd: Path, content: bytes, timeout: float
 ) -> "subprocess.CompletedProcess[bytes]":
-    """One that has ended, as of subprocess.run; `content` was its stdin."""
+    """Run a process to its end, as subprocess.run does. `content` is its stdin."""
     with TemporaryFile() as stdin, TemporaryFile() as stdout, TemporaryFile() as stderr:
         stdin.write(content)
         stdin.seek(0)
@@ -137,7 +137,7 @@ def completed(
 
 
 def is_able(environ: Mapping[str, str]) -> bool:
-    """Would a fork be what `python -m mesh` is, started here and now with this environment?"""
+    """Return whether a fork would equal `python -m mesh`, started now with this environment."""
     if sys.platform != "linux":
         return False
     helper = _helpers.get(os.getpid())
@@ -145,7 +145,7 @@ def is_able(environ: Mapping[str, str]) -> bool:
 
 
 def place() -> list[str]:
-    """What of this thread a child inherits: its namespaces, and what it may do."""
+    """Return what a child inherits from this thread: namespaces, users, signals and capabilities."""
     return [os.readlink(f"/proc/thread-self/ns/{name}") for name in PLACES] + [
         line
         for line in Path("/proc/thread-self/status").read_text().splitlines()
@@ -154,7 +154,7 @@ def place() -> list[str]:
 
 
 def adopt(is_wanted: bool) -> None:
-    """Become the parent of what is forked further down, when whoever forked it has gone; or so no more."""
+    """Set whether this process becomes the parent of descendants whose own parent has ended."""
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.prctl(SUBREAPER, int(is_wanted), 0, 0, 0) == 0, os.strerror(ctypes.get_errno())
 
@@ -178,12 +178,12 @@ def close_helper() -> None:
 
 
 def serve(line: socket.socket) -> list[str]:
-    """Fork what is asked for, as long as somebody asks. In the fork: its arguments."""
+    """Fork a process for each request until the socket is closed. In the fork, return its arguments."""
     while True:
         said, files, _, _ = socket.recv_fds(line, 1 << 20, 3)
         if not said:
             os._exit(0)
-        between = os.fork()  # goes at once: so the node becomes a child of whoever adopts
+        between = os.fork()  # exits at once, so the subreaper adopts the node
         if between == 0:
             pid = os.fork()
             if pid == 0:
@@ -200,7 +200,7 @@ def serve(line: socket.socket) -> list[str]:
 
 
 def become(environ: Mapping[str, str], cwd: str, files: list[int]) -> None:
-    """This process is as if it had been started so."""
+    """Take over the environment, the directory and the files of a request."""
     for number, each in enumerate(files):
         os.dup2(each, number)
         os.close(each)
@@ -215,8 +215,8 @@ if __name__ == "__main__":
     for name in LOADED:
         import_module(name)
     assert len(os.listdir("/proc/self/task")) == 1, "what a thread holds would be held for ever in a fork"
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # it ends without a word
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the helper without a traceback
     gc.collect()
-    gc.freeze()  # so that what all share is not written to
+    gc.freeze()  # keeps the shared memory unwritten
     sys.argv[1:] = serve(socket.socket(fileno=int(sys.argv[1])))
     runpy.run_module("mesh", run_name="__main__", alter_sys=True)

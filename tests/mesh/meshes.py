@@ -1,4 +1,4 @@
-"""A mesh of real nodes within the test's own loop: real sockets and files, no processes."""
+"""Meshes in the test's own event loop: real nodes with sockets and files, or nodes in memory."""
 
 import asyncio
 import secrets
@@ -21,14 +21,14 @@ LIMIT = waiting.LIMIT
 
 
 class InMemory(testing.Mesh):
-    """Nodes without sockets, for what asks nothing of these."""
+    """A mesh in memory, for tests that need no sockets."""
 
     def metric(self, name: str, what: str) -> int:
         return int(self._nodes[name].core.parts.status.info().metrics[what])
 
 
 async def passing(net: testing.Mesh, work: Coroutine[Any, Any, Any] | asyncio.Future[Any]) -> Any:
-    """Return the result of `work`, for which time passes in `net` instead of on this machine."""
+    """Run `work` while simulated time passes in `net`, and return its result."""
     task = asyncio.ensure_future(work)
     while not task.done():
         await net.pass_time(0.25)
@@ -36,19 +36,19 @@ async def passing(net: testing.Mesh, work: Coroutine[Any, Any, Any] | asyncio.Fu
 
 
 def in_memory(*names: str) -> InMemory:
-    """Nodes of these names in memory: as `mesh_of`, a hundred times as fast."""
+    """Create a mesh of nodes in memory, a hundred times as fast as `mesh_of`."""
     return InMemory(names)
 
 
 class Mesh:
-    """Nodes by name, and clients of them."""
+    """Running nodes by name, and clients of them."""
 
     def __init__(self, environ: dict[str, str], nodes: dict[str, NodeRuntime]) -> None:
         self.environ = environ
         self.nodes = nodes
 
     def connect(self, name: str, **options: Any) -> Client:
-        """Make a client that gives a busy machine time, unless the test says a `timeout`."""
+        """Create a client. Without a `timeout`, a busy machine has enough time."""
         with patch.object(connected, "TIMEOUT", LIMIT):
             return mesh.connect(name, environ=self.environ, **options)
 
@@ -58,7 +58,7 @@ class Mesh:
 
 @asynccontextmanager
 async def mesh_of(*names: str, settings: dict[str, object] | None = None) -> AsyncIterator[Mesh]:
-    """Nodes of these names that all know each other; `settings` as in mesh.config.load."""
+    """Run nodes that all know each other during the block; `settings` as in mesh.config.load."""
     cluster = f"test-{secrets.token_hex(4)}"
     async with AsyncExitStack() as stack:
         state = stack.enter_context(state_directory())
@@ -89,7 +89,7 @@ eventually = waiting.eventually
 
 
 async def take(subscription: Any, count: int) -> list[Any]:
-    """The next so many messages."""
+    """Return the next `count` messages of the subscription."""
     messages = []
     async with asyncio.timeout(LIMIT):
         async for message in subscription:

@@ -13,7 +13,7 @@ from mesh.wire.commands import Answer
 
 
 class Party(Struct, frozen=True):
-    """An origin that is no client. It is connected while its name is in `there`."""
+    """An origin that is not a client. The origin is connected while its name is in `there`."""
 
     is_local: ClassVar[bool] = False
     there: ClassVar[set[bytes]] = set()
@@ -39,13 +39,13 @@ CLIENT = Local(answer=lambda stream, answer: None)
 
 
 def silence(parts: Parts) -> None:
-    """Let a gateway give no answer to other sites from now on."""
+    """Stop a gateway from answering other sites."""
     parts[SiteParts].answering.send_answer = _ignored  # type: ignore[method-assign]
 
 
 @contextmanager
 def silenced(parts: Parts) -> Iterator[None]:
-    """Let a gateway give no answer to other sites for a while."""
+    """Stop a gateway from answering other sites during the block."""
     silence(parts)
     try:
         yield

@@ -1,10 +1,10 @@
-"""Real nodes in processes of their own, for tests of the whole: started, killed, started again.
+"""Real nodes as processes, for tests that start, kill and restart them.
 
     with running("a") as a, running("b", beside=a) as b:
         async with mesh.connect("b", environ=b.environ) as m: ...
         a.kill(); a.start()
 
-Tests that use it are marked `@pytest.mark.slow`.
+Tests that use this module are marked `@pytest.mark.slow`.
 """
 
 import json
@@ -28,17 +28,18 @@ from tests.mesh import forking
 from tests.mesh.forking import Forked, completed, piped
 
 LIMIT = waiting.LIMIT
-SHORT = 20  # characters of a path that leave enough for the names of sockets
+SHORT = 20  # characters of a base directory; socket paths are short
 PROGRAM = (sys.executable, "-m", "mesh")
-ANEW = ("env",)  # `inside` of a node that is no fork of another process: what a shell starts
-KNOWN: "weakref.WeakSet[RunningNode]" = weakref.WeakSet()  # who failed asks what these wrote
+ANEW = ("env",)  # as `inside`: a new process instead of a fork
+KNOWN: "weakref.WeakSet[RunningNode]" = weakref.WeakSet()  # nodes whose logs a failed test shows
 
 
 class RunningNode:
-    """A `mesh up` process. `environ` lets clients and commands find it; `it` is its ready line.
+    """A `mesh up` process, which a test may start, stop and kill repeatedly.
 
-    `inside` runs it, as `prlimit --nofile=64` does: a command that becomes the one behind it. Without that,
-    and without a `program` of its own, it is a fork of a process that has loaded all that a node runs.
+    `environ` lets clients and commands find the node. `it` is its parsed ready line. `inside` is a command
+    that runs the node in its own process, as `prlimit --nofile=64` does. Without `inside` and without a
+    `program` of its own, the node is forked from a process that has loaded all its modules.
     """
 
     def __init__(
@@ -47,17 +48,17 @@ class RunningNode:
         self.name, self.state, self.cluster = name, state, cluster
         self.environ = environment(state)
         self.it: dict[str, Any] = {}
-        self.program: Sequence[str] = PROGRAM  # a test may put something before it
+        self.program: Sequence[str] = PROGRAM  # a test may add a prefix
         self._options = options
         self._inside = inside
         self._log = state / f"{name}.log"
-        self._kept = ""  # what its log had in it when it ended
+        self._kept = ""  # text of the log when the process ended
         self._process: subprocess.Popen[str] | Forked | None = None
         KNOWN.add(self)
 
     @property
     def tcp(self) -> str:
-        """Its address for peers; the same after a restart."""
+        """The node's TCP address for peers, the same after a restart."""
         return str(self.it["tcp"][0])
 
     @property
@@ -70,11 +71,14 @@ class RunningNode:
 
     @property
     def log(self) -> str:
-        """All that it wrote to stderr, over every start."""
+        """The node's stderr, over all starts."""
         return self._log.read_text() if self._log.exists() else self._kept
 
     def start(self, crashpoint: str = "") -> None:
-        """Start it, with the data it had, and wait until it is ready. It may have to die at a point."""
+        """Start the node with its existing data, and wait until it is ready.
+
+        With a `crashpoint`, the process dies when it reaches that point.
+        """
         assert not self.is_running
         dying = {"MESH_CRASHPOINT": crashpoint} if crashpoint else {}
         arguments = ["up", "--json", "--id", self.name, "--cluster", self.cluster, *self._options]
@@ -96,22 +100,22 @@ class RunningNode:
         self.it = json.loads(self._ready_line())
 
     def kill(self) -> None:
-        """kill -9; returns when it is gone."""
+        """Send SIGKILL, and wait until the process has ended."""
         self._end(signal.SIGKILL)
 
     def pause(self) -> None:
-        """It stands still, and nobody is told."""
+        """Suspend the process with SIGSTOP. Its peers receive no notice."""
         self._running().send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
         self._running().send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
-        """SIGTERM; returns the exit code."""
+        """Send SIGTERM, wait until the process has ended, and return the exit code."""
         return self._end(signal.SIGTERM)
 
     def wait(self) -> int:
-        """Until it has ended by itself; returns the exit code."""
+        """Wait until the process has ended, and return the exit code."""
         process = self._running()
         code = process.wait(LIMIT)
         assert process.stdout is not None
@@ -121,7 +125,10 @@ class RunningNode:
         return code
 
     def mesh(self, *arguments: str, content: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
-        """A command line beside it, which is a means here and not what is tested; `content` is its stdin."""
+        """Run `mesh ARGUMENTS` in the node's environment; the command itself is not under test.
+
+        `content` is its stdin. The command is forked where possible, which is faster than a new process.
+        """
         if not forking.is_able(self.environ):
             return run_mesh(*arguments, environ=self.environ, content=content)
         return told(completed(arguments, self.environ, self.state, encoded(content), 2 * LIMIT))
@@ -159,9 +166,10 @@ def running(
     options: Sequence[str] = (),
     inside: Sequence[str] = (),
 ) -> Iterator[RunningNode]:
-    """A node that is ready, in a mesh of its own or `beside` another; `options` go to `mesh up`.
+    """Run a node during the block, in a mesh of its own or in that of `beside`.
 
-    In the end it is stopped, and it must not have written a traceback.
+    `options` go to `mesh up`. The node is ready when the block begins. At the end it is stopped, and it must
+    not have logged a traceback.
     """
     if beside is None:
         with state_directory(on_disk=True) as state:
@@ -183,9 +191,9 @@ def _run(node: RunningNode) -> Iterator[RunningNode]:
 
 @contextmanager
 def state_directory(on_disk: bool = False) -> Iterator[Path]:
-    """A MESH_STATE_DIR with a path short enough for sockets; its nodes must end before it does.
+    """Create a MESH_STATE_DIR with a path short enough for sockets, and remove it after the block.
 
-    In the quick set it is in memory, unless it is `on_disk`.
+    Nodes that use the directory must end first. In the quick set it is in memory, unless it is `on_disk`.
     """
     base = os.environ[DISK] if on_disk and DISK in os.environ else tempfile.gettempdir()
     state = Path(tempfile.mkdtemp(prefix="mesh-", dir=base if len(base) <= SHORT else "/tmp"))
@@ -196,9 +204,10 @@ def state_directory(on_disk: bool = False) -> Iterator[Path]:
 
 
 def environment(state: Path) -> dict[str, str]:
-    """For processes that shall know only this state directory, and no setting of whoever runs the tests.
+    """Return the environment of processes that know only this state directory.
 
-    Without multicast DNS, which is slower to start; whoever tests that takes the setting out, or --mdns.
+    Mesh settings of the person who runs the tests are removed. Multicast DNS is off, because it slows the
+    start; a test of it removes that setting or uses --mdns.
     """
     outer = {name: value for name, value in os.environ.items() if not name.startswith("MESH_")}
     return {
@@ -212,7 +221,7 @@ def environment(state: Path) -> dict[str, str]:
 def run_mesh(
     *arguments: str, environ: Mapping[str, str], content: str | bytes = b""
 ) -> "subprocess.CompletedProcess[str]":
-    """Exit code, stdout and stderr of one command line."""
+    """Run one command line as a new process. Return its exit code, stdout and stderr."""
     result = subprocess.run(
         [*PROGRAM, *arguments],
         input=encoded(content),
@@ -229,7 +238,7 @@ def encoded(content: str | bytes) -> bytes:
 
 
 def told(result: "subprocess.CompletedProcess[bytes]") -> "subprocess.CompletedProcess[str]":
-    """The same with texts; a byte that belongs to none is shown."""
+    """Decode the output of a command. Invalid UTF-8 bytes become backslash escapes."""
     texts = (text.decode("utf-8", "backslashreplace") for text in (result.stdout, result.stderr))
     return subprocess.CompletedProcess(result.args, result.returncode, *texts)
 

@@ -1,4 +1,4 @@
-"""A slow line to a node: a proxy of its local socket that lets so many bytes a second through, each way."""
+"""A slow line to a node: a proxy of its local socket with a limited rate, each way."""
 
 import asyncio
 import socket
@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-BUFFER = 32 * 1024  # bytes that the line itself holds, at each place where a line holds any
+BUFFER = 32 * 1024  # bytes of each buffer on the line
 
 
 class SlowLine:
-    """`address` is what a client dials in place of the node."""
+    """A slow proxy. A client dials its `address` in place of the node's."""
 
     def __init__(self, address: str, rate: float) -> None:
         self.address = address
@@ -54,7 +54,7 @@ class SlowLine:
 
 @asynccontextmanager
 async def slow_line(node: str, rate: float) -> AsyncIterator[SlowLine]:
-    """To the node with this ipc address."""
+    """Run a slow proxy of the node with this ipc address."""
     there = Path(node.removeprefix("ipc://"))
     place = there.with_name("slow.sock")
     line = SlowLine(f"ipc://{place}", rate)

@@ -1,4 +1,4 @@
-"""How much work is something, on any machine? Counted in steps of Python's, not in seconds."""
+"""The work of a function on any machine, counted in bytecodes instead of seconds."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from tools.costing.meter import Meter
 
 
 def steps(work: Callable[[], object]) -> int:
-    """Bytecodes that it takes, in Python code that is not our tools'; what is done in C counts as one."""
+    """Return how many bytecodes `work` takes, without those of our tools. A call of C code counts as one."""
     meter = Meter()
     meter.run(work)
     return meter.take().total()["instructions"]

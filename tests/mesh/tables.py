@@ -1,4 +1,4 @@
-"""Tables of states: drawn by hand, against slips in those of the code, and walked."""
+"""Tables of states for tests: drawn as text, for comparison with those of the code, and traversed."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -9,7 +9,7 @@ E = TypeVar("E", bound=Enum)
 
 
 def drawn(text: str, events: type[E], letters: Mapping[str, S]) -> list[tuple[E, S, S | None]]:
-    """The cells of one: event, state and where that leads, which is None where it cannot happen."""
+    """Return the cells of a drawn table: event, state and next state. `None` means that it cannot happen."""
     return [
         (events[line.split()[0]], start, {**letters, "-": None}[letter])
         for line in text.strip().splitlines()[1:]
@@ -18,7 +18,7 @@ def drawn(text: str, events: type[E], letters: Mapping[str, S]) -> list[tuple[E,
 
 
 def reached(table: Mapping[S, Mapping[E, tuple[S, object]]], start: S) -> set[S]:
-    """All states to which a way leads."""
+    """Return all states that can be reached from `start`."""
     found, new = {start}, {start}
     while new:
         new = {cell[0] for state in new for cell in table[state].values()} - found

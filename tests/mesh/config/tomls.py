@@ -1,4 +1,4 @@
-"""Keys and values of TOML, right and wrong, for tests of whatever reads them."""
+"""Valid and invalid keys and values of TOML, for tests of their readers."""
 
 from hypothesis import strategies as st
 

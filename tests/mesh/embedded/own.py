@@ -1,4 +1,4 @@
-"""Nodes in the test's own process, on loopback, which find each other by the address of the first."""
+"""Nodes embedded in the test's own process, on loopback. They find each other by their addresses."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mesh.embedded.client import NodeClient
 from mesh.shell.node import NodeRuntime
 from tests.mesh.running import LIMIT, environment, state_directory
 
-TIMING = {"probe": 5.0, "ping": 0.1, "silence": 60.0, "backoff_min": 0.02}  # no busy machine looks dead
+TIMING = {"probe": 5.0, "ping": 0.1, "silence": 60.0, "backoff_min": 0.02}  # a busy node must not look dead
 SETTINGS: dict[str, Any] = {"discovery": {"remember": False, "interfaces": ["lo"]}, "timing": TIMING}
 
 
 class Place:
-    """A state directory of the test's own."""
+    """A state directory of the test's own, and nodes in it."""
 
     def __init__(self, environ: dict[str, str]) -> None:
         self.environ = environ
@@ -38,7 +38,7 @@ def place() -> Iterator[Place]:
 
 
 def runtime(m: NodeClient) -> NodeRuntime:
-    """What runs in the thread of its node; to be looked at only."""
+    """Return the runtime in the thread of its node. The caller may only read it."""
     assert m._home.node is not None
     return m._home.node.began.result()
 

@@ -1,4 +1,4 @@
-"""Backups of a node with the stores of its queues, for tests of `mesh backup`."""
+"""Backups of a node with queue stores, for tests of `mesh backup`."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ Quiet = lambda level, text: None  # noqa: E731
 
 
 def node_with_stores(folder: Path) -> Path:
-    """The directory of a node that had two boots, whose store has some envelopes, and a queue's store."""
+    """Create the directory of a node with two boots, some stored envelopes, and a store of a queue."""
     place = folder / "heron"
     DataDir.open(place).close()
     it = DataDir.open(place)
@@ -58,7 +58,7 @@ Files = dict[str, bytes]
 
 
 def rewritten(backup: Path, change: Callable[[Files], None], correct: bool = False) -> Path:
-    """The backup with other files. `correct`: its manifest is right about them."""
+    """Return the backup after a change of its files. If `correct`, its manifest matches them."""
     with zipfile.ZipFile(backup) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     change(files)
@@ -78,7 +78,7 @@ def rewritten(backup: Path, change: Callable[[Files], None], correct: bool = Fal
 
 
 def forged(backup: Path, path: Path, line: bytes = b"line") -> Path:
-    """A whole backup that wants the store of its queue, with this line in it, at the path."""
+    """Return a valid backup that restores the store of its queue, with this line in it, to `path`."""
     store = backup.with_name("forged.sqlite")
     store.unlink(missing_ok=True)
     sqlite = SQLiteStore(store)

@@ -1,4 +1,4 @@
-"""A directory of snapshots, for tests of those who write it and copy it."""
+"""A directory of snapshots, for tests of the components that write and copy it."""
 
 import errno
 import json
@@ -12,7 +12,7 @@ from tests.mesh.snapshots.lines import segment
 
 
 def put(place: Path, it: Segment, content: bytes | None = None) -> Path:
-    """A closed segment of that size, or with that content."""
+    """Write a closed segment of that size, or with that content."""
     path = place / it.path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"x" * (it.bytes - 1) + b"\n" if content is None else content)
@@ -20,34 +20,34 @@ def put(place: Path, it: Segment, content: bytes | None = None) -> Path:
 
 
 def put_unfinished(place: Path, it: Segment, content: bytes) -> Path:
-    """One that a killed node has left."""
+    """Write a segment that a killed node left unfinished."""
     path = put(place, it, content)
     return path.rename(path.parent / it.name.unfinished)
 
 
 def mark(place: Path, marker: str, *ranges: tuple[int, int], boot: int = 7) -> None:
-    """Have a marker say that these segments of the node "heron" are safe."""
+    """Write a marker by which these segments of the node "heron" are safe."""
     (place / marker).write_text(json.dumps({segment(1, boot=boot).name.run: ranges}))
 
 
 def files(place: Path) -> list[str]:
-    """All files below it, by their paths, but for markers and locks."""
+    """Return the paths of all files in subdirectories. Markers and locks are in none."""
     found = (path.relative_to(place) for path in place.rglob("*") if not path.is_dir())
     return sorted(str(path) for path in found if path.parent != Path("."))
 
 
 def names(place: Path) -> list[str]:
-    """The same, without directories."""
+    """Return the names of these files, without directories."""
     return sorted(path.rpartition("/")[2] for path in files(place))
 
 
 def numbers(content: bytes) -> list[int]:
-    """Of the lines, each of which must be whole."""
+    """Return the numbers of the lines, each of which must be whole."""
     return [json.loads(line)["line"] for line in content.splitlines()]
 
 
 def fail(number: int) -> Any:
-    """What a system call does that fails so."""
+    """Return a system call that fails with this error number."""
 
     def call(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
@@ -59,18 +59,18 @@ FULL, BROKEN = fail(errno.ENOSPC), fail(errno.EIO)
 
 
 def faulty_os(**calls: Any) -> SimpleNamespace:
-    """The module `os` with these calls in place of its own."""
+    """Return the module `os` with these calls in place of its own."""
     return SimpleNamespace(**{**vars(os), **calls})
 
 
 class Told(list[tuple[str, str]]):
-    """What a person was told: levels and texts."""
+    """Reports to a person: levels and texts."""
 
     def __call__(self, level: str, text: str) -> None:
         self.append((level, text))
 
     def take(self) -> str:
-        """All of it, a line each, and forget it."""
+        """Return all reports, one per line, and forget them."""
         text = "\n".join(f"{level}: {text}" for level, text in self)
         self.clear()
         return text

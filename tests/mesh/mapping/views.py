@@ -1,4 +1,4 @@
-"""What a node knows of others, for tests; and a walk from node to node."""
+"""A fake view of other nodes for tests of routing, and a walk from node to node."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ Decide = Callable[[Mapping, "FakeView", list[str]], Decision]
 
 @dataclass
 class FakeView:
-    """`known` nodes, those of them that are `alive`, and `ways` to others. It chooses the first."""
+    """The `known` nodes, the `alive` ones among them, and `ways` to others. Its choice is the first node."""
 
     known: set[str] = field(default_factory=set)
     alive: set[str] = field(default_factory=set)
     ways: dict[str, str] = field(default_factory=dict)
     settled: bool = True
-    choices: list[tuple[tuple[str, ...], Hashable]] = field(default_factory=list)  # (among whom, for what)
+    choices: list[tuple[tuple[str, ...], Hashable]] = field(default_factory=list)  # (candidates, `of`)
 
     def is_known(self, node: str) -> bool:
         return node in self.known
@@ -38,12 +38,12 @@ class FakeView:
 
 
 def up(*nodes: str) -> FakeView:
-    """These are known and alive."""
+    """Return a view in which these nodes are known and alive."""
     return FakeView(set(nodes), set(nodes))
 
 
 def down(*nodes: str) -> FakeView:
-    """These are known and away."""
+    """Return a view in which these nodes are known and unreachable."""
     return FakeView(set(nodes))
 
 
@@ -54,7 +54,7 @@ def walk(
     decide: Decide,
     scope: str = "mesh",
 ) -> tuple[list[str], Decision]:
-    """(the nodes where a message has been, the last decision), as long as it goes on."""
+    """Follow the decisions from `start`. Return the nodes that had the message, and the last decision."""
     path: list[str] = []
     node = start
     while True:

@@ -1,4 +1,4 @@
-"""Answers of a node to `info`, for tests of what is made of them."""
+"""Answers of a node to `info`, for tests of their output."""
 
 from mesh.wire.replies import Info
 

@@ -1,4 +1,4 @@
-"""A feed for tests, with what it sent and what it let go."""
+"""A feed for tests, with what it has sent and released."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,21 +17,21 @@ CREDIT = Credit(bytes=400, items=3, backlog=1200)
 def parcel(
     position: int = 0, count: int = 1, size: int = 0, master: bytes = ME, expires: int = 0
 ) -> StoredEnvelope:
-    """A stored envelope of a master's log, owed to one feed if it has a position.
+    """Return a stored envelope of a master's log, owed to one feed if it has a position.
 
-    `expires`: of every message.
+    `expires` is the expiry of every message.
     """
     e = envelope(" ".join("a" * count), [bytes(size)] * count, persistent=position > 0, expires=expires)
     return StoredEnvelope(e, position, master, own=master == ME, owed=int(position > 0))
 
 
 def inbox(*arguments: Any, **options: Any) -> Inbox:
-    """One whose void letters nobody buries, unless somebody does."""
+    """Return an inbox whose expired messages are not dead-lettered, unless `bury` is given."""
     return Inbox(*arguments, **{"bury": lambda portion, void: None, **options})
 
 
 class Ends:
-    """A feed, and what it sent and let go."""
+    """A feed, with the slices that it has sent and the envelopes that it has released."""
 
     def __init__(self, credit: Credit = CREDIT, kind: Callable[..., Any] = Feed, **options: Any) -> None:
         self.sent: list[EnvelopeSlice] = []
@@ -47,7 +47,7 @@ class Ends:
             self.feed.offer(EnvelopeSlice(p), now)
 
     def take_gap(self) -> int:
-        """Messages that were dropped, and that nobody was told of yet."""
+        """Return how many messages were dropped and not reported yet."""
         gap: int = self.feed.gap
         self.feed.gap = 0
         portions: list[EnvelopeSlice] = [*self.sent, *self.feed._backlog]

@@ -1,4 +1,4 @@
-"""Meshes with keys: their files, and real nodes within the test's own loop."""
+"""Meshes with keys: their files, and real nodes in the test's own event loop."""
 
 import secrets
 from collections.abc import AsyncIterator, Iterator
@@ -21,7 +21,7 @@ SECRET = b"s" * 32
 
 
 def mesh_file(cluster: str, role: str = "node", secret: bytes = SECRET, passwd: str = "") -> MeshFile:
-    """The keys of somebody in the mesh of this name and secret, with a CURVE key of his own."""
+    """Return the keys of a member of the mesh with this name and secret, and a new CURVE key."""
     own = secret if role == "node" else role_secret(secret, cluster, role)
     server = curve_pair(derived(secret, cluster, SERVER)).public
     mine = curve_pair(secrets.token_bytes(32))
@@ -38,7 +38,7 @@ def mesh_file(cluster: str, role: str = "node", secret: bytes = SECRET, passwd: 
 
 @contextmanager
 def user(*files: MeshFile) -> Iterator[tuple[Path, dict[str, str]]]:
-    """The state directory of somebody who has these keys, and the environment of his programs."""
+    """Yield a state directory with these keys, and the environment of programs that use it."""
     with state_directory() as state:
         for file in files:
             write_mesh(state, file)
@@ -49,7 +49,7 @@ def user(*files: MeshFile) -> Iterator[tuple[Path, dict[str, str]]]:
 async def node(
     name: str, environ: dict[str, str], cluster: str, **settings: Any
 ) -> AsyncIterator[NodeRuntime]:
-    """One that runs; settings with `__` for the dot."""
+    """Run a node during the block. Settings have `__` for the dot."""
     given = {
         "node.id": name,
         "node.cluster": cluster,
@@ -67,7 +67,7 @@ async def node(
 
 @asynccontextmanager
 async def keyed_mesh(*names: str, cluster: str = "test", **settings: Any) -> AsyncIterator[Mesh]:
-    """Nodes of one user that all know each other."""
+    """Run nodes of one user that all know each other."""
     async with AsyncExitStack() as stack:
         _, environ = stack.enter_context(user(mesh_file(cluster)))
         nodes: dict[str, NodeRuntime] = {}
@@ -81,17 +81,17 @@ async def keyed_mesh(*names: str, cluster: str = "test", **settings: Any) -> Asy
 
 
 def at(one: NodeRuntime) -> str:
-    """Its TCP address."""
+    """Return the node's TCP address."""
     return str(one.described()["tcp"][0])
 
 
 def events(one: NodeRuntime, kind: str) -> list[str]:
-    """What it has noted of this kind."""
+    """Return the texts of the node's events of this kind."""
     return [e.text for e in one.core.parts.context.events.after(0)[0] if e.kind == kind]
 
 
 def another_site(folder: Path, cluster: str = "default", role: str = "relay") -> Token:
-    """A token of the mesh in that directory, which is made."""
+    """Create a mesh in that directory, and return a token of it."""
     folder.mkdir(mode=0o700)
     return token_of(new_mesh(folder, cluster), role, 0, "LON")
 

@@ -1,4 +1,4 @@
-"""A peer that holds keys, and sends what a test tells it to."""
+"""A peer that holds keys, and sends what a test wants."""
 
 import secrets
 from typing import Any
@@ -13,7 +13,7 @@ from tests.mesh.transport.ends import End
 
 
 class Talker(End):
-    """Somebody who dials with keys and says what he likes."""
+    """A connection with keys, on which a test sends any command."""
 
     def __init__(self, keys: Keys) -> None:
         super().__init__(keys)
@@ -25,7 +25,7 @@ class Talker(End):
         self.sockets.send(1, write(command))
 
     async def hear(self) -> Any:
-        """The next command."""
+        """Return the next command."""
         await eventually(lambda: self.received or self.gone)
         assert self.received, "the connection ended without a word"
         return read(self.received.pop(0)[1])[0]
@@ -50,5 +50,5 @@ class Talker(End):
         return prove(secret, "dialler", self.nonce, challenge.nonce, self.where)
 
     def signature(self, challenge: c.Challenge) -> bytes:
-        """By the key of its stream."""
+        """Return the signature by the key of its stream."""
         return self.stream.sign(stream_text(self.nonce, challenge.nonce, self.where, challenge.uuid))

@@ -1,4 +1,4 @@
-"""A node whose queues have stores of their own, and what is put there. As a program: until it is killed."""
+"""A node whose queues have stores of their own. As a program it puts messages until it is killed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STREAM = b"p" * 16
 
 @asynccontextmanager
 async def node(file: Path, state: Path, **options: Any) -> AsyncIterator[NodeRuntime]:
-    """The node of that file, until it is stopped."""
+    """Run the node of that file during the block."""
     environ: Mapping[str, str] = environment(state)
     it = await start(load(file, environ, {}), environ, **options)
     try:
@@ -34,7 +34,7 @@ async def node(file: Path, state: Path, **options: Any) -> AsyncIterator[NodeRun
 
 
 async def declare(it: NodeRuntime, *names: str) -> None:
-    """With the definitions on disk."""
+    """Declare queues, and wait until the definitions are on disk."""
     for name in names:
         if name not in it.core.parts[QueueParts].declaring.names():
             it.core.parts[QueueParts].declaring.declare(name, QueueTerms(), "a test")
@@ -45,7 +45,7 @@ async def declare(it: NodeRuntime, *names: str) -> None:
 
 
 async def put(it: NodeRuntime, name: str, number: int, content: bytes = b"") -> str:
-    """The state of the answer."""
+    """Put a message, and return the state of the answer."""
     content = content or b"%d" % number
     answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
     to = f"queue/{name}"
@@ -58,13 +58,13 @@ async def put(it: NodeRuntime, name: str, number: int, content: bytes = b"") -> 
 
 
 def waiting(it: NodeRuntime, name: str) -> list[bytes]:
-    """What is ready in a queue, in its order."""
+    """Return the contents that are ready in a queue, in order."""
     part = it.core.parts[QueueParts].queues.get(name).part
     return [content for lot in part.order.next() for content in lot.envelope.contents()]
 
 
 def settle(it: NodeRuntime, name: str) -> int:
-    """Purge it; how many were there."""
+    """Purge a queue, and return how many messages it had."""
     queues = it.core.parts[QueueParts].queues
     queue = queues.get(name)
     count = queue.part.backlog.purge()

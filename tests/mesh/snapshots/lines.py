@@ -1,4 +1,4 @@
-"""Snapshot lines and segments, for tests of what becomes of them."""
+"""Snapshot lines and segments for tests."""
 
 from mesh.snapshots.line import HistoryLine
 from mesh.snapshots.segment import Segment, SegmentName
@@ -9,7 +9,7 @@ HOUR = "date=2026-01-31/hour=09"
 
 
 def line(number: int, *, ts: str = "2026-01-31T09:57:25.000001Z", text: str = "") -> HistoryLine:
-    """The event with this number."""
+    """Return the event with this line number."""
     return HistoryLine(
         kind="event",
         cluster="lab",
@@ -27,5 +27,5 @@ def line(number: int, *, ts: str = "2026-01-31T09:57:25.000001Z", text: str = ""
 def segment(
     number: int, *, boot: int = 7, size: int = 100, hour: str = HOUR, node: str = "heron", uuid8: str = UUID8
 ) -> Segment:
-    """One of the node "heron", unless told otherwise."""
+    """Return a segment, by default of the node "heron"."""
     return Segment(SegmentName(node, uuid8, boot, number), hour, size)

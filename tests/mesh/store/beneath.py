@@ -1,4 +1,4 @@
-"""A store, a room and a witness that do as they are told, for tests of what is wrapped around a store."""
+"""A fake store, room and witness, for tests of the wrappers of a store."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,13 +12,13 @@ GROWS, SMALL = [Append(1, b"", b"body")], [Drop((1,))]
 
 
 class Beneath:
-    """A store, a room and a witness, which do as they are told, and say what was done."""
+    """A store, a room and a witness in one. A test makes them fail, and `did` has what was done."""
 
     def __init__(self) -> None:
         self.did: list[str] = []
-        self.full = 0  # so many writes find no room
+        self.full = 0  # number of writes that find no room
         self.is_cramped = self.is_short = self.is_tight = False
-        self.broken: list[int] = []  # the witness fails with these
+        self.broken: list[int] = []  # error numbers of the next witness writes
         self.known, self.is_ours, self.path = None, False, Path("witness")
         self.reach = StoreReach(0, 0)
         self.free = 0

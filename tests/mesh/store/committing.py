@@ -1,9 +1,9 @@
-"""A process that commits and says what it was told, for tests that break the disk beneath it.
+"""Program that commits and prints each answer, for tests that break the disk beneath it.
 
     python -m tests.mesh.store.committing DIRECTORY COUNT
 
-Says `ready POSITION`, then for each of COUNT commits `ok POSITION` or `error CODE`. Each has one envelope;
-with every tenth, earlier ones are dropped. Between two it waits for the answer.
+Prints `ready POSITION`, then for each of COUNT commits `ok POSITION` or `error CODE`. Each commit has one
+envelope, and every tenth drops an earlier one. The program waits for the answer before the next commit.
 """
 
 import sys

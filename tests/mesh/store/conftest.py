@@ -1,4 +1,4 @@
-"""Fixtures of stores: each of them in its turn, and PostgreSQL servers."""
+"""Fixtures of stores: each kind in turn, and PostgreSQL servers."""
 
 import secrets
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.postgres import PostgresServer, server_or_skip
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     made: Store
-    if request.param == "postgres":  # only now, so that the others need no server
+    if request.param == "postgres":  # requested late, so that others need no server
         made = PostgresStore(request.getfixturevalue("postgres").url(), secrets.token_bytes(16), 1)
     else:
         made = MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "store.sqlite")
@@ -31,5 +31,5 @@ def uuid() -> bytes:
 
 @pytest.fixture(scope="module")
 def own_server() -> Iterator[PostgresServer]:
-    """One that a test may crash, and leaves running."""
+    """Start a server that a test may crash, if the test leaves it running."""
     yield from server_or_skip()

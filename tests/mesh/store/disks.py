@@ -1,4 +1,4 @@
-"""Disks that are small, broken or slow, for tests. What this machine cannot do is skipped with the reason."""
+"""Small and broken disks for tests. A test is skipped, with the reason, where the machine has none."""
 
 import os
 import shutil
@@ -17,12 +17,12 @@ from mesh.store.opening import open_guarded
 from tests.mesh.store.images import loaded
 
 ME = b"m" * 16
-BOOTS = count(2)  # as a node's: never one twice, nor that of committing.py
+BOOTS = count(2)  # never one twice, nor that of committing.py
 
 
 @contextmanager
 def small_disk(size: str) -> Iterator[Path]:
-    """A directory on a disk of its own, of so many bytes ("4m")."""
+    """Mount a disk of so many bytes ("4m"), and yield its directory."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small disk")
     place = Path(tempfile.mkdtemp(prefix="mesh-disk-", dir="/tmp"))
@@ -39,7 +39,7 @@ def small_disk(size: str) -> Iterator[Path]:
 
 
 def fill_up(place: Path) -> Path:
-    """Somebody else takes all that is left on the disk; returns his file."""
+    """Fill the disk with a file, and return the file."""
     file = place / "somebody-else"
     with file.open("wb", buffering=0) as out:
         for piece in (1 << 16, 1 << 12, 1):
@@ -52,7 +52,7 @@ def fill_up(place: Path) -> Path:
 
 
 def failing(inject: str) -> list[str]:
-    """What to put before a command, so that a system call of it fails: "fsync,fdatasync:error=EIO:when=7"."""
+    """Return a command prefix under which a system call fails: "fsync,fdatasync:error=EIO:when=7"."""
     if not _can_trace():
         pytest.skip("strace is not here, or may not trace")
     calls = inject.partition(":")[0]
@@ -67,7 +67,7 @@ def _can_trace() -> bool:
 
 
 def load(directory: Path, accept: bool = False) -> tuple[Image, int]:
-    """What a node finds there at its start, and how many commits that is. StoreError as it comes."""
+    """Open the store as a starting node does. Return its image and its commits. Raises: StoreError."""
     store = open_guarded(directory, ME, next(BOOTS), 0, lambda level, text: None, accept)
     try:
         return loaded(store), store.reach.commits

@@ -1,4 +1,4 @@
-"""All that a store holds, at once: what `load` gives reads envelopes only when they are gone through."""
+"""The whole content of a store. `load` alone reads envelopes only when they are iterated."""
 
 from dataclasses import replace
 
@@ -7,11 +7,11 @@ from mesh.store.base import Store
 
 
 def loaded(store: Store) -> Image:
-    """The image, with its envelopes as a list."""
+    """Return the image, with its envelopes as a list."""
     image = store.load()
     return replace(image, envelopes=list(image.envelopes))
 
 
 def standing(store: Store) -> list[Stored]:
-    """Its envelopes."""
+    """Return the envelopes of the store."""
     return list(store.load().envelopes)

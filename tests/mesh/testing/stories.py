@@ -1,4 +1,4 @@
-"""A story in a loop of its own, with a mesh of its own."""
+"""Tests that run in an event loop of their own, with a mesh of their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.waiting import LIMIT
 def story(
     *nodes: Any, **told: Any
 ) -> Callable[[Callable[[Mesh], Coroutine[Any, Any, None]]], Callable[[], None]]:
-    """Told with a mesh of these nodes. What it leaves that was never awaited or closed is a failure."""
+    """Run the test with a mesh of these nodes. A resource that is left unawaited or unclosed is a failure."""
 
     def decorate(test: Callable[[Mesh], Coroutine[Any, Any, None]]) -> Callable[[], None]:
         @functools.wraps(test)

@@ -11,7 +11,7 @@ from tests.mesh.running import state_directory
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """A directory for socket files, whose path is short enough for them wherever TMPDIR is."""
+    """Create a directory for socket files, whose path is short enough wherever TMPDIR is."""
     with state_directory() as state:
         yield state
 

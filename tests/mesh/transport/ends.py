@@ -16,7 +16,7 @@ LIMIT = waiting.LIMIT
 
 
 class End:
-    """Sockets of one process, and what they told."""
+    """The sockets of one process, and what they have reported."""
 
     def __init__(
         self,
@@ -52,13 +52,13 @@ class End:
 
 
 def node_keys(mine: int, secret: bytes = b"s" * 32, cluster: str = "test") -> Keys:
-    """Of a node of the mesh with this secret; `mine` is any number from 0 to 255."""
+    """Return the keys of a node of the mesh with this secret; `mine` is any number from 0 to 255."""
     server, gossip = (curve_pair(derived(secret, cluster, job)) for job in (SERVER, GOSSIP))
     return Keys(curve_pair(bytes([mine]) * 32), server, gossip)
 
 
 def client_keys(mine: int, secret: bytes = b"s" * 32, cluster: str = "test") -> Keys:
-    """Of a client: it knows the public half of the mesh's key."""
+    """Return the keys of a client, which has only the public half of the mesh's key."""
     keys = node_keys(mine, secret, cluster)
     return Keys(keys.mine, Pair(keys.server.public))
 
