@@ -1,4 +1,4 @@
-"""What is in a history, so that two of them can be compared?"""
+"""The rows of a history, so that two histories can be compared."""
 
 from pathlib import Path
 
@@ -9,5 +9,5 @@ from mesh.history.reading import history
 
 
 def rows(session: SparkSession, to: Path) -> list[str]:
-    """All there is, in an order of its own."""
+    """Return all rows as JSON, sorted."""
     return sorted(row[0] for row in history(session, str(to)).select(F.to_json(F.struct("*"))).collect())

@@ -1,4 +1,4 @@
-"""One Spark session for all tests of a worker: it takes longer to start than most of them to run."""
+"""One Spark session for all tests of a worker, because its start takes longer than most tests."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from mesh.history.session import session as start_session
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Spark on two threads of this machine, whose files all lie in a directory of the tests."""
+    """Start Spark on two threads of this machine, with all its files in a directory of the tests."""
     place = tmp_path_factory.mktemp("spark")
     conf = {
         "spark.sql.shuffle.partitions": "2",
@@ -27,4 +27,4 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     assert gateway is not None
     yield made
     made.stop()
-    end(gateway)  # otherwise the JVM ends with this process, behind the search for leftovers
+    end(gateway)  # the JVM must end before the leftovers check

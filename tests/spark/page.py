@@ -1,4 +1,4 @@
-"""What stands on docs/spark.md? Its tables, and its commands as they are typed."""
+"""The tables of docs/spark.md, and its commands as they are typed."""
 
 import re
 import shlex
@@ -30,7 +30,7 @@ class View(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        """In their order."""
+        """The names of the columns, in order."""
         firsts = [row.split(" | ")[0] for row in self.rows.splitlines()[2:]]
         return [column for first in firsts for column in re.findall(r"`(\w+)`", first)]
 
@@ -47,23 +47,23 @@ VIEWS = [
 
 
 def table(head: str) -> list[list[str]]:
-    """The cells of the rows below the row that begins with `head`."""
+    """Return the cells of the rows below the row that begins with `head`."""
     [rows] = re.findall(rf"^\| {re.escape(head)} \|.*\n\|[- |]+\|\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
     return [[cell.strip() for cell in row.strip("| ").split(" | ")] for row in rows.splitlines()]
 
 
 def unrun() -> list[list[str]]:
-    """The words of the commands that want a cluster, or never end: they stand in blocks of text."""
+    """Return the words of the commands in text blocks, which need a cluster or never end."""
     text = "".join(block.text for block in blocks("text", [SPARK])).replace("\\\n", " ")
     typed = [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
     return [shlex.split(line) for line in typed if not line.startswith("JOB=")]
 
 
 def run_job(shell: Terminal, command: str, folder: Path) -> str:
-    """What a Spark job prints on stdout.
+    """Run a Spark job, and return what it prints on stdout.
 
-    A JVM of its own for each would take minutes: it runs here, behind the same entry point, in the session
-    of the tests, which it may not end.
+    A JVM of its own for each job would take minutes. The job runs here, behind the same entry point, in the
+    session of the tests, which it may not end.
     """
     program, *arguments = shlex.split(shell.here(command).replace("python -m mesh.history ", "spark "))
     printed = StringIO()

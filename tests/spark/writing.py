@@ -36,12 +36,12 @@ _numbers = count(1)
 
 
 def uuid(node: str) -> str:
-    """The 32 hexadecimal digits of a node of that name."""
+    """Return the 32 hexadecimal digits of the uuid of a node of that name."""
     return hashlib.md5(node.encode(), usedforsecurity=False).hexdigest()
 
 
 def line(kind: str, **fields: Any) -> dict[str, Any]:
-    """A whole, valid line; `line` (or `version`) is new each time. A field given as None is left out.
+    """Return a whole, valid line; `line` (or `version`) is new each time. A field given as None is left out.
 
     `ts` and `wall` may be a datetime. The uuids follow from `observer` and `node`.
     """

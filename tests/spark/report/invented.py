@@ -1,4 +1,4 @@
-"""What a mesh of so many nodes could have said and done, without Spark: the same at each call."""
+"""Invented facts of a mesh of any size, without Spark: the same at each call."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -42,7 +42,7 @@ WIDTH = 900  # s
 
 
 def names(count: int) -> list[str]:
-    """ "heron", "crane", … and with many "heron-01.rack7"; one is very long."""
+    """Return names such as "heron"; if there are many, such as "heron-01.rack7" and one very long one."""
     if count <= len(BIRDS):
         return list(BIRDS[:count])
     many = [f"{BIRDS[n % 10]}-{n // 10 + 1:02}.rack{n % 7 + 1}" for n in range(count - 1)]
@@ -50,7 +50,7 @@ def names(count: int) -> list[str]:
 
 
 def empty() -> Facts:
-    """Of a time of which nothing is known."""
+    """Return the facts of a time of which nothing is known."""
     nothing: dict[str, Any] = dict.fromkeys(
         ("counters", "balance", "lives", "flapping", "detections", "links", "queues", "parts", "topics",
          "services", "forecasts", "clocks", "coverage", "quarantined"), ()
@@ -62,12 +62,12 @@ def empty() -> Facts:
 
 @cache
 def facts(count: int, hours: int = 24, seed: int = 7) -> Facts:
-    """A day of a mesh: the second node is slow, the third flaps, one clock is hours off, a queue grows."""
+    """Return a day of a mesh. The second node is slow, the third flaps, one clock is off, a queue grows."""
     return Mesh(count, hours, Random(seed)).facts()
 
 
 class Mesh:
-    """Its nodes and what happened to them."""
+    """The nodes of an invented mesh, and what happened to them."""
 
     def __init__(self, count: int, hours: int, dice: Random) -> None:
         self.names, self.dice, self.hours = names(count), dice, hours
@@ -102,7 +102,7 @@ class Mesh:
         }
 
     def load(self, name: str) -> list[Load]:
-        """By day more than by night, with bursts; nobody knows of a restless node all the time."""
+        """Return a node's load: more by day than by night, with bursts, and without rows while it is away."""
         rows, level = [], self.busy[name]
         for number in range(self.hours * 3600 // WIDTH):
             when = self.start + timedelta(seconds=number * WIDTH)
@@ -348,7 +348,7 @@ class Mesh:
         )
 
     def services(self) -> tuple[Service, ...]:
-        """The last key is served by nobody, and of the requests to the second every tenth fails."""
+        """Return the services. No node serves the last key. Every tenth request to the second key fails."""
         found = []
         for n, key in enumerate(KEYS[::2] if self.slow else ()):
             requests = int(800_000 / (n + 1) ** 1.5)

@@ -1,4 +1,4 @@
-"""Small histories, made by hand; times are s after START, or what they are."""
+"""Small histories, made by hand. A time is s after START, or a datetime."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -17,51 +17,51 @@ _numbers = count(1)
 
 
 def history(session: SparkSession, rows: Iterable[Row]) -> DataFrame:
-    """As `mesh.history.reading.history` gives it."""
+    """Return the rows as `mesh.history.reading.history` does."""
     whole = [tuple(_whole(row).get(name) for name in HISTORY.fieldNames()) for row in rows]
     return session.createDataFrame(whole, HISTORY)
 
 
 def state(node: str, at: float | datetime, **fields: Any) -> Row:
-    """What a node said of itself."""
+    """Return a node's report about itself."""
     said = {"kind": "state", "node": node, "uuid": uuid(node), "boot": 1, "at": at, "load": 0.25, "cores": 4}
     return said | {"version": next(_numbers), "up": at, "published": 0.0, "delivered": 0.0} | fields
 
 
 def event(event: str, observer: str, node: str, at: float | datetime, **fields: Any) -> Row:
-    """What an observer noticed."""
+    """Return an event that an observer noticed."""
     return _line("event", observer, node, at, {"event": event} | fields)
 
 
 def link(observer: str, node: str, at: float, **fields: Any) -> Row:
-    """How well an observer is connected with a node."""
+    """Return the state of the link of an observer with a node."""
     return _line("link", observer, node, at, {"state": "logged in", "rtt": 0.001, "skew": 0.0} | fields)
 
 
 def balance(observer: str, node: str, at: float, **fields: Any) -> Row:
-    """What an observer has given to a node so far."""
+    """Return what an observer has sent to a node so far."""
     return _line("balance", observer, node, at, fields)
 
 
 def queue(observer: str, queue: str, at: float | datetime, depth: int | None, **fields: Any) -> Row:
-    """What waits at an observer."""
+    """Return the backlog of a queue at an observer."""
     return _line("queue", observer, observer, at, {"queue": queue, "depth": depth} | fields)
 
 
 def topic(observer: str, topic: str, at: float | datetime, messages: int | None, **fields: Any) -> Row:
-    """What an observer has taken of a topic so far."""
+    """Return what an observer has accepted of a topic so far."""
     return _line(
         "topic", observer, observer, at, {"topic": topic, "domain": "", "messages": messages} | fields
     )
 
 
 def service(observer: str, node: str, at: float | datetime, address: str, **fields: Any) -> Row:
-    """How what clients of an observer have sent to an address at a node has fared so far."""
+    """Return the outcomes so far of what clients of an observer sent to an address at a node."""
     return _line("service", observer, node, at, {"address": address} | fields)
 
 
 def told(frame: DataFrame, *keys: str) -> dict[Any, Row]:
-    """The rows by their keys (by the key itself, if it is one), with moments as s after START."""
+    """Return the rows by their keys (by the key itself, if it is one), with moments as s after START."""
     found = {}
     for row in frame.collect():
         plain = {name: _plain(value) for name, value in row.asDict().items()}
