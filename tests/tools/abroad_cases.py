@@ -1,5 +1,6 @@
-"""Histories of what clients of sites send to each other, and ask of each other: LON and NYC as in site_cases.
-NYC lets LON write to Bob, and ask for calc/#.
+"""Histories of direct messages and requests between sites that keep each promise, and some that break it.
+
+LON and NYC are as in site_cases. NYC lets LON write to Bob, and ask for calc/#.
 """
 
 from dataclasses import replace
@@ -43,7 +44,7 @@ def said(text: str = "OK", at: float = 52.0) -> Event:
 
 
 def read(at: float = 51.0, stream: str = S_THERE, text: str = "x", sender: str = SESSION) -> Event:
-    """By Bob."""
+    """Return the delivery of the direct message to Bob."""
     return Event(
         at,
         "deliver",

@@ -1,4 +1,4 @@
-"""Where do benchmarks work when they are tested, and how long do simulated stories end?"""
+"""Fixtures for tests of benchmarks and of simulation runs."""
 
 import signal
 import tempfile
@@ -12,7 +12,10 @@ from tools.simulator.stage import ending
 
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where a benchmark works; nothing may stay there. It takes the signals for itself meanwhile."""
+    """Create the directory where a benchmark works, which must be empty at the end.
+
+    A benchmark sets signal handlers. The former ones are restored.
+    """
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     with tempfile.TemporaryDirectory(prefix="b-", dir="/tmp") as folder:
         monkeypatch.setattr(tempfile, "tempdir", folder)
@@ -24,6 +27,6 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def soon_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nobody is cut off there is nobody whom a simulated story must wait for in the end."""
+    """Shorten the waits at the end of a simulation run, which only cut-off nodes need."""
     monkeypatch.setattr(ending, "SETTLED", 0.0)
     monkeypatch.setattr(ending, "DRAIN", 1.0)

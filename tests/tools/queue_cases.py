@@ -30,17 +30,17 @@ def gives(number: int = 1, at: float = 4.0, to: str = ANN, tries: int = 0, boot:
 
 
 def tells(kind: str, text: str = "", at: float = 4.1, who: str = ANN) -> Event:
-    """What somebody began, says, or hears that it is written down."""
+    """Return the event that a client began a job, settled it, or learned that this is stored."""
     return Event(at, kind, "ann", stream=S, domain=JOBS, first=1, sub=1, text=text, keys=(who,))
 
 
 def opened(who: str = BOB, at: float = 8.0) -> Event:
-    """He says that he has it."""
+    """Return the event that a client has opened the job."""
     return Event(at, "opened", "bob", domain=JOBS, sub=1, keys=(who, f"{S} {JOBS} 1"))
 
 
 def there(*numbers: int, at: float = 5.0) -> Event:
-    """All that is at any node, or on its way."""
+    """Return all messages that are at any node, or in transit."""
     return Event(at, "there", "", keys=tuple(f"{S} {JOBS} {number}" for number in numbers))
 
 
@@ -49,7 +49,7 @@ def comes(at: float, who: str = "b", boot: int = 1) -> Event:
 
 
 def goes(at: float, who: str = "b", flags: str = "w", boot: int = 1) -> Event:
-    """By itself; w: somebody there wants it."""
+    """Return the event that a message moves by itself. The flag w means that a consumer there wants it."""
     return Event(at, "goes", who, boot, stream=S, domain=JOBS, first=1, text="later", flags=flags)
 
 

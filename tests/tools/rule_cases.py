@@ -1,4 +1,4 @@
-"""Histories of rules that change which keep each promise, and some that break it: a, b and c are nodes."""
+"""Histories of changing rules that keep each promise, and some that break it: a, b and c are nodes."""
 
 from dataclasses import replace
 

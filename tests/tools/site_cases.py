@@ -1,5 +1,6 @@
-"""Histories of sites that keep each promise, and some that break it: LON has a, which is its gateway, and b;
-NYC has c, which is its gateway.
+"""Histories of sites that keep each promise, and some that break it.
+
+LON has a, which is its gateway, and b. NYC has c, which is its gateway.
 """
 
 from dataclasses import replace
@@ -37,7 +38,7 @@ SAW = (saw("c", "LON", "ab"), saw("a", "NYC", "c"), END)
 BEGAN = (*STARTS, sees(5.0, "c", "LON", "ab"), sees(5.0, "a", "NYC", "c"))
 LOST = tuple(sees(115.0, who, to, "", "unreachable") for who, to in (("a", "NYC"), ("c", "LON")))
 
-# What Ann of LON publishes in D, which NYC gets; and Bob of NYC, of which LON gets k/#.
+# Messages of Ann in LON in domain D, which NYC receives, and of Bob in NYC, of which LON receives k/#.
 S, T = "5" * 32, "6" * 32
 S_THERE = Aliases(secret_of("NYC", "node")).here("LON", bytes.fromhex(S)).hex()
 T_THERE = Aliases(secret_of("LON", "node")).here("NYC", bytes.fromhex(T)).hex()
@@ -50,7 +51,7 @@ def pub(number: int = 1, at: float = 50.0, key: str = "k/x", flags: str = "p") -
 
 
 def by_bob(event: Event) -> Event:
-    """The same, published by him at NYC."""
+    """Return the same event, published by Bob at NYC."""
     return replace(event, who="client bob", stream=T)
 
 
@@ -59,7 +60,7 @@ def ok(event: Event, at: float = 51.0, text: str = "OK") -> Event:
 
 
 def at_node(event: Event, kind: str, who: str, stream: str, at: float = 52.0, stamp: int = 7) -> Event:
-    """It is taken there, by that name."""
+    """Return the same event as that node accepts it, with this name of the stream."""
     return replace(event, at=at, kind=kind, who=who, boot=1, stream=stream, stamp=stamp)
 
 
@@ -74,7 +75,7 @@ BOB_READS = (
 
 
 def given(event: Event, at: float = 53.0, sender: str = SESSION) -> Event:
-    """To Bob."""
+    """Return the delivery of a message to Bob."""
     return replace(event, at=at, kind="deliver", who="client bob", stream=S_THERE, sub=1, to=sender)
 
 

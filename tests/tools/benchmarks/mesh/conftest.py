@@ -1,4 +1,4 @@
-"""Fixtures of the command line, for a benchmark that is built as its verbs are."""
+"""Fixtures of the command line, for a benchmark that is built like its verbs."""
 
 from tests.mesh.cli.conftest import given
 
