@@ -1,4 +1,4 @@
-"""Does `mesh check` end as what runs plug-ins expects, and do all ways tell the same metrics?"""
+"""`mesh check`: exit codes as monitoring plugins use them, and equal metrics by HTTP and by command."""
 
 import http.client
 import json

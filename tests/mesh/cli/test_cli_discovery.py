@@ -1,4 +1,4 @@
-"""Do the verbs that tell of other nodes say what is so, of real ones?"""
+"""Verbs that report other nodes: `ls`, `peer` and `events`, beside real nodes."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Does anything that others say reach a terminal as more than text?"""
+"""Texts of other users reach a terminal, the log and the events without control characters."""
 
 import logging
 import subprocess

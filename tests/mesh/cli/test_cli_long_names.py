@@ -1,4 +1,4 @@
-"""Is a name that nobody has typed by hand refused by name, and in a few lines?"""
+"""Names that are too long are refused by name, in a few lines."""
 
 from pathlib import Path
 

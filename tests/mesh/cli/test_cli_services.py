@@ -1,4 +1,4 @@
-"""Does a command line serve another, over two nodes?"""
+"""Commands as services: `mesh reply` answers requests, over two nodes."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""Does the Tab key complete what is there, in time, and nothing that a shell would take for more?"""
+"""Completion with the Tab key: in time, in order, and without text that a shell would run."""
 
 import os
 import socket

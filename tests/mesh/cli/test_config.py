@@ -1,4 +1,4 @@
-"""Does `mesh config check` say what is set, where, and what is wrong?"""
+"""`mesh config check`: each setting with its place, and each mistake."""
 
 import json
 import re

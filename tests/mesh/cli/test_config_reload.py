@@ -1,4 +1,4 @@
-"""Does `mesh config reload` have a running node go by other rules, and say what is otherwise?"""
+"""`mesh config reload`: a running node uses its changed file, and the difference is reported."""
 
 from __future__ import annotations
 

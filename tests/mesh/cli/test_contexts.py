@@ -1,4 +1,4 @@
-"""Does a context say what nobody else says, and is its file as private as what it leads to?"""
+"""Contexts: they fill in what nothing else sets, and their file is private."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Does `mesh drain` wait until nothing is left, and say what it waits for?"""
+"""`mesh drain` waits until nothing is left, and names what it waits for."""
 
 from __future__ import annotations
 

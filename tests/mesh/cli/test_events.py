@@ -1,4 +1,4 @@
-"""Does `mesh events` tell what happened, once and in order, and go on telling?"""
+"""`mesh events`: past events once and in order, and then new ones."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Does the help of each command end with an example, and would the command line take that?"""
+"""The help of each command ends with an example that the command line accepts."""
 
 import re
 import shlex

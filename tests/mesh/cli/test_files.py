@@ -1,4 +1,4 @@
-"""Is the right configuration file taken?"""
+"""The choice of the configuration file, and the files that are not trusted."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Do `mesh init`, `join`, `token` and `passwd` make keys, and say what to type next?"""
+"""`mesh init`, `join`, `token` and `passwd` make keys, and name the next command."""
 
 import io
 import json

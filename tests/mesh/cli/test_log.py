@@ -1,4 +1,4 @@
-"""Can what a node writes be changed while it runs, by who may?"""
+"""`mesh log`: the levels and the format of a running node's log are changed."""
 
 import asyncio
 import json

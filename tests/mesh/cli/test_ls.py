@@ -1,4 +1,4 @@
-"""Does `mesh ls` say who is there, and what to do where nobody is?"""
+"""`mesh ls`: a row for each node, and hints where no node is found."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Is the command line light, and does it say what went wrong so that a person can go on?"""
+"""The command line as a whole: few imports, common options, and errors with a hint."""
 
 import signal
 import subprocess

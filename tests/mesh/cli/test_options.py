@@ -1,4 +1,4 @@
-"""Is a pattern told from a key, and does a number read well?"""
+"""Options: patterns and keys are distinguished, and numbers, sizes and times are read and written."""
 
 from collections.abc import Iterator
 from importlib import import_module

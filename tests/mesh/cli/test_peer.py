@@ -1,4 +1,4 @@
-"""Can a person say where other nodes are, in every way in which an address is written?"""
+"""`mesh peer`: addresses of other nodes are added and removed, in every notation."""
 
 import json
 import re

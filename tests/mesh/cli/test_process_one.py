@@ -1,4 +1,4 @@
-"""Does process 1 pass on signals and the exit code, and leave no zombie?"""
+"""Process 1 of a container passes on signals and the exit code, and leaves no zombie."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""`mesh service`, the script of the containers, and whose files a node's are."""
+"""`mesh service`, the script of the containers, and the owner of a node's files."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Is a message shown whole, on one line, and harmless to a terminal?"""
+"""Messages on a terminal: whole, on one line, and without control characters."""
 
 import base64
 import json

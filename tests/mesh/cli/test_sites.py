@@ -1,4 +1,4 @@
-"""`mesh ls --sites`: what is shown of other sites? Without a node."""
+"""`mesh ls --sites`: other sites with their gateways, without a node."""
 
 import json
 from typing import Any

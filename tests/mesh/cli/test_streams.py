@@ -1,4 +1,4 @@
-"""Does a verb work where a standard stream is closed, or knows few characters?"""
+"""Standard streams that are closed, or whose encoding has few characters."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Does each verb work with a standard stream closed, and in 40 columns of ASCII?"""
+"""Each verb with a standard stream closed, and in 40 columns of ASCII."""
 
 import json
 import os

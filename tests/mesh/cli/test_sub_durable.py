@@ -1,4 +1,4 @@
-"""Do `mesh sub --durable` and `mesh unsub` say what they do, and do only that?"""
+"""`mesh sub --durable` acks only what it prints; `mesh unsub` accepts the name of its queue, too."""
 
 from __future__ import annotations
 

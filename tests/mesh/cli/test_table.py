@@ -1,4 +1,4 @@
-"""Does a table fit its screen, and is what stands in it harmless?"""
+"""Tables fit their screen, and their cells have no control characters."""
 
 import io
 

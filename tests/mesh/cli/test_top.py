@@ -1,4 +1,4 @@
-"""Does `mesh top` show the whole mesh, sorted as wished, within its screen, and let itself be ended?"""
+"""`mesh top`: all nodes, sorted by the chosen column, within the screen, until it is ended."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Does `mesh top` show the queues of its node, the longest first, below the nodes and within the screen?"""
+"""`mesh top`: the queues of its node, longest first, below the nodes and within the screen."""
 
 import io
 import json

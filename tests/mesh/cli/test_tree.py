@@ -1,4 +1,4 @@
-"""`mesh ls --tree`: is each node behind the one that it asks, whatever the rows are? Without a node."""
+"""`mesh ls --tree`: each node below its next hop, for any rows, without a node."""
 
 import json
 from typing import Any

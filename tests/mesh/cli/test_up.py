@@ -1,4 +1,4 @@
-"""Does a node start and stop as a person or a script wants it to?"""
+"""`mesh up` and `down`: start and stop of a node by a person, a script or a service manager."""
 
 import fcntl
 import json

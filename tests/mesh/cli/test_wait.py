@@ -1,4 +1,4 @@
-"""`mesh wait`: when is something there, and what does a script learn if it is not?"""
+"""`mesh wait`: the conditions that end it, and its exit codes."""
 
 from __future__ import annotations
 

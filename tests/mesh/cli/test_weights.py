@@ -1,4 +1,4 @@
-"""Does a person put the weights in force that a file holds, and nothing else, and see which those are?"""
+"""`mesh weights`: the weights of a file are put in force, and those in force are shown."""
 
 import json
 import re
