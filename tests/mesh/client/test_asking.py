@@ -1,4 +1,4 @@
-"""Does a client learn why, with and without a loop?"""
+"""The `why` of a client, with and without an event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two or three real nodes, real clients, real sockets: what a user does."""
+"""Real clients of two or three real nodes, over real sockets, as a user runs them."""
 
 import asyncio
 from collections.abc import Callable, Iterator

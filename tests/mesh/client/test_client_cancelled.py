@@ -1,4 +1,4 @@
-"""A verb that is given up after any number of steps leaves nothing behind, and its client goes on."""
+"""A call that is cancelled at any step leaves nothing behind, and its client continues."""
 
 from __future__ import annotations
 

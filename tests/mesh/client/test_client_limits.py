@@ -1,4 +1,4 @@
-"""Does a call end within its limit, and does what it has sent live on? With a loop and without, on a wire."""
+"""Time limits of calls, with a loop and without, and messages that outlive the limit of their call."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What does a client see of masters, of ways to them, and of masters that are away? On real nodes."""
+"""Masters, routes to them and unreachable masters, as a client sees them, on real nodes."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""How does a value become bytes, and which values does no codec take?"""
+"""How values become bytes, and which values no codec accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a client come and go, on a wire and at real nodes?"""
+"""How a client connects, reconnects and closes, on a wire and at real nodes."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""How is a content put into a message, and back, by the verbs of a client?"""
+"""The contents of messages, as the calls of a client write and read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who follows a client, and how much is kept for a follower that is slow?"""
+"""The followers of a client's events, and the bound on what is kept for a slow one."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Where does a client look for its node?"""
+"""Where a client looks for its node."""
 
 from collections.abc import Iterator
 from pathlib import Path

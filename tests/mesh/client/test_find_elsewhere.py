@@ -1,4 +1,4 @@
-"""Is a node of another machine found by the name that `mesh ls` shows?"""
+"""Nodes of other machines are found by the names that `mesh ls` shows."""
 
 import asyncio
 import json

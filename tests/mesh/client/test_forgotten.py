@@ -1,6 +1,6 @@
-"""A client that was opened and never closed: nothing stands still, and it is named.
+"""A client that is opened and never closed: nothing hangs, and a warning names it.
 
-Each story is a program of its own: what it must not do is to stand still beyond Ctrl-C.
+Each test runs a program of its own, because the program must not hang beyond Ctrl-C.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Functions that are called with each message: in order, some at a time, and whatever they raise."""
+"""Functions that are called with each message: their order, number and errors."""
 
 from __future__ import annotations
 

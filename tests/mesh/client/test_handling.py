@@ -1,4 +1,4 @@
-"""Functions that are called with each message: in order, some at a time, and whatever they raise."""
+"""`Client.run`: how the handlers of a client are run, cancelled and ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a message that a test makes what a subscriber would get?"""
+"""Messages that a test makes equal those that a subscriber receives."""
 
 from __future__ import annotations
 

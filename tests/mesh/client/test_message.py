@@ -1,4 +1,4 @@
-"""What does a message say of itself?"""
+"""The attributes of a message."""
 
 from msgspec.structs import replace
 

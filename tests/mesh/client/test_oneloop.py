@@ -1,4 +1,4 @@
-"""A client belongs to the event loop where it was opened: used in another, it says so at once."""
+"""A client belongs to the event loop where it was opened. In another one it fails at once."""
 
 import asyncio
 import copy

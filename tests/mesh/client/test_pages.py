@@ -1,4 +1,4 @@
-"""Does a client get the whole of a list that comes in pages? From nodes within the test's own loop."""
+"""Lists that come in pages are read whole, from nodes in the test's own event loop."""
 
 import asyncio
 from functools import partial

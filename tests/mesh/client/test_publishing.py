@@ -1,4 +1,4 @@
-"""Does `post` say the same whichever way a message takes into its envelope? A real client, on a wire."""
+"""`post`: a message is the same whichever way leads to its envelope, for a real client on a wire."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Who hears what became of each message, and when? A real client, and the test is its node."""
+"""The answers to messages, their receivers and their order, for a real client on a wire."""
 
 import asyncio
 import contextlib

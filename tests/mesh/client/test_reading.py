@@ -1,4 +1,4 @@
-"""What does a content say to its reader, and what is wrong with what others sent?"""
+"""The reading of contents, and the errors of contents that cannot be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who serves an address, as one who looks is told."""
+"""The list of an address's servers, and its changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do rules change by what is published under `__sys__cluster.node.master[NAME]`, and by nothing else?"""
+"""Rules that are changed by messages under `__sys__cluster.node.master[NAME]`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does what is sent to somebody reach them, wait for them or fail by name? On real nodes."""
+"""Direct messages reach their receiver, wait for it, or fail by name, on real nodes."""
 
 import asyncio
 from typing import Any

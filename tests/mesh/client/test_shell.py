@@ -1,4 +1,4 @@
-"""Does a client dial again, whatever the system refuses in one of its turns?"""
+"""A client dials again after any error of the system."""
 
 import asyncio
 import errno

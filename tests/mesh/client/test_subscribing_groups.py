@@ -1,4 +1,4 @@
-"""Is each message for one member of a group, as users have it?"""
+"""Groups of subscribers: each message goes to one member."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are messages taken, put back and counted? A real client, and the test is its node."""
+"""How messages of a subscription are taken, returned and counted, for a real client on a wire."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Is the trace of OpenTelemetry carried with a message, from publisher to handler, and only if asked for?"""
+"""OpenTelemetry traces, from publisher to handler, only if they are asked for."""
 
 import asyncio
 import subprocess

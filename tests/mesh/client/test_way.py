@@ -1,4 +1,4 @@
-"""Where is a client's node, if it has yet to start?"""
+"""Where a client looks for a node that has yet to start."""
 
 import pytest
 

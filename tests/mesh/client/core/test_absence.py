@@ -1,4 +1,4 @@
-"""Does a client say in time what waits for a node that is away, and what was dropped? No second passes."""
+"""Reports of a client about messages that wait for an unreachable node, and about dropped ones."""
 
 import pytest
 

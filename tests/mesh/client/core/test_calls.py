@@ -1,4 +1,4 @@
-"""Does each question get its whole reply, its error or an end to the waiting? Without a node, or a second."""
+"""Calls of a client: each gets its whole reply, its error, or an end of the wait."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A node that hangs up over one envelope: it is found, and nothing else is lost, or goes out of order."""
+"""A node that hangs up over one envelope: only that one fails, and the others keep their order."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What does a client say when it is connected again, and what may its node say? Without a node."""
+"""The core of a client: what it sends when it is connected again, and the commands that it accepts."""
 
 import pytest
 from msgspec.structs import replace

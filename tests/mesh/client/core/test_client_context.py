@@ -1,4 +1,4 @@
-"""Is what is due done in its order and in its time, and is the shell woken when it must be, and once?"""
+"""The alarms of a client, in order and in time, and the wake-ups of its shell."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A node that says anything at any time: the core goes on, tells nobody twice, and can be closed."""
+"""A node that sends any commands at any time: the core continues, and can be closed."""
 
 from __future__ import annotations
 

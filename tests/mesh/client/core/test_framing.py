@@ -1,4 +1,4 @@
-"""What becomes of frames, and into which frames does a command go? Also when it is long, or unknown here."""
+"""Frames of commands and envelopes, also of long ones and of unknown ones."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What is news to a subscription, what is a repeat, and what comes too late to be either?"""
+"""Which messages of a subscription are new, which are repeated, and which come too late."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""How does a connection come about, how does it end, and what is said on it? No socket, no second."""
+"""The connection of a client to its node, from the dial to its end, without sockets."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Large messages over a slow line: nobody calls the other one silent while something leaves and arrives."""
+"""Large messages over a slow line: a transfer keeps both ends from calling each other silent."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""How are messages put into envelopes? Without a node, or a second."""
+"""How messages are gathered into envelopes, without a node."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Which error does a code on the wire stand for?"""
+"""The errors of the codes on the wire."""
 
 import pytest
 

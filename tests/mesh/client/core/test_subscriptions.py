@@ -1,4 +1,4 @@
-"""What does a client acknowledge, and when? Also once it has many subscriptions."""
+"""The acknowledgements of a client, also with many subscriptions."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""Is what came before its master had it given once, and taken back only from who was given it?"""
+"""Dirty reads: each message is given once, and is retracted only from its receivers."""
 
 from mesh.client.batch import Batch
 from mesh.client.core.several import GivenBefore

@@ -1,4 +1,4 @@
-"""Who serves an address, as one who looks is told? Against a node that the test plays."""
+"""Watches of an address: the list of its servers and its changes, from a node that the test plays."""
 
 from __future__ import annotations
 
