@@ -1,4 +1,4 @@
-"""A backup node: a master is killed, read and written through its backup, and merged. On real nodes."""
+"""Backup masters on real nodes: a master is killed, read and written through its backup, and merged."""
 
 import asyncio
 from pathlib import Path

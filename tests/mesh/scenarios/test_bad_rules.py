@@ -1,4 +1,4 @@
-"""A28, and a domain that nobody is master of: what do wrong rules come to? On processes."""
+"""A28, and a domain without a master: the effects of wrong rules, on processes."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Which of three masters answers how often? Real nodes, each on a machine as busy as its file says."""
+"""The share of three masters, real nodes, each on a machine as busy as its file says."""
 
 import asyncio
 import json

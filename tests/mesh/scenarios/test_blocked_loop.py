@@ -1,4 +1,4 @@
-"""Does a consumer whose event loop is blocked by its work keep its job, and is it told what to do?"""
+"""A consumer whose work blocks its event loop keeps its job, or is warned with a hint."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Sites in a row, each a mesh of its own: is what one publishes read in all, whoever is killed between?"""
+"""Sites in a row: messages of one reach all others, whichever gateway is killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A15, A28, A30 to A32, A34: what do property files say of one node or two? On processes."""
+"""A15, A28, A30 to A32, A34: property files of one node or two, on processes."""
 
 import asyncio
 from collections.abc import Iterator

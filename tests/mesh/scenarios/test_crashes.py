@@ -1,4 +1,4 @@
-"""What does kill -9 leave of messages that wait? On processes, looked at by the command line."""
+"""What remains of waiting messages after kill -9, on processes, as the command line shows it."""
 
 import asyncio
 import json

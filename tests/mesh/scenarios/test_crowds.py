@@ -1,4 +1,4 @@
-"""Do floods and crowds of honest programs leave a node alive, and is none of them refused?"""
+"""Floods and crowds of honest programs: the node survives, and none of them is refused."""
 
 import asyncio
 import secrets

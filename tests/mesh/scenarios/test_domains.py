@@ -1,4 +1,4 @@
-"""A1, A13, A15 and A34: what the rules say of domains, and of messages without one, on nodes in one loop."""
+"""A1, A13, A15 and A34: rules for domains and for messages without one, on nodes in one loop."""
 
 import asyncio
 

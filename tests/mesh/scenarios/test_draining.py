@@ -1,4 +1,4 @@
-"""A node is drained and stopped: is all that was in its queues at another one, whatever breaks?"""
+"""A node is drained and stopped, and all messages of its queues are at another one."""
 
 from __future__ import annotations
 

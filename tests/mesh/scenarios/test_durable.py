@@ -1,4 +1,4 @@
-"""Subscriptions at several real nodes: who has what of a topic, by name, or without one?"""
+"""Durable subscriptions at several real nodes."""
 
 from __future__ import annotations
 

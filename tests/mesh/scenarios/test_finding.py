@@ -1,4 +1,4 @@
-"""Do real nodes find each other, and notice who goes and comes back? By mDNS, by one address, by memory."""
+"""Real nodes find each other by mDNS, by an address or by memory, and notice arrivals and departures."""
 
 import json
 import secrets

@@ -1,4 +1,4 @@
-"""A program that has forked a helper is killed: is its death noticed, and its address free?"""
+"""A killed program that has forked a helper: its death is noticed, and its address is free."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A node that has no session left says so, and lets in the operator, who sees whom it has refused."""
+"""A node without free sessions refuses clients, and admits the operator, who sees whom it refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a client token grow a node beyond what docs/security.md states, or keep out its operator?
+"""A client token cannot grow a node beyond the limits of docs/security.md, or keep out its operator.
 
 python -m tests.mesh.scenarios.test_greedy SECONDS
 """

@@ -1,4 +1,4 @@
-"""What does a program that is killed leave behind: its named session, and the jobs that it has taken?"""
+"""A program that is killed: its session name is free, and its jobs go to another consumer."""
 
 import asyncio
 import subprocess

@@ -1,4 +1,4 @@
-"""Do machines on a LAN find each other, lose each other, and come together again? Without any setting."""
+"""Machines on a LAN find each other, lose each other and meet again, without any setting."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Of machines with one name, or with one data directory, which node continues?"""
+"""Machines with one name, or with one data directory: which node continues."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""May a camera post 30 pictures of 1 MB a second, and does a subscriber get them all?"""
+"""A camera posts 30 pictures of 1 MB a second, and a subscriber receives them all."""
 
 import asyncio
 

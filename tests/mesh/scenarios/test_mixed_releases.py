@@ -1,4 +1,4 @@
-"""Do nodes and clients of the last release get on with those of this one, whoever is master of what?
+"""Nodes and clients of the last release beside those of this one, with masters of either.
 
 The last release is tests/releases/wire1.zip, which speaks version 1 of the wire and nothing else.
 """

@@ -1,4 +1,4 @@
-"""Messages of a queue that move to another node: does kill -9 of either lose or double one?"""
+"""Messages that move between nodes are neither lost nor doubled by kill -9 of either node."""
 
 from __future__ import annotations
 

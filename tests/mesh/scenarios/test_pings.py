@@ -1,5 +1,6 @@
-"""A37: does a setting for one node win over the setting for all? Pings are counted as they arrive;
-the nodes are started from property files.
+"""A37: a setting for one node wins over the setting for all nodes.
+
+Pings are counted as they arrive. The nodes are started from property files.
 """
 
 import asyncio

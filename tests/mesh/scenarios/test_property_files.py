@@ -1,4 +1,4 @@
-"""A1 to A9, A11 to A13, A16, A17: the old cluster's nodes, started from property files. On processes."""
+"""A1 to A9, A11 to A13, A16, A17: xmlBlaster's cluster tests with property files, on processes."""
 
 import asyncio
 from collections.abc import Iterator

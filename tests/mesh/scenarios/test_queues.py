@@ -1,4 +1,4 @@
-"""Queues at several real nodes: who is given what, and what moves when somebody goes, or a node comes."""
+"""Queues at several real nodes: messages that are put at two nodes reach the consumer at one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do five real nodes go by rules that one of them is told, soon, without missing a message?"""
+"""Five real nodes adopt rules that one of them is given, soon and without losing a message."""
 
 from __future__ import annotations
 

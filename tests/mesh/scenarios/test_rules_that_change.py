@@ -1,4 +1,4 @@
-"""Do messages go by other rules once all nodes have read theirs again, and is nothing lost or doubled?"""
+"""Another node becomes master while messages flow, and nothing is lost or doubled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do real nodes with keys go by what their admin has signed, and by nothing that a node says?"""
+"""Real nodes with keys obey rules that their admin has signed, and no others."""
 
 from __future__ import annotations
 

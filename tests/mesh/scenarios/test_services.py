@@ -1,4 +1,4 @@
-"""Services on real nodes: killed, restarted at once at the same place, and stopped while they are asked."""
+"""Services on real nodes that are killed, restarted in place, or stopped while they are asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A36: what do two masters of one domain do, and what when one of them is killed? On real nodes."""
+"""A36: two masters of one domain, on real nodes, also while one of them is killed."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Do all come in that come and go quickly, though descriptors are used again all the time?"""
+"""Many short connections over TCP are all admitted, though descriptors are reused all the time."""
 
 import asyncio
 

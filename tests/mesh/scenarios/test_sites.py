@@ -1,4 +1,4 @@
-"""Two sites, each a mesh with keys of its own: is what one publishes there once and in order in the other?"""
+"""Two sites with keys of their own: messages of one arrive in the other once and in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sites on hosts of their own, 20 ms apart: are all heard, asked and answered, also by others in between?"""
+"""Sites on hosts of their own, 20 ms apart: readers in all of them answer each sender directly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sites that go, come and begin anew: who is told, what is refused, and does all else get there once?"""
+"""Sites that go, return and start anew: reports, refusals, and messages that still arrive once."""
 
 from __future__ import annotations
 

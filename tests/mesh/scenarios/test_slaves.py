@@ -1,4 +1,4 @@
-"""A1 to A9, A19 and A29: what can a slave's clients do at a master two hops away? On processes."""
+"""A1 to A9, A19 and A29: clients of a slave whose master is two hops away, on processes."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Do the snapshots of real nodes hold what these have counted, and what of them outlives kill -9?"""
+"""Snapshots of real nodes have the nodes' counters, and survive kill -9."""
 
 import asyncio
 import contextlib

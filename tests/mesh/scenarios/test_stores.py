@@ -1,4 +1,4 @@
-"""Does a node keep its promises with a store other than SQLite?"""
+"""The promises of a node whose store is not SQLite."""
 
 import asyncio
 import subprocess

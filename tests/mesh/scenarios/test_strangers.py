@@ -1,4 +1,4 @@
-"""Who comes into a real mesh with keys? No stranger of any kind, and what each tried is told."""
+"""Strangers of any kind stay out of a real mesh with keys, and their attempts are reported."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Do nodes of three releases work in one mesh, and does this release read what earlier ones stored?
+"""Nodes of three releases in one mesh, and stores that earlier releases wrote.
 
 tests/releases has two of them: wire1.zip speaks version 1 of the wire, and wire2.zip is the last one before
 features became packages.

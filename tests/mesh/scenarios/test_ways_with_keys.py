@@ -1,4 +1,4 @@
-"""Does the chain of examples/masters work between real nodes with keys, which believe only signed ways?"""
+"""The chain of examples/masters on real nodes with keys, which accept only signed routes."""
 
 import asyncio
 from collections.abc import AsyncIterator

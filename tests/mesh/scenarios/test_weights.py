@@ -1,4 +1,4 @@
-"""Do real nodes share out their questions by the weights of a file that was applied at one of them?"""
+"""Real nodes divide their requests by the weights of a file that was applied at one of them."""
 
 import asyncio
 import json
