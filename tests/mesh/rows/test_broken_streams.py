@@ -1,4 +1,4 @@
-"""What when a TCP connection is broken in the middle of a frame, or stands still? Row 34."""
+"""Row 34: a TCP connection that breaks within a frame, or stands still."""
 
 import asyncio
 import secrets

@@ -1,4 +1,4 @@
-"""Does the count of the other tests here find what it is there to find?"""
+"""The checks of `tests/mesh/rows/traffic.py` find each fault that they are for."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is left when a node dies at the worst moment? Rows 1 to 4, each at its named point.
+"""Rows 1 to 4: nodes that die at named points.
 
 In all of them every message that was answered is there once, in its publisher's order.
 """

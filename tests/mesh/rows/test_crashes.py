@@ -1,4 +1,4 @@
-"""What do nodes and clients that are killed, or all killed at once, leave behind? Rows 14, 18 and 19."""
+"""Rows 14, 18 and 19: nodes and clients that are killed, one or all at once."""
 
 import asyncio
 import secrets

@@ -1,4 +1,4 @@
-"""What when a client stores, subscribes or names topics without end? Rows 39 and 73."""
+"""Rows 39 and 73: a client that stores, subscribes or names topics without end."""
 
 import asyncio
 import json

@@ -1,6 +1,6 @@
-"""Who is who, when names, directories and identities are doubled or lost? Rows 50 to 52.
+"""Rows 50 to 52: names, directories and identities that are doubled or lost.
 
-Row 53, old boots that come again, is played in tests/discovery/test_direct_evidence.py and by
+Row 53, old boots that return, is tested in tests/discovery/test_direct_evidence.py and in
 tests/mesh/scenarios/test_strangers.py.
 """
 

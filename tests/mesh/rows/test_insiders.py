@@ -1,4 +1,4 @@
-"""What can a member do with gossip that is not so? Row 55, on real nodes with keys."""
+"""Row 55: a member that spreads false gossip, on real nodes with keys."""
 
 import asyncio
 import json

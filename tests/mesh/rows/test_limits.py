@@ -1,4 +1,4 @@
-"""What when there is too much of something? Rows 35, 38 and 40 to 42: clients, connections, memory."""
+"""Rows 35, 38 and 40 to 42: too many clients or connections, and too little memory."""
 
 import asyncio
 import json

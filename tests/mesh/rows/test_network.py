@@ -1,6 +1,6 @@
-"""What when the network is bad? Rows 27 to 33, on machines whose switch is ours.
+"""Rows 27 to 33: bad networks, on machines whose switch the test controls.
 
-Every node publishes to every other all the time; in the end each has all of all, once and in order.
+Every node publishes to every other all the time. In the end each has all messages, once and in order.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What when a node stands still, or is starved? Rows 20, 25, 26 and 36: others go on, and nobody is lost."""
+"""Rows 20, 25, 26 and 36: a node that stands still or starves, while others continue."""
 
 import asyncio
 import os

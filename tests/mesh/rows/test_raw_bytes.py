@@ -1,4 +1,4 @@
-"""What comes of bytes that no client of ours would send? Rows 64 and 66, on the sockets of real nodes."""
+"""Rows 64 and 66: bytes that no client sends, on the sockets of real nodes."""
 
 import asyncio
 import contextlib
