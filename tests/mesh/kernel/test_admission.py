@@ -1,4 +1,4 @@
-"""What both ends of a new connection do before they go on: who waits, and what each learns of the other."""
+"""The admission of a new connection: what both ends wait for and learn."""
 
 import pytest
 

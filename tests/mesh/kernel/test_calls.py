@@ -1,4 +1,4 @@
-"""Who may have a node copy what it keeps, or write more in its log?"""
+"""The rights to back up a node, and to change its log level."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Does a node forget what it is done with? On simulated nodes, whatever way messages take."""
+"""A node forgets what it has finished, on simulated nodes, for all routes of messages."""
 
 import gc
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is promised to publishers and subscribers: the whole core, simulated network, disk and crashes."""
+"""The promises to publishers and subscribers: the whole core, simulated network, disk and crashes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What does a node do with what a later release says? It counts that, says so, and hangs up on nobody."""
+"""Commands of later releases: a node counts and reports them, and closes no connection."""
 
 from typing import Any
 

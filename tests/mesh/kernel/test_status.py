@@ -1,4 +1,4 @@
-"""Does a list of nodes hold no row of each run of a program?"""
+"""The list of nodes has one row for a program that runs again and again."""
 
 import asyncio
 

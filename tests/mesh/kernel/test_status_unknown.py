@@ -1,4 +1,4 @@
-"""What waits for a node that is not in the list: is it told of, whatever is known of that node?"""
+"""Messages that wait for a node outside the list of nodes are reported."""
 
 from mesh.discovery.member import NodeLife
 from mesh.kernel.peers.introductions import to_wire

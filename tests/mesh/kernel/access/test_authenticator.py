@@ -1,4 +1,4 @@
-"""The handshake of a connection on a socket that other users can open: who comes in, and who is refused."""
+"""The handshake on a socket that other users can open: admissions and refusals."""
 
 from collections.abc import Callable
 

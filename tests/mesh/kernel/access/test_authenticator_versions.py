@@ -1,4 +1,4 @@
-"""Which version of the wire, and which words, do two ends speak? What one does not know is not sent."""
+"""The version of the wire and the features of a connection. Unknown commands are not sent."""
 
 import asyncio
 from typing import Any

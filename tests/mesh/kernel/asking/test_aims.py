@@ -1,4 +1,4 @@
-"""Is each thing that is wanted asked of the right peers, once, and not all of them in one turn?"""
+"""Each query is sent to the right peers, once, and in several turns."""
 
 from collections.abc import Collection
 

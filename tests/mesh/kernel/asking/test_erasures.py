@@ -1,4 +1,4 @@
-"""Does everybody learn who erased what, without a flood of events?"""
+"""The events of erased topics: each author is named, without a flood."""
 
 from mesh.kernel.asking.erasures import AGAIN, MOST, Erasures
 from tests.mesh.kernel.keyed_client import Keyed

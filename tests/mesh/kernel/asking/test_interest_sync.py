@@ -1,4 +1,4 @@
-"""How much does a node do at once when others come and go, while much waits there or is wanted?"""
+"""The work of a node when others come and go is done in turns, however much waits or is wanted."""
 
 from collections.abc import Callable
 from typing import Any

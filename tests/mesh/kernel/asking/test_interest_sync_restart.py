@@ -1,4 +1,4 @@
-"""What an earlier process was owed by one way comes, though this one asks another way."""
+"""After a restart, messages that an earlier route still owes arrive, though it is no longer asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Last values that several nodes have: which one counts, and which was not asked for."""
+"""Retained values that several nodes have: the newest counts, and unrequested ones are dropped."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""What may clients ask by XPath, and who is heard meanwhile?"""
+"""XPath queries of clients: their limits, and other traffic meanwhile."""
 
 from collections.abc import Iterable
 

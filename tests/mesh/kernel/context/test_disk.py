@@ -1,4 +1,4 @@
-"""What dies at one time is buried with one commit: a crash between two would lose what the second brings."""
+"""Messages that expire together are dead-lettered in one commit, so that a crash loses none."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What stands in the store is read when somebody wants it, behind all that was to be written before."""
+"""Reads from the store come after all writes that were ordered before."""
 
 from __future__ import annotations
 

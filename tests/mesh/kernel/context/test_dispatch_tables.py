@@ -1,4 +1,4 @@
-"""Does a part only have to say what it does, once? And is all that it says asked for?"""
+"""A component declares its handlers once, and each fact except traces has a handler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What expires when the clock of the machine leaps? (Fault row 23.)"""
+"""The expiry of messages when the clock of the machine leaps. (Fault row 23.)"""
 
 import pytest
 

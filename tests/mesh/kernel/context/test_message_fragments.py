@@ -1,4 +1,4 @@
-"""Messages in pieces at a node: to whom they go, what a liar can do with them, and what they may hold."""
+"""Long messages in fragments: their order, their limits, and invalid ones."""
 
 import pytest
 from msgspec.structs import replace

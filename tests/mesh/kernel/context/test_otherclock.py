@@ -1,4 +1,4 @@
-"""How far is the clock at the other end of a connection from ours?"""
+"""The difference between the clock at the other end of a connection and ours."""
 
 import pytest
 

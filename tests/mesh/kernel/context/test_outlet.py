@@ -1,4 +1,4 @@
-"""Are gaps told once, and told to somebody who hears it?"""
+"""Gaps are reported once, and again if the receiver did not acknowledge them."""
 
 from __future__ import annotations
 

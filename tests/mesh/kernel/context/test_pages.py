@@ -1,4 +1,4 @@
-"""Does every reply fit into its frame, however many nodes there are?"""
+"""Every reply fits into its frame, however many nodes there are."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""What does a node keep on disk of what another one wants from it?"""
+"""The queries of other nodes that a node keeps on disk."""
 
 from mesh.kernel.context.records import read_record, write_record
 from mesh.operations import Delete, Put

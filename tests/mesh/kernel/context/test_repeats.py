@@ -1,4 +1,4 @@
-"""Who knocks and knocks writes no line for each time."""
+"""Repeated refusals are counted by the minute instead of logged one by one."""
 
 from mesh.kernel.context.repeats import OTHERS, SAY_AGAIN, TOLD, Repeats
 from tests.mesh.kernel.stranger import Stranger

@@ -1,4 +1,4 @@
-"""Are a topic's messages counted whole, and are there never too many topics?"""
+"""The messages of each topic are counted whole, and the number of topics is bounded."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The cache of a slave: what it answers by itself, and what must never be in it."""
+"""The cache of a slave: the values that it may answer with, and those that it must not keep."""
 
 from mesh.wire.commands import Call
 from tests.mesh.kernel.masters import RUGBY, cluster

@@ -1,4 +1,4 @@
-"""When is an accepted envelope delivered and answered, and what if it could not be stored?"""
+"""The delivery and the answer of accepted envelopes, also of those that could not be stored."""
 
 from typing import Any
 from unittest.mock import Mock

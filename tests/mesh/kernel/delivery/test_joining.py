@@ -1,4 +1,4 @@
-"""Is a new subscription given the values that are there before what follows them, and never behind?"""
+"""A new subscription receives the present values before later messages, and never after them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

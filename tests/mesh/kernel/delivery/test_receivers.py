@@ -1,4 +1,4 @@
-"""For which receivers is an accepted envelope?"""
+"""The receivers of an accepted envelope."""
 
 from typing import Any
 from unittest.mock import Mock

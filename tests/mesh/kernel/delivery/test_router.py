@@ -1,4 +1,4 @@
-"""In which order does a subscriber get what it gets, and is it told what it does not get?"""
+"""The order in which a subscriber receives messages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is put off while rules change: how much of it is decided at once, and in which order does it go?"""
+"""Entries that are deferred while rules change: how many are decided at once, and their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do clients of a slave have its messages before the master, once and in order? On simulated nodes."""
+"""Clients of a slave receive its messages before the master, once and in order, on simulated nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When do the messages of a waiting entry expire, and which of them?"""
+"""The expiry of the messages of a waiting entry."""
 
 from typing import Any
 from unittest.mock import Mock

@@ -1,4 +1,4 @@
-"""Do messages find their master, whatever lies on the way? On simulated nodes."""
+"""Messages reach their master over any route, on simulated nodes."""
 
 import pytest
 from msgspec.structs import replace

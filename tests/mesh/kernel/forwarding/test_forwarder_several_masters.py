@@ -1,4 +1,4 @@
-"""Two masters of one domain, bilbo behind the way frodo: what is promised then? On simulated nodes."""
+"""Two masters of one domain, with bilbo behind frodo, on simulated nodes."""
 
 import pytest
 

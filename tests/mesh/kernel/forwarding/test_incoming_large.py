@@ -1,4 +1,4 @@
-"""What becomes of a message that is longer than one of the nodes takes?"""
+"""Messages that are longer than a node on their route accepts."""
 
 from mesh.mapping.rules import Rule
 from tests.mesh.kernel.masters import RUGBY

@@ -1,4 +1,4 @@
-"""What becomes of messages while their master is away, and when it will not have them? On simulated nodes."""
+"""Messages while their master is unreachable or refuses them, on simulated nodes."""
 
 import pytest
 from msgspec.structs import replace

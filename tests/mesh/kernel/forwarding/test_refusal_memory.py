@@ -1,4 +1,4 @@
-"""Does a publisher that did not hear a refusal hear the same again, and nothing come late for it?"""
+"""A publisher that missed a refusal receives the same one again, and no later acceptance."""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,4 @@
-"""Which way does an addressed message go? By its node, its domain, or neither. On simulated nodes."""
+"""The route of an addressed message: by its node, its domain, or neither, on simulated nodes."""
 
 from mesh.mapping.rules import Rule
 from tests.mesh.kernel.masters import RUGBY, cluster

@@ -1,4 +1,4 @@
-"""What are people told when a node comes, goes, moves or is another process now?"""
+"""The events of nodes that come, go, move or restart."""
 
 import pytest
 

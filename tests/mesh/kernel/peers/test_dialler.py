@@ -1,4 +1,4 @@
-"""Connections to other nodes: which of two nodes dials, and how often what does not answer is dialed."""
+"""Connections to other nodes: which of two nodes dials, and how often."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who answers for this node: another process of it, this very process, or a liar?"""
+"""Answers in the name of this node: by another process of it, by this process, or by a liar."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""What does a peer cost that nobody has spoken to? Its row, and no exchange."""
+"""A peer without a data connection costs a row, and no exchange."""
 
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode

@@ -1,4 +1,4 @@
-"""Does each node know of those that it meets what they say of themselves, and from nobody else?"""
+"""Each node learns about others from their own introductions only."""
 
 import msgspec
 import pytest

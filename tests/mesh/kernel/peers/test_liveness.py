@@ -1,4 +1,4 @@
-"""Which nodes are alive, whatever others say of them and however their clocks run? (Fault rows 24 and 54.)"""
+"""Which nodes are alive, whatever other nodes claim or clocks show. (Fault rows 24 and 54.)"""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Does all that a node sent before its goodbye arrive, though it is said on several connections?"""
+"""All that a node sent before its goodbye arrives, over several connections."""
 
 from __future__ import annotations
 

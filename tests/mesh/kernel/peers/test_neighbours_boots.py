@@ -1,4 +1,4 @@
-"""Other processes and addresses of a known node: which of them count? (Fault rows 51 and 53.)"""
+"""Other boots and addresses of a known node, and which of them count. (Fault rows 51 and 53.)"""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What somebody only says, of us or of another: it ends no node, reaches no disk, and shuts nobody out."""
+"""Unproven claims about nodes stop no node, reach no disk, and exclude no node."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Is it told, once and without contradiction, why nobody is to be talked to at an address?"""
+"""The reason why a node cannot be reached at an address is reported once, without contradiction."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""How nodes meet, part and stay apart: the whole core, simulated network, no real time."""
+"""How nodes meet, part and stay apart: the whole core in a simulated network."""
 
 from collections.abc import Hashable
 

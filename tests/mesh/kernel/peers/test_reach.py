@@ -1,4 +1,4 @@
-"""How long does a node wait for its next dial, and what is forgotten on the way?"""
+"""The wait of a node before its next dial, and the end of that wait."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Does each cell of the table of reach lead where it should, and ask for what it should?"""
+"""Each cell of the table of reach: its next state and its actions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whom does a node look at as time passes? Few, however many it knows; and nobody is forgotten by that."""
+"""The peers that a node checks as time passes: few of many, and each in time."""
 
 from typing import Any
 

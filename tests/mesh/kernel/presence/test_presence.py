@@ -1,4 +1,4 @@
-"""Does each node know who serves what, also after what goes wrong?"""
+"""Each node knows which nodes serve an address, also after failures."""
 
 import pytest
 

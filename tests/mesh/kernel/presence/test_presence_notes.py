@@ -1,4 +1,4 @@
-"""Does each node hear what others say of their parts of queues, and does nobody else?"""
+"""Each interested node receives the notes of others on their local queues."""
 
 import pytest
 

@@ -1,6 +1,4 @@
-"""Do nodes of releases that know nothing of services stand beside those that do? None is told, and none waits
-for them.
-"""
+"""Nodes of releases without services beside nodes with them: no commands for them, and no waits."""
 
 import pytest
 

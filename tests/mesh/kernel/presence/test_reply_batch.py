@@ -1,4 +1,4 @@
-"""Is a lone request answered by its reply, and by an answer where there is none in time?"""
+"""A lone request is answered by its reply, or by an answer without one in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the strategy shown what is known, and does what must stay together stay?"""
+"""The candidates that a strategy sees, and choices that stay the same."""
 
 from collections.abc import Sequence
 from typing import Any

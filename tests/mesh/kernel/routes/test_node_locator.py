@@ -1,4 +1,4 @@
-"""Who is believed about the way to a node that nobody sees?"""
+"""Routes to a node that no peer of this one sees."""
 
 import pytest
 

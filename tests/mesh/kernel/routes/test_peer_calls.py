@@ -1,4 +1,4 @@
-"""What does it cost the others when a node lives, and answers no question?"""
+"""A node that is alive but answers no calls, and its cost for others."""
 
 import pytest
 

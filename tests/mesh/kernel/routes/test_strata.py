@@ -1,4 +1,4 @@
-"""Live strata: does each node know how far it is from the master, and by whom? On simulated nodes."""
+"""Live strata: each node knows its distance to the master, on simulated nodes."""
 
 from __future__ import annotations
 

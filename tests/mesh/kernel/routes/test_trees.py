@@ -1,4 +1,4 @@
-"""Which way does each node have to a master? The tree that people ask for, and `why`."""
+"""The route of each node to a master, as the tree and `why` show it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a new master have the last values of the old one, and nothing else?"""
+"""A new master takes over the retained values of the old one, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What if rules change while messages flow: is anything lost, doubled, or sent where it does not belong?"""
+"""Rules change while messages flow: nothing is lost, doubled, or sent to a wrong node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a node that reads its configuration again say what came of it, and go on if that cannot be used?"""
+"""A node that reads its configuration again reports the outcome, also of an invalid one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules change while an envelope waits, and its messages have different masters by the new ones."""
+"""Rules change while an envelope waits, and its messages get different masters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backup masters: one takes messages while the master is unreachable, which has them when it returns."""
+"""Backup masters: one accepts messages while the master is unreachable, which has them on its return."""
 
 from __future__ import annotations
 

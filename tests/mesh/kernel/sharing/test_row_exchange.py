@@ -1,4 +1,4 @@
-"""When does a node ask another one for shared rows, and what does it do with the replies?"""
+"""When a node asks another one for shared rows, and what follows the replies."""
 
 from typing import Any
 from unittest.mock import Mock

@@ -1,4 +1,4 @@
-"""Does every node have the same rows in the end, and only those that their authors wrote?"""
+"""All nodes have the same rows in the end, and only those that their authors wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom does a node ask for rows, and how often?"""
+"""Which nodes are asked for shared rows, and how often."""
 
 from mesh.discovery.state import Summary
 from mesh.kernel.sharing.told import AGAIN, SETTLED, WHOLE, Told, is_worth_asking

@@ -1,4 +1,4 @@
-"""Has every node the same weights in the end, the last ones applied, and do they count as they should?"""
+"""All nodes have the same weights in the end, the last applied ones, and use them."""
 
 from __future__ import annotations
 

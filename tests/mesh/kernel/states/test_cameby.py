@@ -1,4 +1,4 @@
-"""What no honest node says of the way of a message is refused, whoever else would vouch for it."""
+"""A route that no honest node reports is refused, whichever node vouches for it."""
 
 import pytest
 from msgspec.structs import replace

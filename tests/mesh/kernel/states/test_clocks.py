@@ -1,4 +1,4 @@
-"""Nodes whose clocks differ: it is reported, and nothing is lost by it."""
+"""Nodes whose clocks differ: the difference is reported, and no message is lost."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Does a node say the same in the same order, whatever Python hashes? Stories could not be told again."""
+"""A node gossips in the same order whatever the hashes of Python, so that runs can be repeated."""
 
 from unittest.mock import patch
 

@@ -1,4 +1,4 @@
-"""Can clients read which rules count, and where nodes are, and do they hear of a change?"""
+"""Rules and addresses as topics, which clients read and subscribe to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store that went backwards, and one that is cut to what is still owed: what do others see of it?"""
+"""A store that went backwards, or was cut to what is still owed, as other nodes see it."""
 
 import copy
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Who may bring what another node has published? On simulated nodes with keys, of which one lies."""
+"""Which peers may forward messages of other nodes, on simulated nodes with keys, one of which lies."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whose is a stream? Each node checks by itself: at HELLO its key, and then the order of its numbers."""
+"""The owner of a stream: each node checks the key at HELLO, and then the order of the numbers."""
 
 from collections.abc import Callable
 

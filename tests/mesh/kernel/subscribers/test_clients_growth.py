@@ -1,4 +1,4 @@
-"""Does a node do no more for one when it has many? Counted in steps: ten times as many must not matter."""
+"""The work for one client does not grow with the number of clients; it is counted in bytecodes."""
 
 from collections.abc import Callable
 from functools import partial

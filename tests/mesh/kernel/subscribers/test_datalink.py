@@ -1,4 +1,4 @@
-"""Nodes are ways for each other, as keys have masters of their own: is what they bring settled in the end?"""
+"""Nodes that relay for each other, with masters on both sides: all that they bring is settled."""
 
 from __future__ import annotations
 

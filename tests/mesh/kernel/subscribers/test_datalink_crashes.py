@@ -1,4 +1,4 @@
-"""Data connections over crashes and lost connections: nothing that is owed is lost, or comes twice."""
+"""Data connections over crashes: nothing that is owed is lost, or arrives twice."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Does a message that is addressed to somebody reach exactly them? On simulated nodes."""
+"""A direct message reaches exactly its receivers, on simulated nodes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Is each letter that expires unread a dead letter, once, whichever way it goes? On simulated nodes."""
+"""Each direct message that expires unread becomes one dead letter, on simulated nodes."""
 
 import pytest
 

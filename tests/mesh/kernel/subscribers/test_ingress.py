@@ -1,5 +1,6 @@
-"""What is put into a queue comes as far as its node, and nobody says so of anything else. Nobody has queues
-by now, so that is where it ends.
+"""Messages for a queue: the names and domains that they may have, up to the node of their client.
+
+The tests have no queues, so each message ends at that node.
 """
 
 from typing import Any

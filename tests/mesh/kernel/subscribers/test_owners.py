@@ -1,4 +1,4 @@
-"""Whose is an inbox, a session, a name? Clients with different keys at one node."""
+"""The owners of inboxes, sessions and names: clients with different keys at one node."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a node wants of another comes in parts: is it all there at the last one, and nothing lost before?"""
+"""The queries of another node come in parts: all count after the last one, and none is lost."""
 
 from typing import Any
 

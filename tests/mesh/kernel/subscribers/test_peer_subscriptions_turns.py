@@ -1,4 +1,4 @@
-"""What a peer wants is taken up in turns; other peers are heard between them."""
+"""The queries of a peer are processed in turns, and other peers are served between them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who may read a dead letter."""
+"""Which clients may read a dead letter."""
 
 from typing import Any
 from unittest.mock import patch

@@ -1,4 +1,4 @@
-"""How much may a node want of another? Honest ones of a great mesh, and one that wants to fill a memory."""
+"""The limits of a node's queries, for honest nodes of a large mesh and for one that fills memory."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whose session is it? Sessions that come back, and those who would like to have one that is not theirs."""
+"""The owners of sessions: clients that return, and clients that claim a session of another one."""
 
 from types import SimpleNamespace
 from typing import Any, cast

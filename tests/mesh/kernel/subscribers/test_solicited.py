@@ -1,4 +1,4 @@
-"""What becomes of what nobody asked for? A node that says what it likes, and others that are late."""
+"""Messages that were not requested, from a node that lies and from nodes that are late."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What waits for subscribers beyond a node's memory is on its disk, and comes in order: simulated.
+"""Messages for subscribers beyond a node's memory are on its disk, and arrive in order, simulated.
 
 tests/mesh/routing/test_paging.py and test_paging_laws.py test the pages themselves.
 """

@@ -1,4 +1,4 @@
-"""What happens to a subscriber that does not keep up, and to everybody else?"""
+"""A subscriber that does not keep up, and its effect on others."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
