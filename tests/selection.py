@@ -16,7 +16,7 @@ SLOW_FILE = re.compile(r"^pytestmark = .*\bpytest\.mark\.(slow|spark|browser)\b"
 
 
 def select(config: pytest.Config) -> None:
-    """Select the quick set, unless the command line says what to run."""
+    """Select the quick set, unless the command line selects tests."""
     names_paths = config.args_source is pytest.Config.ArgsSource.ARGS
     if not config.option.markexpr and not names_paths:
         config.option.markexpr = QUICK

@@ -41,7 +41,7 @@ def membership(*alive: str, timing: SwimTiming | None = None, seed: int = 0) -> 
 
 
 def crowd(*more: str, seed: int = 0) -> Membership:
-    """Return a membership of so many nodes that rumors of others are believed."""
+    """Return a membership of 32 nodes and `more`, enough that rumors of others are believed."""
     return membership(*(f"n{i}" for i in range(32)), *more, seed=seed)
 
 

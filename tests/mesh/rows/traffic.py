@@ -27,7 +27,7 @@ PROMISED = ("OK", "FORWARD_WARNING")
 
 
 class Source:
-    """One publisher. After `settled`, `answered` has the numbers that were promised."""
+    """A publisher. After `settled`, `answered` has the numbers that were promised."""
 
     def __init__(self, name: str, client: Client, topic: str, rate: float) -> None:
         self.name, self.client = name, client

@@ -22,7 +22,7 @@ BOOTS = count(2)  # never one twice, nor that of committing.py
 
 @contextmanager
 def small_disk(size: str) -> Iterator[Path]:
-    """Mount a disk of so many bytes ("4m"), and yield its directory."""
+    """Mount a disk of this size, such as "4m", and yield its directory."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small disk")
     place = Path(tempfile.mkdtemp(prefix="mesh-disk-", dir="/tmp"))

@@ -29,7 +29,7 @@ def jobs(count: int, first: int = 1, stream: bytes = STREAM) -> Envelope:
 
 
 class Bench(CoreBench):
-    """A client that consumes from a queue, and a node that answers only when the test says so."""
+    """A client that consumes from a queue, and a node that answers only when the test makes it."""
 
     def __init__(self, credit: int = 100, lease: int = 0) -> None:
         super().__init__()

@@ -59,7 +59,7 @@ class Pair:
         return part.ready, part.moving.messages
 
     def rested(self, at_a: int, at_b: int) -> bool:
-        """Return whether nothing is in transit, and so many messages are ready at each node."""
+        """Return whether nothing is in transit, and these numbers of messages are ready."""
         return (self.figures(self.a), self.figures(self.b)) == ((at_a, 0), (at_b, 0))
 
     def take_all(self, worker: Worker) -> list[tuple[bytes, int]]:

@@ -22,7 +22,7 @@ class Several:
         self.nodes = self.net.mesh(*"abcde"[:n], **(settings or {}))
         self.carriers = [Carrier(node, self.nodes) for node in self.nodes] if not self.moves else []
         self.bosses = [Worker(node, f"boss{node.name}") for node in self.nodes]
-        for boss in self.bosses:  # definitions spread with states, which nobody gossips here
+        for boss in self.bosses:  # definitions spread with states, not gossiped here
             boss.declare("jobs", **terms)
         self.takers: dict[int, list[Worker]] = {}
 

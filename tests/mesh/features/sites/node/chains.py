@@ -40,7 +40,7 @@ def tables(plan: Plan, here: str, **fields: object) -> dict[str, RemoteSite]:
 
 
 class Sites:
-    """Sites of `members` nodes each, linked as the plan says.
+    """Sites of `members` nodes each, linked as in the plan.
 
     If `apart`, each neighbor has a gateway of its own, as far as there are members. Otherwise all share one.
     """
