@@ -65,7 +65,7 @@ def _of_kind(
     known: Mapping[str, tuple[Any, str]],
     check: Callable[[str], object],
 ) -> Iterator[Setting]:
-    title, seen = f"[[balancing.{kind}]]", dict[str, str]()
+    title, seen = f"[[balancing.{kind}]]", dict[str, tuple[int, str]]()
     rows = table.get(kind, [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         hint = f"Write {title}, in double brackets, for each entry."
@@ -84,8 +84,9 @@ def _of_kind(
         except (BadKey, BadPattern) as error:
             place = file.origin(*at, key)
             raise BadConfig(f"{place}: {title} {key}: {error.what}", hint=error.hint) from error
-        if (before := seen.setdefault(found[key], origin)) != origin:
-            what = f"{origin}: {title} {key} = {found[key][:80]!r} is a duplicate of {before}."
+        if (before := seen.setdefault(found[key], (number, origin)))[0] != number:
+            first = "an earlier entry" if before[1] == origin else before[1]
+            what = f"{origin}: {title} {key} = {found[key][:80]!r} is a duplicate of {first}."
             raise BadConfig(what, hint="Only the first would have an effect: keep one of them.")
         options = {name: found[name] for name in OPTIONS if name in found}
         own = OwnStrategy(kind, found[key], found["strategy"], options, origin)

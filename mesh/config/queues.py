@@ -37,11 +37,12 @@ def queue_settings(file: ConfigFile) -> tuple[Setting, ...]:
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         hint = f"Write {TITLE}, in double brackets, for each entry."
         raise BadConfig(f"{file.origin('queues')}: 'queues' must be a list of sections.", hint=hint)
-    found, seen = list[QueueStore](), dict[str, str]()
+    found, seen = list[QueueStore](), dict[str, int]()
     for number, entry in enumerate(entries):
         one = _read(file, ("queues", str(number)), entry)
-        if (before := seen.setdefault(one.name, one.origin)) != one.origin:
-            what = f"{one.origin}: {TITLE} name = {one.name[:80]!r} is a duplicate of {before}."
+        if (before := seen.setdefault(one.name, number)) != number:
+            first = "an earlier entry" if found[before].origin == one.origin else found[before].origin
+            what = f"{one.origin}: {TITLE} name = {one.name[:80]!r} is a duplicate of {first}."
             raise BadConfig(what, hint="Only the first would have an effect: keep one of them.")
         found.append(one)
     _check_number(file, found)

@@ -98,7 +98,7 @@ class Authenticator:
             return None
         if h.process and not conn.trusted and self._proofs.is_our_hello(conn, h, h.node.key):
             self._mirrored(conn, h.process, h.node.address)
-        text = f"{h.node.name} has the identity of this node"
+        text = f"{h.node.name} has the identity of {self._context.me.name}"
         return Refuse("SAME_UUID", text, COPIED, final=True)
 
     def _let_in(self, conn: Conn, h: Hello, answer: Welcome) -> None:

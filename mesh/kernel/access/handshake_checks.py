@@ -67,7 +67,7 @@ class HandshakeChecks:
             text = f"{who_of(h)} supports wire versions {oldest} to {newest}, {ours}"
             return Refuse("VERSION", text, "Upgrade both to the same release.", final=True)
         if h.proof and not conn.trusted and len(h.proof) != PROOF_BYTES:
-            size = f"{len(h.proof)} bytes, but this node requires {PROOF_BYTES}"
+            size = f"{len(h.proof)} bytes, but {self._context.me.name} requires {PROOF_BYTES}"
             text = f"{who_of(h)} proves its secret with {size}"
             return Refuse("VERSION", text, "Upgrade both to the same release.", final=True)
         return None
@@ -96,7 +96,7 @@ class HandshakeChecks:
             text = f"a gateway of {h.site} introduced itself without a uuid of 16 bytes"
             return Refuse("MALFORMED", text, final=True)
         if h.node.uuid == self._context.me.uuid:
-            text = f"{who_of(h)}, a gateway of {h.site}, has the identity of this node"
+            text = f"{who_of(h)}, a gateway of {h.site}, has the identity of {self._context.me.name}"
             return Refuse("MALFORMED", text, COPIED, final=True)
         return None
 
@@ -122,7 +122,8 @@ class HandshakeChecks:
         if h.role == RELAY:
             text = f"{who_of(h)} of {h.site} has keys for cluster {h.cluster[:64]!r}, but this is {cluster!r}"
             return Refuse("CLUSTER", text, REJOIN_SITE, final=True)
-        text = f"{who_of(h)} belongs to cluster {h.cluster[:64]!r}, but this node to {cluster!r}"
+        here = f"but {self._context.me.name} to {cluster!r}"
+        text = f"{who_of(h)} belongs to cluster {h.cluster[:64]!r}, {here}"
         return Refuse("CLUSTER", text, "Start both with the same `node.cluster`.", final=True)
 
     def _unnamed_stream(self, h: Hello) -> Refuse | None:

@@ -215,7 +215,8 @@ class PeerHandshake(Component):
 
     def _accept_introduction(self, node: Introduction, process: bytes = b"") -> Refuse | None:
         if node.uuid == self._context.me.uuid:
-            return Refuse("SAME_UUID", f"{node.name} has the identity of this node", COPIED, final=True)
+            text = f"{node.name} has the identity of {self._context.me.name}"
+            return Refuse("SAME_UUID", text, COPIED, final=True)
         if self._pinned_otherwise(node):
             text = f"{node.name} has another key than node {node.uuid.hex()[:8]} had before"
             hint = f"If its keys were recreated on purpose: `mesh peer rm {typed(node.name)}`."
@@ -227,7 +228,8 @@ class PeerHandshake(Component):
         self._neighbours.happened(events)
         known = self._neighbours.peers.get(node.uuid)
         if known is None:
-            return Refuse("TOO_MANY_NODES", f"this node already knows {CAPACITY:,} nodes, which is the limit")
+            text = f"{self._context.me.name} already knows {CAPACITY:,} nodes, which is the limit"
+            return Refuse("TOO_MANY_NODES", text)
         member = self._neighbours.membership.of(node.uuid)
         is_doubled = member is not None and member.state is NodeLife.CONFLICT
         if node.boot < known.node.boot:

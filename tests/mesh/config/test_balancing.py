@@ -119,6 +119,12 @@ def test_so_it_is_for_an_address(tmp_path: Path, text: str, said: str) -> None:
     assert refusal(tmp_path, f"[[balancing.address]]\n{text}\n").startswith(said)
 
 
+def test_duplicates_in_a_line_are_refused_too(tmp_path: Path) -> None:
+    entry = '{pattern = "a", strategy = "Sticky"}'
+    told = refusal(tmp_path, f"[balancing]\naddress = [{entry}, {entry}]\n")
+    assert "pattern = 'a' is a duplicate of an earlier entry." in told
+
+
 def test_a_domain_is_one_that_can_be(tmp_path: Path) -> None:
     text = '[[balancing.domain]]\nname = "{}"\nstrategy = "Sticky"\n'
     assert read(tmp_path, text.format("")).strategies[0].of == ""

@@ -64,6 +64,9 @@ def test_a_name_stands_once_and_there_are_not_too_many() -> None:
     assert refusal(named("a"), named("a")).startswith(
         "mesh.toml:4: [[queues]] name = 'a' is a duplicate of mesh.toml:1"
     )
+    in_a_line = 'queues = [{name = "a", store = "memory"}, {name = "a", store = "memory"}]'
+    with pytest.raises(BadConfig, match="name = 'a' is a duplicate of an earlier entry"):
+        load(parsed(FILE, in_a_line), {}, {})
     many = [named(f"q{number}") for number in range(MOST)]
     assert len(read(*many).queues) == MOST
     assert f"has {MOST + 1:,} entries" in refusal(*many, named("more"))

@@ -248,7 +248,7 @@ def test_who_names_another_cluster_does_not_belong_here() -> None:
 
     with fort() as f:
         asyncio.run(story(f))
-        f.tells(f"'eve' belongs to cluster 'elsewhere', but this node to '{f.node.cluster}'")
+        f.tells(f"'eve' belongs to cluster 'elsewhere', but {f.node.name} to '{f.node.cluster}'")
         assert f.is_alone()
 
 
