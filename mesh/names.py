@@ -28,8 +28,9 @@ def node_name(text: str) -> str:
     try:
         if _NAME.fullmatch(text) is not None:
             return str.__str__(text)
-    except TypeError:  # not a str
-        pass
+    except TypeError:
+        hint = 'Write a name such as "joe".'
+        raise BadName(f"A name must be a str, not {shown(text)}.", hint=hint) from None
     raise BadName(
         f"{shown(text)} is not a name.", hint="A name has 1 to 64 of the characters A-Z a-z 0-9 _ . : and -"
     )

@@ -91,7 +91,7 @@ def rewrite(session: SparkSession, files: Files, to: str, chosen: Parts) -> str:
 
 
 def _refused(why: str) -> SparkJobError:
-    hint = "Start the job again. If the error returns, files of the history may be damaged: report it."
+    hint = "Start the job again. If the error recurs, files of the history may be damaged."
     return SparkJobError(f"{why}. The history is unchanged.", hint, "COMPACTION")
 
 

@@ -37,7 +37,7 @@ def command(url: str | None) -> None:
         if time.monotonic() > limit:
             raise MeshTimeout(
                 f"Node '{it['name']}' (process {it['pid']}) is still stopping after {PATIENCE:g} s.",
-                hint="It may wait for a slow disk; see its log.",
+                hint="It may be waiting for a slow disk; see its log.",
             )
         time.sleep(PAUSE)
     print_message(f"node '{it['name']}' has stopped")

@@ -144,7 +144,7 @@ def _take_lock(path: Path) -> int:
     by = f"process {holder}" if _runs(holder) else "another process"
     raise DataDirRefused(
         f"{path} is in use by {by}.",
-        hint="If that is a node, stop it (`mesh down`), or give this one another --id or --data DIR",
+        hint="If that is a node, stop it (`mesh down`), or start this one with --id NAME or --data DIR.",
         code=IN_USE,
     )
 

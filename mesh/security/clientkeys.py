@@ -66,7 +66,8 @@ def _needs_none(node: dict[str, Any] | None, cluster: str, address: str) -> bool
     Raises: NodeNotFound, if `node` is None and the address is local.
     """
     if node is None and is_loopback(address):  # only a local mesh may be without keys
-        hint = f"The node may be starting. For a node of another user, run `mesh join` for {cluster!r} first."
+        hint = "The node may be starting. For a node of another user, first run `mesh join` with a token of "
+        hint += f"the mesh {cluster!r}."
         raise NodeNotFound(f"No node of this user runs at {address}.", hint=hint)
     return node is not None and not node["keyed"] and node["cluster"] == cluster
 

@@ -115,12 +115,12 @@ class FileProbe:
             self._figures = _read(path)
         except (OSError, ValueError) as error:
             if isinstance(error, OSError):
-                what = f"{path}, the file with the figures of a machine, cannot be read: {error.strerror}."
+                what = f"The probe file {path} cannot be read: {error.strerror}."
                 raise BadConfig(
                     what, hint="Check the path in node.probe, and the permissions of the file."
                 ) from error
             raise BadConfig(
-                f"{path} does not describe the figures of a machine: {error}.",
+                f"The probe file {path} does not have the figures of a machine: {error}.",
                 hint='Write JSON: {"cpu": [10, 20], "ram_free": 4000000000, "ram_total": '
                 "8000000000}, with the % used of each core, and bytes.",
             ) from error

@@ -216,9 +216,9 @@ def refusal(address: str, error: zmq.ZMQError, has_keys: bool) -> BindRefused:
         hint = "Use an address of this machine, such as tcp://127.0.0.1:PORT; port 0 selects a free one."
     elif has_keys:
         hint = (
-            "Another node may use this port, or use it for gossip, as the node on the port below does. "
+            "Another program or node may use this port; a node also uses the port after its own, for gossip. "
             "See `mesh ls`, or bind tcp://*:0 for a free port."
         )
     else:
-        hint = "Another node may use this port. See `mesh ls`, or bind tcp://127.0.0.1:0 for a free port."
+        hint = "Another program or node may use it. See `mesh ls`, or bind tcp://127.0.0.1:0 for a free port."
     return BindRefused(f"The address {address} cannot be bound: {zmq.strerror(error.errno or 0)}.", hint=hint)

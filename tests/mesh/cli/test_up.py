@@ -28,7 +28,7 @@ running = partial(nodes.running, inside=ANEW)  # these are started as a shell st
         (["--bind", "nowhere"], "'nowhere' is not a TCP address"),
         (["--peer", "nowhere"], "'nowhere' is not a TCP address"),
         (["--id", "no name"], "'no name' is not a name"),
-        (["--probe", "nowhere.json"], "nowhere.json, the file with the figures of a machine, cannot be read"),
+        (["--probe", "nowhere.json"], "nowhere.json cannot be read: No such file"),
         (["--config", "nowhere.toml"], "nowhere.toml: the file does not exist"),
         (["--properties", "nowhere.properties"], "nowhere.properties: the file does not exist"),
         (["--data", "/proc/nowhere"], "[DATA_DIR]"),

@@ -129,7 +129,7 @@ def test_a_file_damaged_later_keeps_its_last_figures_and_is_named_once(
 def test_a_file_that_makes_no_sense_is_refused_at_the_start(text: str, tmp_path: Path) -> None:
     path = tmp_path / "probe.json"
     path.write_text(text)
-    with pytest.raises(BadConfig, match=r"probe\.json does not describe") as refusal:
+    with pytest.raises(BadConfig, match=r"probe\.json does not have") as refusal:
         FileProbe(path)
     assert '{"cpu": [10, 20]' in refusal.value.hint
 

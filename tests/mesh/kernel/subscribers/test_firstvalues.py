@@ -9,7 +9,7 @@ import pytest
 from mesh.kernel.context.settings import CONFIRM
 from mesh.kernel.routes import peer_calls
 from mesh.kernel.routes.peer_calls import PATIENCE
-from mesh.kernel.subscribers import firstvalues
+from mesh.kernel.subscribers import firstvalues, lastvalues
 from mesh.kernel.subscribers.firstvalues import LONGEST
 from mesh.wire import commands as c
 from mesh.wire.calls import AskGet
@@ -46,6 +46,28 @@ def test_values_of_a_node_that_did_not_answer_follow_once_it_does(seconds: float
     net.run(LONGEST)
     assert sorted(heard.contents) == sorted([b"new", *(b"%d" % n for n in range(30) if n != 7)])
     assert not unanswered(a) and not len(a.core.parts.router.joining)
+
+
+def test_values_of_a_reply_that_was_cut_off_are_not_delivered_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lastvalues, "_fit", lambda values: min(10, len(values)))
+    net = SimNetwork(5)
+    a, b = net.mesh("a", "b")
+    published(b, 30)
+    hears, parts = a.core.parts.context.face.from_peers, list[c.Command]()
+    handle = hears[c.Reply]
+
+    def cut(conn: Any, peer: Any, reply: c.Reply, envelopes: list[Any]) -> None:
+        if len(envelopes) == 10:
+            parts.append(reply)
+        if len(parts) < 2 or len(parts) > 3:  # the last two parts of the first reply do not come
+            handle(conn, peer, reply, envelopes)
+
+    hears[c.Reply] = cut
+    heard = client_of(a).subscribed(pattern="k/#")
+    assert len(heard.contents) == 10
+    net.until(lambda: len(heard.contents) >= 30)
+    net.run(LONGEST)
+    assert sorted(heard.contents) == sorted(b"%d" % n for n in range(30)) and not unanswered(a)
 
 
 def test_a_node_that_never_answers_is_asked_ever_more_rarely_until_the_subscription_ends() -> None:
