@@ -162,7 +162,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(errors="replace")
     except OSError as error:
-        hint = "Check that it is a file that you can read, or remove it."
+        hint = "Check that it is a file that you can read, or move it aside."
         raise BadArgument(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
 
 

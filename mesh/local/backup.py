@@ -90,7 +90,7 @@ def queue_stores(data: Path) -> list[tuple[str, str]]:
     except (ValueError, KeyError, TypeError) as error:
         why = error if isinstance(error, json.JSONDecodeError) else "it does not list patterns and stores"
         hint = (
-            "Restore it from a copy; or, if [[queues]] is unchanged since the last start, remove it and "
+            "Restore it from a copy; or, if [[queues]] is unchanged since the last start, move it aside and "
             "start the node once."
         )
         raise DataDirRefused(f"{data / STORES} is damaged: {why}.", hint=hint) from error

@@ -20,10 +20,7 @@ NAMED = re.compile(r"^\w+( \w+)?$|^DELETE FROM|^ALTER |^DROP ")  # a name alone,
 HINTS = {  # by file: what stands in the hint, and when it is shown
     "mesh/cli/backup.py": {"--accept-rollback": "just restored: the copy is older than the last start"},
     "mesh/cli/leave.py": {"to destroy them:  rm ": "after `mesh leave`, of the copy that it keeps"},
-    "mesh/cli/service.py": {
-        "or remove that file": "a unit of another maker is there; after another --id",
-        "or remove it and run": "the unit cannot be read; after its permissions",
-    },
+    "mesh/cli/service.py": {"or remove that file": "a unit of another maker is there; after another --id"},
     "mesh/cli/erase.py": {"Erase the topic only in the domain": "help of --domain"},
     "mesh/client/retained_values.py": {"No topic to erase": "no hint: what was wrong"},
     "mesh/features/sites/cli.py": {
@@ -111,6 +108,7 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
     },
     "mesh/features/postgres/setup.py": {"another database to start with an empty": "of another release"},
     "mesh/store/sqlite.py": {"move it away and start with an empty one": "damaged, or of another release"},
+    "mesh/streams/origin.py": {"backup restore FILE --replace": "damaged; moves the node's directory aside"},
     "mesh/store/witnessed.py": {
         "without the lost data: mesh up --accept-rollback": "the witness proves a loss"
     },

@@ -77,9 +77,7 @@ class Gathering(Generic[T]):
     async def __anext__(self) -> GatheredMessage[T]:
         gathered = self._gathered
         if gathered is None:
-            hint = (
-                "Entering the block sends it: read the replies inside `async with m.gather(...)`."
-            )
+            hint = "Entering the block sends it: read the replies inside `async with m.gather(...)`."
             raise Closed(f"The request to {self._to} has not been sent yet.", hint=hint)
         while True:
             found = gathered.take_reply()

@@ -47,7 +47,7 @@ def test_lines_go_on_behind_a_backslash_and_names_stand_for_values() -> None:
         ("pingIntervall=5", "Did you mean 'pingInterval'?"),
         ("pingInterval=soon", "'soon' is not a valid whole number"),
         ("pingInterval=" + "9" * 400, "is not a valid whole number"),
-        ("pingInterval=-1", "timing.ping replaces"),
+        ("pingInterval=-1", "0 or less, but timing.ping, which replaces it, must be above 0"),
         ("cluster.loadBalancer.version=2.0", "'2.0' is not installed. Installed: 1.0"),
         ("cluster.node=<clusternode id='a'/>", "names no node"),
         ("cluster.node[heron]=<clusternode id='avalon'/>", "describes the node 'avalon'"),

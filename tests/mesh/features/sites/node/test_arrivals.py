@@ -199,7 +199,7 @@ def test_the_right_is_that_of_the_site_where_it_is_from() -> None:
     assert (
         error is not None
         and error.code == "NO_RIGHT"
-        and "serves in [sites.LON] at NYC, in the" in error.hint
+        and "`serves` in [sites.LON] at the site NYC, in mesh.toml" in error.hint
     )
 
 
