@@ -1,6 +1,5 @@
 """`mesh send`: sends one message, or each line of a file, to a session, client or address."""
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -12,11 +11,9 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.options import count, print_message
 from mesh.cli.pub import lines_of
-from mesh.errors import BadArgument, NotConnected, PublishRefused, SiteUnreachable, UnknownNode
+from mesh.errors import NotConnected, PublishRefused, SiteUnreachable, UnknownNode
 from mesh.remote_names import UNKNOWN
 from mesh.values import Published
-
-_ARGUMENT = re.compile(r"^(domain|force_queuing|persistent)= ")  # how an error names an option
 
 
 @click.command("send")
@@ -86,9 +83,6 @@ def _sent(
     for number, each in enumerate(contents, 1):
         try:
             yield m.send(destination, each, force_queuing=force_queuing, **how)
-        except BadArgument as error:
-            error.what = _ARGUMENT.sub(lambda found: f"--{found[1].replace('_', '-')} ", error.what)
-            raise
         except PublishRefused as error:
             raise explained(error, 0 if is_one else number, force_queuing) from None
 

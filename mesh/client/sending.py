@@ -193,7 +193,7 @@ def _refuse_for_addresses(**given: object) -> None:
             hint = (
                 "Omit it. A message to an address has no domain, stays in memory and needs a running service."
             )
-            raise BadArgument(f"{name}= cannot be used for a message to an address.", hint=hint)
+            raise BadArgument(f"A message to an address cannot have {name!r}.", hint=hint)
 
 
 async def _outcome(to: str, receipt: Receipt) -> Sent:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from mesh.cli.main import main
-from mesh.errors import BadArgument, MeshError, NotConnected, SiteUnreachable, TailBackFull
+from mesh.errors import MeshError, NotConnected, SiteUnreachable, TailBackFull
 from mesh.remote_names import UNKNOWN
 from mesh.values import Published
 from tests.mesh.cli.fake import FakeClient, Given
@@ -92,15 +92,6 @@ def test_a_session_that_is_away_is_an_error_that_says_how_to_wait_for_it(
         "mesh: joe is not connected. [NOT_CONNECTED]\n"
         "      To queue it until a receiver connects: --force-queuing\n"
     )
-
-
-def test_an_argument_that_an_address_cannot_have_is_named_as_an_option(
-    given: Given, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given(send=BadArgument("force_queuing= cannot be used for a message to an address."))
-    assert main(["send", "calc/add", "1", "--force-queuing"]) == 2
-    said = "mesh: --force-queuing cannot be used for a message to an address. [BAD_ARGUMENT]\n"
-    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize("forced", [False, True])
