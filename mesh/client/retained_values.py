@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from itertools import chain, repeat
 from typing import Any
@@ -18,6 +19,9 @@ from mesh.errors import BadQuery
 from mesh.reserved import ruled_node
 from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
+
+log = logging.getLogger("mesh.client")
+NAMED = 3  # nodes in a log line
 
 
 class RetainedValues(Posting):
@@ -37,6 +41,7 @@ class RetainedValues(Posting):
         """Return the retained value of each topic that matches.
 
         Unless `fresh` is set, a node that subscribes to a topic may answer in place of the topic's master.
+        Values of a node that does not answer in time are left out, and a line is logged.
 
         Args:
             key: The topic's key. Alternatives are `xpath` and `pattern`.
@@ -66,6 +71,7 @@ class RetainedValues(Posting):
         parts = await self._within(
             timeout, self._call_node, lambda request: c.Call(request, "get", arguments)
         )
+        _report_missing(q.text, parts)
         return [message for part in parts for message in found(part, reader)]
 
     async def erase(
@@ -125,6 +131,14 @@ class RetainedValues(Posting):
             await self._change()
         value = await self._call_value(lambda request: c.Call(request, "erase", arguments))
         return [str(key) for key in value["erased"]]
+
+
+def _report_missing(text: str, parts: list[ReplyPart]) -> None:
+    """Log the nodes whose retained values are not in the reply to `get`."""
+    if missing := sorted({str(node) for value, _ in parts for node in value.get("missing") or ()}):
+        more = f" and {len(missing) - NAMED:,} more" if len(missing) > NAMED else ""
+        nodes = ", ".join(missing[:NAMED])
+        log.warning("get(%.80r) has no values of %s%s, which did not answer in time", text, nodes, more)
 
 
 def found(part: ReplyPart, reader: ContentReader = WHATEVER) -> Iterator[FoundMessage[Any]]:

@@ -26,6 +26,7 @@ class RetainedValues(Connected):
         """Return the retained value of each topic that matches.
 
         Unless `fresh` is set, a node that subscribes to a topic may answer in place of the topic's master.
+        Values of a node that does not answer in time are left out, and a line is logged.
 
         Args:
             key: The topic's key. Alternatives are `xpath` and `pattern`.

@@ -168,8 +168,7 @@ class Lookup(Component):
     def _age(self, last: RetainedValue) -> float | None:
         """Return for how many s the master that this node replaces has been unreachable.
 
-        That master may have a newer value. The result is `None` if this node replaces no master, or accepted
-        the value itself.
+        That master may have a newer value. None: this node replaces no master, or accepted the value itself.
         """
         masters = self._demand.stands_for(last.key, last.envelope)
         if not masters or last.envelope.master == self._context.me.name:
@@ -197,17 +196,17 @@ class Lookup(Component):
         everybody = self._demand.sources(query)
         sources = everybody if after else self._demand.sources(query, Use.GET)
         spare = [hop for hop in everybody.hops if hop not in (*sources.hops, *visited)]
-        found.away = [] if only else list(sources.away)
+        again, found.away = bool(only), [] if only else list(sources.away)
         question = AskGet(
             kind=query.kind, text=query.text, domain=query.domain, after=after, visited=[*visited, me]
         )
 
         def ask(targets: set[bytes]) -> None:
             peers = [p for p in self._nodes.askable(visited) if p.node.uuid in targets]
-            if only:
-                peers = [peer for peer in peers if peer.node.name in only]
-            limit = min(within, HEDGE) if spare and not only else within
-            self._questions.ask_all(peers, question, Values, came, limit, is_patient=bool(only))
+            peers = [peer for peer in peers if peer.node.name in only] if again else peers
+            limit = min(within, HEDGE) if spare and not again else within
+            extends = by == CLIENTS and (again or not after)  # a new subscription is answered in time
+            self._questions.ask_all(peers, question, Values, came, limit, is_patient=again, extends=extends)
 
         def came(replies: Replies[Values], missing: list[str]) -> None:
             if unasked := found.add_replies(replies, query):

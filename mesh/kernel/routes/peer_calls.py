@@ -30,8 +30,8 @@ from mesh.wire.limits import MIB
 from mesh.wire.replies import Hops, Peeked, R, Source, Values, read_result
 
 NOBODY: Source = "", None, b""  # the source does not matter
-PATIENCE = 60.0  # s that a patient question may take in all
-MOST = 256 * MIB  # bytes of replies for which a patient question waits longer
+LONGEST = 60.0  # s that a question with long replies may take in all
+MOST = 256 * MIB  # bytes of replies for which a question waits longer
 
 
 @dataclass(slots=True)
@@ -74,7 +74,8 @@ class Question(Generic[R]):
     begun: float
     is_counted: bool  # a get, whose answers are counted
     is_judged: bool  # nodes without an answer count as slow
-    patience: float  # s for which each part of a reply extends the wait; 0: none
+    is_patient: bool  # also with slow nodes
+    per_part: float  # s for which each part of a reply extends the wait; 0: none
     size: int = 0  # bytes of all replies
     replies: Replies[R] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
@@ -159,13 +160,14 @@ class PeerCalls(Component):
         within: float = CONFIRM,
         by: Callable[[Peer, Call], None] | None = None,
         is_patient: bool = False,
+        extends: bool = False,
     ) -> None:
         """Ask each peer, and call `then` with the replies that arrive within `within` seconds.
 
         `then` is called as soon as each peer has replied or died; slow peers alone delay it by SHORT seconds
-        at most. `by`, if given, sends the question to a peer; otherwise the data connection is used. A
-        patient question waits for slow peers as well, and each part of a long reply gives it `within` seconds
-        more, but at most PATIENCE seconds in all.
+        at most, unless `is_patient`. With `extends`, each part of a long reply gives the question `within`
+        seconds more, up to LONGEST seconds in all. `by`, if given, sends the question to a peer; otherwise
+        the data connection is used.
         """
         self._request += 1
         peers = list(peers)
@@ -174,8 +176,8 @@ class PeerCalls(Component):
         is_read = isinstance(ask, AskGet) and not ask.after
         # On another connection the question may be lost, so a missing reply says nothing about the node.
         is_judged = by is None
-        now, patience = self._context.clock.now, within if is_patient else 0.0
-        question = Question(need, now + within, then, says, now, is_read, is_judged, patience)
+        now, per_part = self._context.clock.now, within if extends else 0.0
+        question = Question(need, now + within, then, says, now, is_read, is_judged, is_patient, per_part)
         for node in need.values() if is_read else ():
             self._context.counters.tally.counters_of(node).asked += 1
         self._questions[self._request] = question
@@ -217,11 +219,11 @@ class PeerCalls(Component):
             self._begin()
 
     def _extend(self, question: Question[Any], envelopes: list[Envelope]) -> None:
-        """Let a patient question wait longer, as another part of a reply has arrived."""
+        """Let a question wait longer, if it may, as another part of a reply has arrived."""
         question.size += sum(len(envelope.body) for envelope in envelopes)
-        if question.patience and question.size <= MOST:
-            until = self._context.clock.now + question.patience
-            question.deadline = max(question.deadline, min(until, question.begun + PATIENCE))
+        if question.per_part and question.size <= MOST:
+            until = self._context.clock.now + question.per_part
+            question.deadline = max(question.deadline, min(until, question.begun + LONGEST))
 
     def _on_peer_lost(self, peer: Peer) -> None:
         peer.reads.clear()
@@ -262,8 +264,9 @@ class PeerCalls(Component):
             question.then(question.replies, [*question.missing, *question.need.values()])
 
     def _due(self, question: Question[Any]) -> float:
-        """Return the deadline of a question: a short one if only slow nodes are missing."""
-        if not question.patience and all(uuid in self.slow for uuid in question.need):
+        """Return the deadline of a question: a short one if only slow nodes without any reply are missing."""
+        are_slow = all(uuid in self.slow and uuid not in question.replies for uuid in question.need)
+        if are_slow and not question.is_patient:
             return min(question.deadline, question.begun + SHORT)
         return question.deadline
 

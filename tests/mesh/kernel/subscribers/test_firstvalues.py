@@ -8,7 +8,6 @@ import pytest
 
 from mesh.kernel.context.settings import CONFIRM
 from mesh.kernel.routes import peer_calls
-from mesh.kernel.routes.peer_calls import PATIENCE
 from mesh.kernel.subscribers import firstvalues, lastvalues
 from mesh.kernel.subscribers.firstvalues import LONGEST
 from mesh.wire import commands as c
@@ -109,7 +108,7 @@ def test_of_many_subscriptions_only_some_ask_again_in_one_turn(monkeypatch: pyte
 class Told:
     """The end of a question by `a` to `b`, whose reply the test writes part by part."""
 
-    def __init__(self, is_patient: bool) -> None:
+    def __init__(self, extends: bool) -> None:
         self.net = SimNetwork(4)
         self.a, b = self.net.mesh("a", "b")
         self.peer = self.a.core.parts.neighbours.peers[b.uuid]
@@ -117,11 +116,7 @@ class Told:
         self.ended: list[tuple[int, list[str]]] = []
         self.a.core._at(self.net.now, self.a.wall)
         self.a.core.parts.questions.ask_all(
-            [self.peer],
-            AskGet(kind="pattern", text="k/#", after=True),
-            Values,
-            self._then,
-            is_patient=is_patient,
+            [self.peer], AskGet(kind="pattern", text="k/#", after=True), Values, self._then, extends=extends
         )
         self.request = self.a.core.parts.questions._request
         self.a._carry_out_all()
@@ -137,11 +132,11 @@ class Told:
         handle(self.peer.data, self.peer, c.Reply(self.request, value), [envelope("k/1", [b"x" * 100])])
 
 
-@pytest.mark.parametrize(("is_patient", "ended"), [(True, [(6, [])]), (False, [(2, ["b"])])])
-def test_each_part_of_a_reply_gives_a_patient_question_more_time(
-    is_patient: bool, ended: list[tuple[int, list[str]]]
+@pytest.mark.parametrize(("extends", "ended"), [(True, [(6, [])]), (False, [(2, ["b"])])])
+def test_each_part_of_a_reply_gives_a_question_more_time(
+    extends: bool, ended: list[tuple[int, list[str]]]
 ) -> None:
-    told = Told(is_patient)
+    told = Told(extends)
     for _ in range(5):
         told.net.run(CONFIRM - 1)
         told.part()
@@ -153,11 +148,12 @@ def test_each_part_of_a_reply_gives_a_patient_question_more_time(
 def test_a_reply_without_end_ends(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if bound == "bytes":
         monkeypatch.setattr(peer_calls, "MOST", 250)
-    told = Told(is_patient=True)
+    told = Told(True)
     began = told.net.now
-    while not told.ended and told.net.now - began < 2 * PATIENCE:
+    while not told.ended and told.net.now - began < 2 * peer_calls.LONGEST:
         told.net.run(1)
         if not told.ended:
             told.part()
     assert told.ended[0][1] == ["b"]
-    assert told.net.now - began == pytest.approx(PATIENCE if bound == "time" else CONFIRM + 2, abs=1.1)
+    longest = peer_calls.LONGEST if bound == "time" else CONFIRM + 2
+    assert told.net.now - began == pytest.approx(longest, abs=1.1)
