@@ -1,0 +1,1 @@
+"""Model of one session with one subscription that moves among three nodes."""
