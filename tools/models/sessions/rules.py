@@ -1,4 +1,4 @@
-"""The decisions about moving sessions, without state: the models search them, and the product shares them.
+"""The decisions about moving sessions, as functions without state, which the models call.
 
 Sets of positions, nodes and masters are bits of an integer (`bits.py`). Attach number 0 means "no session".
 """
