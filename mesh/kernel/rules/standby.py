@@ -73,21 +73,22 @@ class Standby(Component):
             )
 
             def came(replies: Replies[Values], missing: list[str], query: Query = query) -> None:
-                self._on_values(peer, query, replies)
+                self._on_values(peer, query, replies, is_whole=not missing)
 
-            self._questions.ask_all([peer], ask, Values, came)
+            self._questions.ask_all([peer], ask, Values, came, is_patient=True, extends=True)
 
     def _open(self, peer: Peer) -> Iterator[Query]:
         for query, partners in self._queries.items():
             if peer.node.name in partners and self._had.get((peer.node.uuid, query)) != peer.node.boot:
                 yield query
 
-    def _on_values(self, peer: Peer, query: Query, replies: Replies[Values]) -> None:
-        if all(told.code for told in replies.values()):  # also without any reply
+    def _on_values(self, peer: Peer, query: Query, replies: Replies[Values], is_whole: bool) -> None:
+        """Store the values that came, and ask again later if some are missing."""
+        if is_whole and not any(told.code for told in replies.values()):
+            self._had[peer.node.uuid, query] = peer.node.boot
+        else:
             self._again[peer.node.name] = self._context.clock.now + RETRY
             self._context.clock.wake(self._context.clock.now + RETRY)
-            return
-        self._had[peer.node.uuid, query] = peer.node.boot
         found = (envelope for told in replies.values() for envelope, _ in told.found)
         if count := self._copies.store_copies(found):
             values = "retained value" if count == 1 else "retained values"

@@ -198,14 +198,18 @@ def test_a_backup_that_is_new_has_what_was_before_it() -> None:
     assert last_value(c["frodo"]) == b"1", "it is on its disk"
 
 
-def test_values_that_cannot_be_told_at_once_are_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_whole", [True, False])  # refused, or cut off in the middle
+def test_values_that_cannot_be_told_at_once_are_asked_for_again(
+    is_whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     refused = list[str]()
 
-    def came(self: Standby, peer: Peer, query: Query, replies: Replies[Values]) -> None:
+    def came(self: Standby, peer: Peer, query: Query, replies: Replies[Values], **whole: bool) -> None:
         if self._context.me.name == "frodo" and not refused:
             refused.append(peer.node.name)
-            replies = {peer.node.uuid: PeerReply(Values(), code="BUSY")}
-        took(self, peer, query, replies)
+            replies = {peer.node.uuid: PeerReply(Values(), code="BUSY" if is_whole else "")}
+            whole = {"is_whole": is_whole}
+        took(self, peer, query, replies, **whole)
 
     c = backed("heron", "bilbo")
     assert published(c.client("bilbo"), b"1") == "OK"
