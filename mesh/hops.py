@@ -66,6 +66,11 @@ def is_foreign(sender: str) -> bool:
     return sender.startswith(OTHERS)
 
 
+def within_site(name: str) -> str:
+    """Return the name of a session in its own site, such as `/node/gull/client/ann/session/1`."""
+    return f"/{name.removeprefix(OTHERS).partition('/')[2]}" if is_foreign(name) else name
+
+
 def site_of(name: str, here: str = "") -> str:
     """Return the site of a session or address, which is `here` for a name without a site."""
     return name.removeprefix(OTHERS).partition("/")[0] if is_foreign(name) else here

@@ -7,7 +7,7 @@ from collections.abc import Set
 
 from msgspec import Struct
 
-from mesh.hops import site_of
+from mesh.hops import site_of, within_site
 from mesh.wire.envelope import INITIAL, LOCAL_ONLY, Envelope, decode
 
 OVERHEAD = 400  # bytes of a topic besides its content
@@ -41,13 +41,16 @@ class RetainedValue(Struct, frozen=True, gc=False):
         """Return whether this value replaces the other one.
 
         For one publisher its own order counts, for two publishers the master's order, and for two sites the
-        rule that all sites apply. `here` is the name of this site.
+        rule that all sites apply. `here` is the name of this site. Equal timestamps are rare: of publishers
+        in one site, the later name wins, which is the same in all sites. Stream ids differ between sites.
         """
         e, o = self.envelope, other.envelope
         if e.stream == o.stream:
             return self.number > other.number
         if e.sent == o.sent and self.site(here) != other.site(here):
             return self.wins(other, here)
+        if e.sent == o.sent and e.sender != o.sender:
+            return within_site(e.sender) > within_site(o.sender)
         return self.stamp > other.stamp
 
     def site(self, here: str) -> str:

@@ -1,7 +1,8 @@
-"""How is a topic's last value cut out of its envelope and stored, and which of two is newer?"""
+"""Retained values: cut out of envelopes, stored, and compared."""
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mesh.routing.retained_value import RetainedValue, last_values, store_key
 from mesh.wire.envelope import INITIAL
@@ -37,6 +38,20 @@ def test_the_number_decides_within_a_stream_and_the_time_between_streams() -> No
     )
     assert one.is_newer_than(resent_late) and not resent_late.is_newer_than(one)
     assert another.is_newer_than(one) and not one.is_newer_than(another)
+
+
+@given(st.lists(st.binary(min_size=16, max_size=16), min_size=4, max_size=4, unique=True))
+def test_of_equal_timestamps_in_one_site_all_sites_choose_the_same(streams: list[bytes]) -> None:
+    joe, ann = "/node/golan/client/joe/session/1", "/node/frodo/client/ann/session/1"
+    chosen = []
+    for site, prefix, pair in (("NYC", "", streams[:2]), ("LON", "/site/NYC", streams[2:])):
+        values = []
+        for sender, stream in zip((joe, ann), pair, strict=True):
+            [last] = last_values(replace(envelope("a", sent=5, stream=stream), sender=prefix + sender))
+            values.append(last)
+        chosen.append(values[0].is_newer_than(values[1], site))
+        assert values[1].is_newer_than(values[0], site) is not chosen[-1]
+    assert chosen[0] == chosen[1]
 
 
 def test_the_row_of_a_topic_names_its_domain_and_key() -> None:

@@ -28,7 +28,8 @@ def one_value(history: History, facts: Facts) -> list[Violation]:
     if any(e.text == "clock" for e in history.of("fault")):
         return []
     relayed = Relayed(history, facts)
-    names = {relayed.name(pub, site): pub.id for pub in relayed.pubs for site in relayed.goes_to(pub)}
+    names = {pub.id: pub.id for pub in relayed.pubs}
+    names |= {relayed.name(pub, site): pub.id for pub in relayed.pubs for site in relayed.goes_to(pub)}
     ends, last = [end.at for end in restarts(history)], history.events[-1].at
     stamps = stamps_of(history)
     excused = {
@@ -39,16 +40,21 @@ def one_value(history: History, facts: Facts) -> list[Violation]:
     said: dict[tuple[str, str], dict[str, dict[Id, Event]]] = defaultdict(lambda: defaultdict(dict))
     for event in history.of("read"):
         topic, home = (event.domain, event.keys[0]), relayed.home.get(event.who)
-        if event.sub == LAST and home and event.flags != "refused" and topic not in excused:
-            said[topic][home].setdefault(names.get(event.id) or _transferred(event, relayed), event)
+        id = names.get(event.id) or _transferred(event, relayed)
+        if event.sub == LAST and home and id and event.flags != "refused" and topic not in excused:
+            said[topic][home].setdefault(id, event)
     partly = {id for id, each in answers(history).items() if final(each) == "PARTLY_REFUSED"}
     return [each for topic, values in said.items() for each in _unequal(topic, values, partly, relayed)]
 
 
-def _transferred(read: Event, relayed: Relayed) -> Id:
-    """Return the id of the message that another site sent as a retained value, or its own id."""
+def _transferred(read: Event, relayed: Relayed) -> Id | None:
+    """Return the id of the message that another site sent as a retained value, or its own id.
+
+    The result is None if that site had several messages with that timestamp.
+    """
     known = ((site, read.domain, read.keys[0], read.stamp) for site in relayed.sites)
-    return next((relayed.values[each] for each in known if each in relayed.values), read.id)
+    ids = next((relayed.values[each] for each in known if each in relayed.values), {"": read.id})
+    return next(iter(ids.values())) if len(ids) == 1 else None
 
 
 def _unequal(

@@ -36,13 +36,15 @@ class Relayed:
         for pub in self.pubs:
             for site in self.goes_to(pub):
                 self._sources[site, self.name(pub, site)[0]] = self.home[pub.who]
-        # (site, domain, key, timestamp) -> the last message of that topic accepted there with that timestamp
-        self.values: dict[tuple[str, str, str, int], Id] = {}
+        # (site, domain, key, timestamp) -> the last message of that topic accepted there with that timestamp,
+        # of each stream: publishers at several masters may have the same timestamp.
+        self.values: dict[tuple[str, str, str, int], dict[str, Id]] = defaultdict(dict)
         for event in history.of("accept"):
             home = self.home.get(event.who, "")
             if self.came_from(event) == home:
                 for number, key in zip(event.numbers, event.keys, strict=True):
-                    self.values[home, event.domain, key, event.stamp] = event.stream, event.domain, number
+                    id = event.stream, event.domain, number
+                    self.values[home, event.domain, key, event.stamp][event.stream] = id
 
     def sent_from(self, site: str, domain: str, key: str) -> frozenset[str]:
         return destinations(self._places, site, domain, key)
