@@ -1,4 +1,4 @@
-"""Is each question decided once, each entry looked at only if it must be, and never too many in one turn?"""
+"""Decisions of the decision table: one for each question, and a bounded number of entries in each turn."""
 
 from collections import Counter
 
@@ -16,7 +16,7 @@ LOOKS = 10
 
 
 class Court:
-    """A node whose questions are keys; `way` says where each goes. It counts what it is made to do."""
+    """A node whose questions are keys; `way` maps each to a next hop. It counts its decisions and looks."""
 
     def __init__(self, **way: str) -> None:
         self.way = way
@@ -49,7 +49,7 @@ class Court:
         return entries
 
     def turn(self) -> int:
-        """One turn of the loop; returns how many entries it looked at."""
+        """Run one turn of the loop, and return how many entries it looked at."""
         before = len(self.looked)
         self.rulings.go_on()
         self.rulings.new_turn()
@@ -97,7 +97,7 @@ def test_trial_18_6_many_questions_are_not_decided_in_one_turn_either() -> None:
     for key in keys:
         court.publish(key)
     for turn in range(1, 4):
-        court.rulings.doubt()  # it flaps: those that were not decided yet come before those that were
+        court.rulings.doubt()  # undecided entries come before decided ones
         court.turn()
         assert court.decided.total() == turn * LOOKS and max(court.decided.values()) == 1
     court.turn()
@@ -137,8 +137,8 @@ def test_trial_18_6_what_is_published_meanwhile_does_not_overtake_its_own_stream
     court.way["A"] = "egret"
     court.rulings.doubt()
     court.turn()
-    court.publish("A", stream=b"o" * 16)  # nothing of its stream is before it
-    court.publish("A")  # goes to egret by the new decision, too
+    court.publish("A", stream=b"o" * 16)  # no earlier message of this stream
+    court.publish("A")  # follows the new decision, to egret
     came = court.left("egret")
     assert came == [*range(1, LOOKS), 36], "it waits for no other stream"
     while court.rulings.is_open:
@@ -176,7 +176,7 @@ def test_trial_18_6_what_came_by_another_decision_than_the_others_is_looked_at()
     court = Court(A="heron")
     court.publish("A", 3)
     court.way["A"] = "egret"
-    court.publish("A")  # nobody has told of a change yet
+    court.publish("A")  # the change is not announced yet
     court.way["A"] = "heron"
     court.rulings.doubt()
     court.turn()

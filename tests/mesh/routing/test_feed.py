@@ -1,4 +1,4 @@
-"""Is a subscriber told in order, within its credit, and is nothing of what it is owed lost from sight?"""
+"""The feed of a subscriber: order, credit, backlog, gaps, and messages that are not settled."""
 
 import pytest
 
@@ -66,7 +66,7 @@ def test_trial_D_a_peer_that_says_that_it_is_behind_is_waited_for_but_not_for_ev
         ends.offer(parcel())
     waited = []
     for now in (0.4, 0.8, 1.2, *range(2, 10)):
-        says.feed.on_processed(0, now)  # readers there go on, and what we sent has not had its turn
+        says.feed.on_processed(0, now)  # its readers progress; our messages wait their turn
         waited.append((says.feed.alive(now + 0.3), silent.feed.alive(now + 0.3)))
     assert waited == [(True, False)] * len(waited)
     says.feed.on_processed(0, 10.1)

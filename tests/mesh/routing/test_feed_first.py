@@ -1,4 +1,4 @@
-"""First values of a subscription wait for its reader, and a gap that nothing follows is told at once."""
+"""First values of a subscription that wait for its reader, and gaps that no message follows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FEW = replace(CREDIT, messages=2)
 
 
 def first() -> StoredEnvelope:
-    """A value that was there: 64 bytes, as it is counted."""
+    """Return a first value, whose size counts as 64 bytes."""
     return StoredEnvelope(envelope(flags=INITIAL), master=HERON)
 
 
 def ends(overflow: Overflow = Overflow.DROP_NEWEST) -> tuple[Ends, list[int]]:
-    """A connected feed that may have two messages under way and two waiting, and the gaps that it tells."""
+    """Return a connected feed for two messages in flight and two waiting, and the gaps that it reports."""
     told: list[int] = []
 
     def ends_in_gap(feed: Feed) -> None:
@@ -41,7 +41,7 @@ def take(it: Ends, total: int) -> None:
 @pytest.mark.parametrize("overflow", list(Overflow))
 def test_first_values_wait_whatever_the_policy_up_to_the_bytes_of_the_backlog(overflow: Overflow) -> None:
     it, told = ends(overflow)
-    most = FEW.messages + -(-FEW.backlog // first().size)  # under way, and waiting
+    most = FEW.messages + -(-FEW.backlog // first().size)  # in flight, and waiting
     it.offer(*(first() for _ in range(most)))
     assert it.feed.dropped == 0
     it.offer(first())
@@ -68,7 +68,7 @@ def test_first_values_that_are_gone_make_no_room(how: str) -> None:
         it.feed.restart()
         it.feed.leave(0.0)
         it.feed.connect(0.0)
-        take(it, 4)  # two were under way
+        take(it, 4)  # two were in flight
     else:
         take(it, 6)
     before = it.feed.dropped

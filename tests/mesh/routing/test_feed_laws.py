@@ -1,4 +1,4 @@
-"""Whatever happens to a feed: is nothing lost from sight, out of order, or kept beyond a bound?"""
+"""Laws of a feed under random operations: no message is lost or out of order, and limits hold."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ MASTERS = st.sampled_from([ME, HERON])
 
 
 class FeedMachine(RuleBasedStateMachine):
-    """Any story of a feed. The model is a list of what was offered, and the laws that must hold."""
+    """Random operations on a feed. The model is the list of offered slices; the invariants are its laws."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,10 +34,10 @@ class FeedMachine(RuleBasedStateMachine):
         self.buried = 0
         self.now = 0.0
         self.offered: list[EnvelopeSlice] = []
-        self.disk: dict[int, Envelope] = {}  # what is on this node's disk,
-        self.reads: list[tuple[list[int], Callable[[Found], None]]] = []  # and what is being read
+        self.disk: dict[int, Envelope] = {}  # envelopes on this node's disk
+        self.reads: list[tuple[list[int], Callable[[Found], None]]] = []  # reads in progress
         self.memory = Memory(0)
-        self.positions = {ME: 0, HERON: 0}  # the newest in the log of each master
+        self.positions = {ME: 0, HERON: 0}  # newest position in each master's log
         self.taken = self.gap_told = self.messages = 0
         self.life = 0  # slices sent before the last restart
 
@@ -100,7 +100,7 @@ class FeedMachine(RuleBasedStateMachine):
 
     @rule(turns=st.integers(1, 3))
     def read(self, turns: int) -> None:
-        """The disk has read something."""
+        """Complete the first `turns` reads from disk."""
         for places, then in self.reads[:turns]:
             self.reads.remove((places, then))
             left = {p.position for p in self.ends.released if p.master == ME}
@@ -133,7 +133,7 @@ class FeedMachine(RuleBasedStateMachine):
 
     @rule(master=MASTERS, position=st.integers(0, 20))
     def restart_knowing(self, master: bytes, position: int) -> None:
-        """As a peer that lived on while this node restarted: it has a log up to a position."""
+        """Restart as a peer that survived this node's restart and has the log up to a position."""
         self.restart()
         if self.is_peer:
             self.ends.feed.skip(master, position)
@@ -177,7 +177,7 @@ class FeedMachine(RuleBasedStateMachine):
 
     @invariant()
     def what_leaves_is_in_memory_and_what_it_was(self) -> None:
-        for p in self.sent[self.taken :]:  # what a peer has taken may rest on the disk
+        for p in self.sent[self.taken :]:  # received messages may be on disk only
             assert p.parcel.is_here
             if p.parcel.own and p.parcel.position:
                 assert p.parcel.envelope == self.disk[p.parcel.position]
@@ -219,8 +219,9 @@ class FeedMachine(RuleBasedStateMachine):
             if (p.waiting if not p.is_persistent else (p.parcel.master, p.parcel.position) not in released)
         ]
         largest = max([0, *(portion.size for portion in self.offered)])
-        # Credit, backlog, and what a peer has not settled: each overdrawn by one at most. A restart
-        # puts all of it into the backlog, and a peer may then take credit and backlog anew.
+        # Credit, backlog and the unsettled messages of a peer may each exceed their limit by one slice. A
+        # restart
+        # puts all of them into the backlog, and a peer may then receive its credit and backlog again.
         bound = 2 * (CREDIT.bytes + 2 * CREDIT.backlog + 3 * largest)
         assert self.is_inbox or sum(portion.size for portion in kept) <= bound
 

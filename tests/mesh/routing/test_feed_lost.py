@@ -1,4 +1,4 @@
-"""Is each message that a feed gives up counted once, under the reason that is true?"""
+"""Messages that a feed gives up, each counted once and under its reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.mesh.routing.feeds import Ends, parcel
 
 
 class Counted(Ends):
-    """A feed that counts what it gives up, at a clock that stands."""
+    """A feed that counts what it gives up. Its clock moves only when a test sets it."""
 
     def __init__(self, **options: Any) -> None:
         self.lost: list[tuple[str, int]] = []

@@ -1,4 +1,4 @@
-"""What is a peer owed from the logs of several masters, and what does an inbox keep?"""
+"""Feeds of peers that receive the logs of several masters, and inboxes."""
 
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.overflow import Credit

@@ -1,4 +1,4 @@
-"""Is one copy of a message marked, and never a second one, whatever becomes of its masters?"""
+"""The mark of the one master that accepts a message for durable subscriptions, while its masters change."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_first_is_the_first_by_name_that_can_have_it(takes: Any, first: str)
 
 
 class Story:
-    """An entry on its way, and who had its copies with which mark."""
+    """An entry that is routed several times. It records which masters had a copy, and which had the mark."""
 
     def __init__(self) -> None:
         self.onward = ForwardTable(1 << 20, 100)
@@ -84,7 +84,7 @@ def test_of_what_is_divided_one_master_at_most_takes_it(
         story.send(name)
         story.decide(some, can(**{**who, "me": True}))
     assert len(story.bound) <= 1
-    if not story.bound and story.had:  # then it waits for somebody, or that is told
+    if not story.bound and story.had:  # then it waits, or the loss is reported
         waits = story.entry.first and story.entry.first not in story.had
         assert waits or story.lacking == 1 or not story.entry.envelope.flags & SECOND
 

@@ -9,7 +9,7 @@ from mesh.routing.pending_forward import PendingForward
 from tests.mesh.envelopes import envelope
 from tests.mesh.origins import CLIENT
 
-# Written by hand, against slips in the tables: + may follow, - is illegal.
+# This table is written by hand, to find slips in the tables of the code: + is legal, - is illegal.
 TRANSIT = """
                 UNSENT  SENT  SENT_AGAIN  DONE
 UNSENT               -     +           -     +

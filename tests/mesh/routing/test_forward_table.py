@@ -1,4 +1,4 @@
-"""Does what goes on to its master leave in order, within a window, and stay here until its last word?"""
+"""The forward table: entries leave in order and within a window, and stay until their final answer."""
 
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import HERE, PendingForward
@@ -24,7 +24,7 @@ def filled(numbers: int, hop: str = "heron") -> tuple[ForwardTable, list[Pending
 
 
 def left(onward: ForwardTable, hop: str = "heron") -> list[int]:
-    """The numbers that leave now."""
+    """Return the numbers that may be sent now."""
     return [entry.envelope.first for entry in onward.next_to_send(hop)]
 
 
@@ -115,7 +115,7 @@ def test_after_a_broken_connection_all_that_was_under_way_leaves_again_first_and
     assert left(onward) == [5]
 
 
-# --- another way --------------------------------------------------------------------------------------------
+# --- another route ------------------------------------------------------------------------------------------
 
 
 def test_by_another_way_it_leaves_in_its_place_among_those_before_and_after() -> None:
@@ -161,7 +161,7 @@ def test_what_nobody_knows_a_way_for_waits_under_no_name() -> None:
     assert set(onward.hops()) == {"", "heron"}
 
 
-# --- the last word ----------------------------------------------------------------------------------------
+# --- the final answer -------------------------------------------------------------------------------------
 
 
 def test_parts_are_settled_in_any_order_and_each_number_once() -> None:
@@ -257,7 +257,7 @@ def test_a_stream_is_held_in_each_domain_until_its_last_word() -> None:
     assert not onward.holds(STREAM, "sport")
 
 
-# --- what comes again ---------------------------------------------------------------------------------------
+# --- resent messages ----------------------------------------------------------------------------------------
 
 
 def test_what_is_sent_again_is_known_as_far_as_it_is_held_here() -> None:
@@ -280,7 +280,7 @@ def test_one_that_comes_late_is_found_by_its_numbers_and_leaves_by_its_arrival()
     assert left(onward) == [5, 2]
 
 
-# --- aside ------------------------------------------------------------------------------------------------
+# --- entries set aside ------------------------------------------------------------------------------------
 
 
 def test_what_stands_aside_lets_others_go_and_goes_again_in_its_place() -> None:

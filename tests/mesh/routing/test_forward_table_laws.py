@@ -1,4 +1,4 @@
-"""Whatever happens on the way to the masters: is nothing lost, out of order, or counted wrongly?"""
+"""Laws of the forward table under random operations: no entry is lost, out of order, or counted wrongly."""
 
 from itertools import islice
 
@@ -19,7 +19,7 @@ WINDOW_BYTES, WINDOW_COUNT = 300, 3
 
 
 class Held:
-    """What the model knows of an entry."""
+    """The model's record of one entry."""
 
     def __init__(self, entry: PendingForward, arrival: int) -> None:
         self.entry = entry
@@ -31,7 +31,7 @@ class Held:
 
 
 class OnwardMachine(RuleBasedStateMachine):
-    """The model is a list of what is held, in the order of its arrival, each with its open numbers."""
+    """Random operations on a forward table. The model lists entries by arrival, with their open numbers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class OnwardMachine(RuleBasedStateMachine):
 
     @rule(stream=STREAMS, count=st.integers(1, 3), size=st.integers(0, 200), hops=st.lists(HOPS, max_size=5))
     def publish(self, stream: bytes, count: int, size: int, hops: list[str]) -> None:
-        """The next of a stream."""
+        """Publish the next messages of a stream."""
         for hop in hops:
             e = envelope(" ".join("a" * count), [bytes(size)] * count, first=self.top + 1, stream=stream)
             self.top = e.last
@@ -55,7 +55,7 @@ class OnwardMachine(RuleBasedStateMachine):
 
     @rule(stream=STREAMS, first=NUMBERS, count=st.integers(1, 6), hop=HOPS)
     def publish_again(self, stream: bytes, first: int, count: int, hop: str) -> None:
-        """After a reconnect, perhaps cut otherwise: only what is not held here comes in."""
+        """Publish again after a reconnect, perhaps divided otherwise. Only missing numbers are added."""
         e = envelope(" ".join("a" * count), first=first, stream=stream)
         mine = [h for h in self.held if h.entry.envelope.stream == stream]
         spans = {h.entry: range(h.entry.envelope.first, h.entry.envelope.last + 1) for h in mine}
@@ -121,7 +121,7 @@ class OnwardMachine(RuleBasedStateMachine):
 
     @rule(stream=STREAMS, first=NUMBERS, count=st.integers(1, 12))
     def answer(self, stream: bytes, first: int, count: int) -> None:
-        """From any node, about anything."""
+        """Answer a range of numbers, which may or may not be in the table."""
         answered = set(range(first, first + count))
         expected = {
             (n, h.entry) for h in self.held if h.entry.envelope.stream == stream for n in h.open & answered
@@ -139,7 +139,7 @@ class OnwardMachine(RuleBasedStateMachine):
 
     @rule(which=NUMBERS)
     def split(self, which: int) -> None:
-        """Into its open messages, which stand in its place and are not in flight."""
+        """Split an entry into its open messages, which take its place and are not in flight."""
         for held in self.held[which - 1 : which]:
             cut = [held.entry.envelope.part(number, number) for number in sorted(held.open)]
             parts = [Held(entry, held.arrival) for entry in self.onward.split(held.entry, cut)]
@@ -179,7 +179,7 @@ class OnwardMachine(RuleBasedStateMachine):
         assert self.onward.bytes == sum(h.entry.size for h in self.held)
 
     def teardown(self) -> None:
-        for hop in ("", "heron", "avalon"):  # whatever waits does leave, in the order of arrival
+        for hop in ("", "heron", "avalon"):  # all waiting entries leave, in order of arrival
             self.break_connection(hop)
             self.bring_back(hop, len(self.held))
             expected = [h.entry for h in self.held if h.hop == hop]

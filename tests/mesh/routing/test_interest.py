@@ -1,4 +1,4 @@
-"""Is each peer asked for just what is wanted, for whom, and told of each change once?"""
+"""Queries that this node sends to its peers: each once, and every change once."""
 
 import pytest
 from hypothesis import settings
@@ -15,14 +15,14 @@ X, Y, Z = b"x" * 16, b"y" * 16, b"z" * 16
 
 
 def aimed(query: Query = A, *peers: bytes) -> Interests:
-    """Clients want it, and these peers were asked for it."""
+    """Return the interests after clients have asked for `query` and it was aimed at `peers`."""
     interests = Interests()
     interests.add(query, CLIENTS)
     interests.aim(query, set(peers), 0.0)
     return interests
 
 
-# --- who wants it -------------------------------------------------------------------------------------
+# --- requesters ---------------------------------------------------------------------------------------
 
 
 def test_only_the_first_and_the_last_of_each_who_wants_it_are_news() -> None:
@@ -61,11 +61,11 @@ def test_whom_an_earlier_process_may_have_asked_is_asked_for_a_while_unless_it_i
     interests = aimed(A, X)
     interests.add(B, CLIENTS)
     interests.aim(B, {Y}, 1.0)
-    interests.asked_before(Y, (A, B, C), 1.0)  # C is wanted by nobody any more
+    interests.asked_before(Y, (A, B, C), 1.0)  # no client requests C any more
     assert interests.full(Y, ()).add == (B, A)
     assert interests.sweep(1.0 + LINGER / 2, lambda peer: True) == []
     assert interests.sweep(1.0 + LINGER, lambda peer: True) == [(Y, Interest(2, False, remove=(A,)))]
-    assert interests.is_asked(Y, "a", "")  # what was on its way then may come
+    assert interests.is_asked(Y, "a", "")  # messages that were in transit may still arrive
     interests.asked_before(Y, (A,), 20.0)
     interests.aim(A, {Y}, 21.0)
     assert interests.sweep(22.0 + LINGER, lambda peer: True) == [(X, Interest(2, False, remove=(A,)))]
@@ -78,7 +78,7 @@ def test_the_same_text_in_another_domain_or_of_another_kind_is_another_query() -
     assert len(interests) == 3
 
 
-# --- who is asked ---------------------------------------------------------------------------------------
+# --- peers that get a query -----------------------------------------------------------------------------
 
 
 def test_a_peer_is_told_once_what_is_wanted_of_it() -> None:
@@ -105,7 +105,7 @@ def test_a_peer_that_logs_in_hears_everything_that_it_was_asked_for_and_how_far_
     assert interests.full(b"new" * 4, ()) == Interest(0, True)
 
 
-# --- and no more ----------------------------------------------------------------------------------------
+# --- peers that no longer get a query -------------------------------------------------------------------
 
 
 def test_one_whose_place_another_took_is_asked_a_while_longer() -> None:
@@ -149,7 +149,7 @@ def test_who_leaves_with_several_queries_hears_of_them_together() -> None:
     assert (told.version, set(told.remove)) == (3, {A, B})
 
 
-# --- what was asked of whom ----------------------------------------------------------------------------
+# --- messages checked against a peer's queries ---------------------------------------------------------
 
 
 def test_trial_A4_a_peer_is_asked_for_what_matches_and_for_nothing_else() -> None:
@@ -202,7 +202,7 @@ def test_trial_A4_what_is_remembered_of_peers_is_bounded(monkeypatch: pytest.Mon
 
 
 class InterestMachine(RuleBasedStateMachine):
-    """Peers that hear each change know at any time what they are asked for."""
+    """Random changes of interests. Peers that apply each change always know their queries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -257,7 +257,7 @@ class InterestMachine(RuleBasedStateMachine):
             assert set(self.interests.full(peer, ()).add) == known
 
     def teardown(self) -> None:
-        for seconds in (0.0, LINGER):  # all are here for long enough
+        for seconds in (0.0, LINGER):  # long enough for all peers
             self.now += seconds
             self.hear(self.interests.sweep(self.now, lambda peer: True))
         self.now += LINGER

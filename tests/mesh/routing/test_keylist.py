@@ -1,4 +1,4 @@
-"""Is each topic met that stays, though others come and go while the list is gone through?"""
+"""The list of keys: each topic that stays is found, while other topics come and go."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +18,7 @@ def retained(count: int) -> Retained:
 
 
 def looked(keys: KeyList, most: int, between: list[int], topics: Retained) -> list[str]:
-    """All that is met, while keys go (below 100) and come."""
+    """Return all keys found, while keys are removed (numbers below 100) and added (others) in between."""
     found: list[str] = []
     at, steps = 0, iter(between)
     while at < len(keys):
@@ -50,7 +50,7 @@ def test_what_was_there_and_is_there_still_is_met(
 
 
 class Counted(Retained):
-    """Counts the keys that it copies at a time."""
+    """Retained values that record how many keys are copied at a time."""
 
     def __init__(self, count: int) -> None:
         super().__init__(10**9)

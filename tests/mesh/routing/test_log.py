@@ -1,4 +1,4 @@
-"""What does a master take, what of it is stored with it, and what may wait?"""
+"""The log of a master: accepted messages, what is stored with them, and what may wait."""
 
 from msgspec.structs import replace
 
@@ -104,7 +104,7 @@ def test_what_a_refused_value_went_past_is_the_last_one_on_disk_again() -> None:
 
 
 def test_what_was_to_be_written_of_a_topic_does_not_come_after_its_newer_value() -> None:
-    log = Log(600, StoreHandle())  # room for one topic
+    log = Log(600, StoreHandle())  # space for one topic
     _, first, _ = take(log, envelope("a", persistent=True), [])
     log.passes(first)
     _, second, _ = take(log, envelope("b", first=2, persistent=True), [])
@@ -117,7 +117,7 @@ def test_what_was_to_be_written_of_a_topic_does_not_come_after_its_newer_value()
 
 
 def test_after_a_failed_commit_the_store_is_told_the_numbers_without_it() -> None:
-    # A later envelope of the stream may have been stored with numbers that count the failed one in.
+    # A later envelope of the stream may be stored with numbers that include those of the failed one.
     log = Log(1000, StoreHandle())
     lane, failed, _ = take(log, envelope("a", persistent=True), [(FEED, None)])
     _, _, ops = take(log, envelope("a", first=2, persistent=True), [(FEED, None)])

@@ -1,4 +1,4 @@
-"""Are last values the same whether or not somebody asks for them in between, in memory and on disk?"""
+"""Retained values, in memory and on disk, are the same whether or not they are read in between."""
 
 from collections.abc import Iterable
 
@@ -19,15 +19,15 @@ STORY = st.lists(
         st.sampled_from([b"s" * 16, b"t" * 16]),
         st.lists(st.sampled_from(KEYS), min_size=1, max_size=3, unique=True),
         st.sampled_from(["transient", "transient", "persistent", "persistent", "erased"]),
-        st.integers(0, 200),  # bytes of each
-        st.booleans(),  # does what may wait get written?
+        st.integers(0, 200),  # bytes of each message
+        st.booleans(),  # whether pending changes are written
     ),
     max_size=25,
 )
 
 
 class Master:
-    """A log and its disk. Somebody asks for everything in between, if `is_asked`."""
+    """A log and its disk. With `is_asked`, all values are read after each envelope."""
 
     def __init__(self, room: int, is_asked: bool) -> None:
         self._log, self._is_asked = Log(room, StoreHandle()), is_asked

@@ -1,4 +1,4 @@
-"""What does a master store of a message for several sessions, and of a topic that is taken away?"""
+"""The log entries of a message for several sessions, and of an erased topic."""
 
 import pytest
 from msgspec.structs import replace
@@ -84,7 +84,7 @@ def test_what_could_not_be_stored_is_withdrawn_for_every_session() -> None:
     assert lane.origin.refused.covers(1, 1)
 
 
-# --- a topic that is taken away -----------------------------------------------------------------------
+# --- an erased topic ----------------------------------------------------------------------------------
 
 
 def test_an_erased_topic_is_forgotten_here_and_in_the_store() -> None:

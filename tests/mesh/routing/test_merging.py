@@ -1,4 +1,4 @@
-"""Two masters bring the same: is each message handed on once, in order, and settled in time?"""
+"""Messages that two masters deliver: each is passed on once, in order, and settled in time."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,7 +68,7 @@ def test_a_last_value_that_was_given_goes_past_what_is_still_brought() -> None:
 
 
 def backed() -> Merging:
-    """heron's messages, of which another may have taken some in its place."""
+    """Return the state for messages of heron. Another master may have accepted some of key k in its place."""
     return Merging("frodo", lambda key, envelope: ("heron",), lambda key, envelope: key == "k")
 
 

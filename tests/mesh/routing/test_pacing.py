@@ -1,4 +1,4 @@
-"""Who waits for whom, and for how long?"""
+"""Answers that wait for a slow subscriber, and for how long."""
 
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed

@@ -1,4 +1,4 @@
-"""What finds no room in memory waits on the disk alone, and leaves as if it had been here all the time."""
+"""Messages that wait on disk only because memory is full: they leave in order, as if they were in memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.mesh.routing.feeds import CREDIT, ME, Ends, inbox
 
 
 class Place:
-    """A node's disk, memory, and feeds of those who are away at first."""
+    """The disk and memory of a node, and feeds of subscribers that are disconnected at first."""
 
     def __init__(
         self, *names: str, limit: float = 0, kind: Callable[..., Any] = Feed, **options: Any
@@ -52,7 +52,7 @@ class Place:
         self.disk.pop(parcel.position)
 
     def accept(self, e: Envelope, now: float = 0.0, **owed: Indices | None) -> StoredEnvelope:
-        """Stored, and offered to those who are owed it."""
+        """Store the envelope, and offer it to its subscribers."""
         parcel = StoredEnvelope(e, master=ME, own=True)
         takers = [(self.all[name].feed, indices) for name, indices in owed.items()]
         self.shelf.append(parcel, takers)
@@ -62,13 +62,13 @@ class Place:
         return parcel
 
     def cut(self) -> None:
-        """What is to leave the disk leaves it."""
+        """Rewrite the envelopes on disk without the messages that are no longer owed."""
         for op in self.shelf._rewrites.values():
             self.disk[op.position] = decode(op.header, op.body)
         self.shelf._rewrites.clear()
 
     def read(self) -> None:
-        """All that is being read comes."""
+        """Complete all reads in progress."""
         while self.reads:
             places, then = self.reads.pop(0)
             then({place: self.disk[place] for place in places if place in self.disk})
@@ -80,7 +80,7 @@ def message(n: int, count: int = 1, size: int = 1) -> Envelope:
 
 
 def got(ends: Ends) -> list[bytes]:
-    """What it was sent."""
+    """Return the contents that were sent."""
     return [
         portion.parcel.envelope.message(i)[1].rstrip(b"\0") for portion in ends.sent for i in portion.every
     ]
@@ -198,7 +198,7 @@ def test_transient_ones_and_those_that_are_awaited_keep_their_places_in_memory()
     place.accept(message(1), joe=None)
     ends.offer(StoredEnvelope(message(2)))
     place.accept(message(3), joe=None)
-    joe.connect(0.0)  # goes on, so its publishers wait for it
+    joe.connect(0.0)  # connected, so publishers wait for its messages
     place.accept(message(4), joe=None)
     assert [p.parcel.envelope.first for p in joe._backlog] == [2, 4]
     place.read()
@@ -304,7 +304,7 @@ def test_a_peer_that_has_it_already_is_not_sent_it_and_settles_it_later() -> Non
     ibis.settled(ME, 2)
     assert sorted(place.disk) == [3, 4, 5]
     ibis.leave(0.0)
-    ibis.restart()  # it has forgotten what it had not settled
+    ibis.restart()  # ibis has forgotten its unsettled messages
     ibis.connect(0.0)
     place.read()
     assert got(place["ibis"])[2:] == [b"3.0", b"4.0", b"5.0"]
@@ -323,7 +323,7 @@ def test_a_piece_has_the_places_of_its_whole(
     contents = [bytes([i]) * size for i, size in enumerate(sizes)]
     e = envelope(keys, contents, first=7, expires=99 if has_props else 0)
     first = sorted(dice.sample(range(e.count), dice.randint(1, e.count)))
-    whole = e.cut(first)  # perhaps it is a piece itself
+    whole = e.cut(first)  # perhaps a piece itself
     left = sorted(dice.sample(range(whole.count), dice.randint(1, whole.count)))
     filled = refilled(whole.cut(left), whole)
     assert filled.count == whole.count

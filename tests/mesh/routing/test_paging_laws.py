@@ -1,4 +1,4 @@
-"""Does anybody notice that what waits is on the disk? Stories told twice: with all in memory, and not."""
+"""Paging does not change what subscribers receive: each run is repeated with all messages in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEPS = 150
 
 
 class Told:
-    """One telling. Its steps take all that is chance from the same dice."""
+    """One run. Every random choice of its steps comes from the same seed."""
 
     def __init__(self, seed: int, limit: float, is_prompt: bool = True) -> None:
         self.dice = Random(seed)
@@ -31,7 +31,7 @@ class Told:
         self.sent: list[Any] = []
         self.lives = dict.fromkeys(NAMES, 0)
         self.place = Place(*NAMES, limit=limit, wall=lambda: int(self.now))
-        self.is_prompt = is_prompt  # reads come at once
+        self.is_prompt = is_prompt  # reads complete at once
         for name in NAMES:
             self.new(name)
 
@@ -120,7 +120,7 @@ class Told:
         )
 
     def heard(self, name: str) -> list[Any]:
-        """What that one was sent."""
+        """Return what was sent to `name`."""
         return [each for each in self.sent if each[0] == name]
 
     def state(self) -> Any:

@@ -1,4 +1,4 @@
-"""Who waits for the last word on what is brought again, and what is said of what goes on again?"""
+"""Origins that wait for the answer to a resent entry, and the marks of an entry that is forwarded again."""
 
 import pytest
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from tests.mesh.origins import CLIENT, Party
 
 @pytest.fixture
 def there(monkeypatch: pytest.MonkeyPatch) -> set[bytes]:
-    """The names of the connected parties."""
+    """Return the names of the connected parties, a set that a test may change."""
     monkeypatch.setattr(Party, "there", set[bytes]())
     return Party.there
 

@@ -1,4 +1,4 @@
-"""Does a set of queries find those that match a message, whatever their kind?"""
+"""Queries of all kinds that match a message."""
 
 from mesh.routing.querytrie import QueryTrie, visits_of, visits_together, wants
 from mesh.wire.commands import Query

@@ -1,4 +1,4 @@
-"""Which value does a newcomer get, and what is forgotten when there are too many?"""
+"""Retained values for new readers, and the values that are evicted at the limit."""
 
 from collections.abc import Iterator, Set
 
@@ -20,7 +20,7 @@ ALL = Query("pattern", "#")
 
 
 class Observer:
-    """Records the values that met values of other streams."""
+    """Observer that records the values that met values of other streams."""
 
     def __init__(self) -> None:
         self.met: list[tuple[bytes, bytes, bool]] = []
@@ -34,11 +34,11 @@ class Observer:
 
 
 def publish(retained: Retained, e: Envelope) -> list[str]:
-    """The keys that were forgotten for it."""
+    """Retain the envelope, and return the keys that were evicted for it."""
     gone: list[RetainedValue] = []
     retained.on_evicted = gone.extend
     retained.retain_last(e)
-    len(retained)  # who asks, gets what is kept its place
+    len(retained)  # the read counts the recent values
     return [last.key for last in gone]
 
 
@@ -221,7 +221,7 @@ def test_after_a_topic_was_removed_an_older_value_may_stand_there_again() -> Non
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.none() | st.binary(max_size=40)), max_size=40))
 def test_it_never_holds_more_than_its_bound(story: list[tuple[str, bytes | None]]) -> None:
-    """None takes the topic away."""
+    """Publish a value of a key, or remove the topic where the value is None."""
     retained = Retained(4 * OVERHEAD)
     model: dict[str, bytes] = {}
     for n, (key, data) in enumerate(story):
@@ -269,7 +269,6 @@ def told(story: list[tuple[list[str], int, bytes, str, int]]) -> Iterator[Envelo
 
 
 def test_what_nobody_asks_for_counts_in_the_bound() -> None:
-    """And is bounded itself."""
     retained, gone = Retained(3 * (OVERHEAD + 1001)), list[RetainedValue]()
     retained.on_evicted = gone.extend
     for n in range(10):

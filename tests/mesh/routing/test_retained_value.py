@@ -1,4 +1,4 @@
-"""Retained values: cut out of envelopes, stored, and compared."""
+"""The retained value of a topic: cut from its envelope, stored, and compared with another."""
 
 from hypothesis import given
 from hypothesis import strategies as st

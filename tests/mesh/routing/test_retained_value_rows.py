@@ -1,4 +1,4 @@
-"""Is the last value on disk the newest that was taken, whatever found no room?"""
+"""The retained value on disk is the newest that was accepted, also if a commit found no space."""
 
 from collections import deque
 
@@ -16,21 +16,21 @@ from tests.mesh.envelopes import envelope
 
 ME = b"m" * 16
 TAKE, TRANSIENT, ERASE, LANDS, NO_ROOM, SIDE = "take", "transient", "erase", "lands", "no room", "side"
-# A publisher's number is also its time; `late`: of another publisher's, which came by another master.
+# A step: what happens, its publisher, and how late the message was sent, which publisher 0 ignores.
 STEP = st.tuples(
     st.sampled_from([TAKE, TRANSIENT, ERASE, LANDS, NO_ROOM, SIDE]), st.integers(0, 2), st.integers(0, 5)
 )
 
 
 class Master:
-    """Its log, and a disk that takes commits in their order, or has no room for one."""
+    """A log, and a disk that completes commits in order or has no space for one."""
 
     def __init__(self) -> None:
         self.log = Log(1000, StoreHandle())
         self.disk: tuple[int, bytes, int] | None = None
         self.taken: list[tuple[int, bytes, int]] = []
-        self.answered: list[tuple[int, bytes, int]] = []  # their publishers count on the disk
-        self._riding: list[tuple[int, bytes, int]] = []  # are answered after the next commit
+        self.answered: list[tuple[int, bytes, int]] = []  # their publishers rely on the disk
+        self._riding: list[tuple[int, bytes, int]] = []  # answered after the next commit
         self._has_refused = False
         self._numbers = [0, 0, 0]
         self._clock = 10
@@ -57,7 +57,7 @@ class Master:
         return max((stamp[0] for stamp in (*self.taken, *waiting) if stamp[1] == stream), default=0)
 
     def ends(self, has_room: bool) -> None:
-        """The oldest commit."""
+        """Complete the oldest commit, or refuse it for lack of space."""
         if not self._commits:
             return
         lane, accepted, ops, later = self._commits.popleft()
@@ -81,7 +81,7 @@ class Master:
             (self._riding if rides else self.answered).append(stamp)
 
     def side(self) -> None:
-        """What waits is written by itself."""
+        """Write the pending changes in a commit of their own."""
         if not self._commits:
             later = self.log.shelf.take_later()
             self._write(later)
@@ -104,7 +104,7 @@ class Master:
             self.side()
         else:
             self.ends(what == LANDS)
-        # With a full disk what was answered may be on its way for longer.
+        # On a full disk, an answered change may stay unwritten for longer.
         assert self._has_refused or max(self.answered, default=(0, b"", 0)) <= (self.disk or (0, b"", 0))
 
 

@@ -1,4 +1,4 @@
-"""Is an XPath asked of every value, and of few at a time?"""
+"""The scan of all values with an XPath, a few values in each turn."""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,4 @@
-"""What is still owed of an envelope, and when is it worth to write the rest of it again?"""
+"""Messages of an envelope that are still owed, and when the rest is rewritten."""
 
 from mesh.routing.shares import LARGE, Shares, shares
 from tests.mesh.envelopes import envelope

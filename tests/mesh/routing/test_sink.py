@@ -1,4 +1,4 @@
-"""Who is owed what, after a restart, of what stands in the log?"""
+"""Sinks that are owed log entries after a restart."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""What gets which place in a store, and what waits for its next commit?"""
+"""Positions in a store, and changes that wait for its next commit."""
 
 from mesh.operations import Append, Delete, Drop, Put, Rewrite
 from mesh.routing.store_handle import StoreHandle

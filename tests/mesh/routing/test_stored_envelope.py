@@ -1,4 +1,4 @@
-"""Does a stored envelope keep its size and its places while its envelope is on disk only?"""
+"""Sizes and positions of stored envelopes whose envelope is on disk only."""
 
 from mesh.operations import BOOT
 from mesh.routing.shares import LARGE

@@ -1,4 +1,4 @@
-"""Which feeds get which messages of an envelope?"""
+"""The feeds that receive the messages of an envelope."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Is a peer told all that is wanted of it, in parts that are short, and in their order?"""
+"""Interest messages to a peer: complete, in order, and in parts of limited size."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What may a master forget, because this node's clients have it?"""
+"""Positions that a master may forget, because this node's clients have the messages."""
 
 from hypothesis import given
 from hypothesis import strategies as st

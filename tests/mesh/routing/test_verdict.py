@@ -1,4 +1,4 @@
-"""When several masters have answered: what is the publisher told?"""
+"""The answer to a publisher when several masters have answered."""
 
 from mesh.routing.verdict import verdicts
 from mesh.wire.commands import Answer
