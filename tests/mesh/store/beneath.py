@@ -12,11 +12,11 @@ GROWS, SMALL = [Append(1, b"", b"body")], [Drop((1,))]
 
 
 class Beneath:
-    """A store, a room and a witness in one. A test makes them fail, and `did` has what was done."""
+    """A store, a room and a witness in one. A test makes them fail; `did` lists what was done."""
 
     def __init__(self) -> None:
         self.did: list[str] = []
-        self.full = 0  # number of writes that find no room
+        self.full = 0  # number of writes that find no space
         self.is_cramped = self.is_short = self.is_tight = False
         self.broken: list[int] = []  # error numbers of the next witness writes
         self.known, self.is_ours, self.path = None, False, Path("witness")

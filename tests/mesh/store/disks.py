@@ -17,7 +17,7 @@ from mesh.store.opening import open_guarded
 from tests.mesh.store.images import loaded
 
 ME = b"m" * 16
-BOOTS = count(2)  # never one twice, nor that of committing.py
+BOOTS = count(2)  # unique, and not the boot of committing.py
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The law that every store keeps."""
+"""The laws that every store keeps."""
 
 import secrets
 import sqlite3
@@ -26,7 +26,7 @@ def held(store: Store) -> list[int]:
 
 
 def refused(store: Store, *ops: Op) -> str:
-    """The code of the refusal, after which the store holds what it held."""
+    """Return the code of the refusal, and check that the store is unchanged."""
     before = loaded(store)
     with pytest.raises(StoreError) as refusal:
         store.commit(ops)
@@ -82,7 +82,7 @@ def test_the_next_position_can_be_given_up(store: Store) -> None:
 
 
 def test_trial_A2_the_positions_of_each_boot_begin_above_all_that_were_ever_given(store: Store) -> None:
-    """Also in a store whose log was begun by an earlier release, at 1; and nothing is called missing."""
+    """The same holds in a store whose log an earlier release began at 1. No position counts as missing."""
     store.commit([Append(1, b"", b"old"), Append(2, b"", b"")])
     for boot in (3, 4, 2**22 - 1):
         position = begin(store, boot).next_position
@@ -182,7 +182,7 @@ def test_an_empty_commit_changes_nothing(store: Store) -> None:
 def test_what_was_loaded_is_not_the_store_itself(store: Store) -> None:
     store.commit([Append(1, b"", b""), Put("feed", b"joe", b"1")])
     image = store.load()
-    if isinstance(image.envelopes, list):  # else they are read from it
+    if isinstance(image.envelopes, list):  # otherwise they are read on demand
         image.envelopes.clear()
     image.tables["feed"].clear()
     assert held(store) == [1]
@@ -198,7 +198,7 @@ def test_a_closed_store_says_so(store: Store) -> None:
         store.load()
 
 
-# --- looking at a store before it is opened
+# # --- checks of a store before it is opened
 
 OURS = "SELECT count(*) FROM pg_tables WHERE schemaname = 'heronry'"
 
@@ -211,7 +211,7 @@ def test_trial_C_a_store_that_was_killed_is_looked_at_and_left_as_it_is(tmp_path
     def files() -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
-    before = files()  # with a log that was not moved into the file
+    before = files()  # the log is not moved into the file
     SQLiteStore.check_openable(tmp_path / "store.sqlite")
     assert files() == before and "store.sqlite-wal" in before
     store.close()
@@ -256,9 +256,9 @@ def test_trial_C_who_may_make_no_tables_is_told_so_beforehand(postgres: Postgres
     PostgresStore(as_guest, secrets.token_bytes(16), 1).close()
 
 
-# --- all of it together
+# # --- all operations together
 
-# A random commit: how many it appends, which of all positions it drops (by share), which rows it sets.
+# A random commit: the number of appended envelopes, the shares of positions to drop, and the rows to set.
 COMMITS = st.lists(
     st.tuples(
         st.integers(0, 4),
@@ -269,7 +269,7 @@ COMMITS = st.lists(
 )
 
 
-@pytest.mark.slow  # for its length
+@pytest.mark.slow  # long
 @settings(
     max_examples=settings().max_examples // 3, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

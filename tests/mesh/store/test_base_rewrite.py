@@ -1,4 +1,4 @@
-"""A smaller envelope in the place of a larger one: the same in each store, and never out of nothing."""
+"""Envelopes that replace larger ones at their position, the same in each store."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.mesh.store.images import standing
 
 @pytest.fixture
 def three(store: Store) -> Store:
-    """A store with three envelopes."""
+    """Return the store with three envelopes in it."""
     store.commit([Append(1, b"one", b"1" * 100), Append(2, b"two", b"2" * 100), Append(3, b"three", b"")])
     return store
 

@@ -1,4 +1,4 @@
-"""What operations come to, once they are taken together."""
+"""Operations of a commit, combined into one change."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Checksums, and the account of every position."""
+"""Checksums, and the account of all positions."""
 
 import pytest
 from hypothesis import given

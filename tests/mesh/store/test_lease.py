@@ -1,4 +1,4 @@
-"""Who may go on, and who may take over, by times alone."""
+"""Leases of a store: which process may continue, and which may take over, by times alone."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def test_a_holder_stops_two_seconds_before_its_lease_runs_out(now: float, may: b
 def test_it_stops_before_anybody_may_take_over_however_slow_the_way(
     sent: float, way: float, answer: float, ttl: float
 ) -> None:
-    """The database wrote the new end `way` after the renewal was sent; its answer came even later."""
+    """The database writes the new end `way` after the renewal is sent. Its answer arrives `answer` later."""
     runs_out = sent + way + ttl
     assert serves_until(sent, LeaseTiming(ttl)) < runs_out
     assert not may_serve(sent, max(sent + way + answer, runs_out), LeaseTiming(ttl))

@@ -1,4 +1,4 @@
-"""Is the store opened that was chosen, and is what cannot be opened named?"""
+"""The choice of a store, and errors that name a store that cannot be opened."""
 
 import contextlib
 import os
@@ -70,10 +70,10 @@ def test_a_database_that_is_not_there_is_a_store_error(tmp_path: Path) -> None:
 
 
 def open_files(directory: Path) -> list[str]:
-    """Those in there that this process holds."""
+    """Return the files below `directory` that this process has open."""
     held = []
     for number in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(FileNotFoundError):  # the one by which this is asked
+        with contextlib.suppress(FileNotFoundError):  # the descriptor of this listing
             held.append(os.readlink(f"/proc/self/fd/{number}"))
     return [path for path in held if path.startswith(f"{directory}/")]
 
@@ -85,7 +85,7 @@ def test_when_a_part_of_a_store_fails_the_others_are_let_go(tmp_path: Path, what
     if what == "store.sqlite":
         (tmp_path / what).write_bytes(b"a letter to a friend\n" * 100)
     else:
-        (tmp_path / what).symlink_to("nowhere")  # is not followed
+        (tmp_path / what).symlink_to("nowhere")  # not followed
     with pytest.raises(StoreError, match=what) as failed:
         open_guarded(tmp_path, bytes(16), 1, 1 << 20, lambda level, text: None)
     assert (failed.value.code, open_files(tmp_path)) == (code, [])

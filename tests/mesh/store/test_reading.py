@@ -1,4 +1,4 @@
-"""What stands at some positions? The law of `read`, and of going through all envelopes."""
+"""Reads of single positions, and of all envelopes in turn, from every kind of store."""
 
 from pathlib import Path
 
@@ -25,14 +25,14 @@ def filled(store: Store, count: int) -> Store:
 
 
 def numbers(store: Store, positions: list[int]) -> list[int]:
-    """Where they stand; each must be what was written there."""
+    """Return the positions found, and check that each envelope is the one written there."""
     found = store.read(positions)
     assert all((header, body) == (b"head %d" % i, b"body %d" % i) for i, header, body in found)
     return [position for position, _, _ in found]
 
 
 def damaged(store: Store, statement: str) -> None:
-    """Change what an open store holds, behind its back."""
+    """Change the contents of an open store without its knowledge."""
     if isinstance(store, SQLiteStore):
         store._db.execute(statement)
     else:
@@ -79,7 +79,7 @@ def test_those_of_two_boots_are_read_together(store: Store) -> None:
 
 
 def test_more_than_a_statement_can_name(store: Store) -> None:
-    """Every second one, so that no two of them are a range."""
+    """Every second position is read, so that no two of them form a range."""
     filled(store, 4_000)
     assert numbers(store, list(range(4_000, 0, -2))) == list(range(2, 4_001, 2))
     store.commit([Drop(tuple(range(1, 4_000, 4)))])
@@ -144,7 +144,7 @@ def test_damage_that_comes_while_all_are_gone_through_is_found(store: Store) -> 
 
 @on_disk
 def test_envelopes_are_read_in_pieces_as_they_are_gone_through(store: Store) -> None:
-    """What is damaged after the first one was read is found, so not all are in memory at once."""
+    """Damage that was done after the first read is found, so the envelopes are not all in memory."""
     count = 4_000
     envelopes = iter(filled(store, count).load().envelopes)
     assert next(envelopes) == (1, b"head 1", b"body 1")

@@ -1,4 +1,4 @@
-"""Is what was refused left out of every row that was put together before, and forgotten in the end?"""
+"""Refused numbers: left out of rows that were built before the refusal, and forgotten in the end."""
 
 from mesh.operations import Delete, Op, Put
 from mesh.store.refusals import Refusals

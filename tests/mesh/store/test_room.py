@@ -1,4 +1,4 @@
-"""Is there room on the disk? When it gets little, what adds is refused, and what frees goes on."""
+"""Space on the disk: when it is short, growth is refused, and writes that free space continue."""
 
 import contextlib
 import errno
@@ -19,7 +19,7 @@ KIB = 1024
 
 
 class Disk(DiskSpace):
-    """With as much free as the test says."""
+    """Disk space whose free bytes a test sets."""
 
     def __init__(self, directory: Path, wanted: int) -> None:
         self.told: list[str] = []
@@ -64,7 +64,7 @@ def test_what_cannot_be_had_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 class Full:
-    """In place of `posix_fallocate`: a disk that has `left` bytes for all files together."""
+    """Replacement for `posix_fallocate` on a disk that has `left` bytes for all files together."""
 
     def __init__(self, directory: Path, left: int) -> None:
         self._directory, self._all = directory, left + taken(directory)
@@ -113,7 +113,7 @@ def test_queues_are_told_to_stop_while_others_still_have_room(tmp_path: Path) ->
     room = Disk(tmp_path, 400 * KIB)
     seen = []
     for left in (801, 800, 799, 849, 850, 300):
-        room.left, room.inside = left * KIB - 10 * KIB, 10 * KIB  # what is free within the store counts
+        room.left, room.inside = left * KIB - 10 * KIB, 10 * KIB  # free space within the store counts
         room.measure()
         seen.append((room.is_tight, room.is_short))
     assert seen == [(False, False)] * 2 + [(True, False)] * 2 + [(False, False), (True, True)]
@@ -223,7 +223,7 @@ def test_trial_B5_last_values_that_nobody_subscribes_to_do_not_fill_the_disk(
     value, row = Put("retained", b"k", b"v"), Put("stream", b"s", b"row", (1, 1))
     with pytest.raises(StoreFull):
         store.commit([row, value])
-    store.commit([value, Put("position", b"joe", b"1")])  # acks, and what waited for a disk with room
+    store.commit([value, Put("position", b"joe", b"1")])  # acks, and what waited for space
     store.commit([replace(row, value=b"erased"), Delete("retained", b"k")])
     assert store.load().tables["retained"] == {}
     store.close()

@@ -1,4 +1,4 @@
-"""Is the reserve given up for what must be written on a full disk, and is everything else refused?"""
+"""The reserve is released for necessary writes on a full disk, and all other writes are refused."""
 
 import pytest
 

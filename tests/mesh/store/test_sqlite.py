@@ -1,4 +1,4 @@
-"""What only a store on disk can go through: restarts, kills, flipped bits, full and broken disks."""
+"""SQLite stores under restarts, kills, flipped bits, and full or broken disks."""
 
 import os
 import random
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def opened() -> Iterator[Callable[[Path], SQLiteStore]]:
-    """Opens stores, and closes them at the end of the test."""
+    """Yield a function that opens stores, and close them at the end of the test."""
     stores: list[SQLiteStore] = []
 
     def open_store(path: Path) -> SQLiteStore:
@@ -42,7 +42,7 @@ Open = Callable[[Path], SQLiteStore]
 
 
 def fill(path: Path, count: int = 20) -> Image:
-    """A store of some envelopes, a few dropped, and some rows; closed again."""
+    """Fill a store with envelopes and rows, drop a few envelopes, and close it."""
     store = SQLiteStore(path)
     store.commit([Append(i, b"head %d" % i, b"body %d" % i * 40) for i in range(1, count + 1)])
     store.commit([Drop((3, 4, 9)), Put("feed", b"joe", b"feed" * 20), Put("position", b"joe", b"\x07")])
@@ -53,7 +53,7 @@ def fill(path: Path, count: int = 20) -> Image:
 
 
 def surgery(path: Path, statement: str) -> None:
-    """Change the closed file behind the store's back."""
+    """Change the closed file without the store's knowledge."""
     db = sqlite3.connect(path)
     with db:
         db.execute(statement)
@@ -88,7 +88,7 @@ def store_tables() -> dict[str, dict[bytes, bytes]]:
 
 
 def test_every_commit_waits_for_the_disk(path: Path) -> None:
-    # SQLite has no way to ask for this from outside, so look at what the open handle was told.
+    # SQLite cannot be asked for this from outside, so the test reads the setting of the open handle.
     store = SQLiteStore(path)
     assert store._db.execute("PRAGMA synchronous").fetchone() == (2,)
     assert store._db.execute("PRAGMA journal_mode").fetchone() == (b"wal",)
@@ -149,7 +149,7 @@ def test_a_killed_process_leaves_all_that_commit_returned_for_and_no_half_commit
         image = loaded(store)
         store.close()
         last = int(image.tables["position"][b"last"])
-        # One commit may have become durable whose answer was never heard, but not more than one.
+        # At most one commit may have become durable without its answer.
         assert last in (answered[-1], answered[-1] + 5)
         assert image.next_position == last + 1
         assert [p for p, _, _ in image.envelopes] == [p for p in range(1, last + 1) if p % 5 != 1]
@@ -228,7 +228,7 @@ def test_no_flipped_bit_changes_what_is_loaded(path: Path, tmp_path: Path) -> No
         except StoreError:
             found += 1
         store.close()
-    # The rest hit free space, or figures that SQLite does not need.
+    # The other bits are in free space, or in numbers that SQLite does not need.
     assert found > 60
 
 
@@ -305,7 +305,7 @@ def test_a_mistake_in_the_middle_of_a_commit_leaves_nothing_behind(path: Path, o
 
 
 class Fault:
-    """Puts another file in the place of the open write-ahead log, and back."""
+    """Replaces the open write-ahead log with another file, until `mend` is called."""
 
     def __init__(self, path: Path, other: str, flags: int) -> None:
         log = f"{path}-wal"
@@ -353,7 +353,7 @@ def test_after_a_failed_write_the_store_is_at_its_end_though_the_disk_recovers(
 
 
 def test_a_copy_of_the_file_taken_after_a_commit_holds_that_commit(path: Path, tmp_path: Path) -> None:
-    """What a machine finds that lost power: the files as the kernel has them, with nobody to close them."""
+    """The copy is what a machine finds after a power loss: the files as the kernel has them, not closed."""
     store = SQLiteStore(path)
     copy = tmp_path / "copy.sqlite"
     for position in range(1, 6):

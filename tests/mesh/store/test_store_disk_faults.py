@@ -1,5 +1,7 @@
-"""What a disk can do to a store, one fault after the other: what is reported committed is there, or it is
-said that it is not. Each fault has a number, by which its tests are found: row_43 to row_49.
+"""Faults of the disk under a store: each reported commit is kept, or its loss is reported.
+
+Each fault has a number, and its tests have that number in their names: row_43 to row_48. Row 49 is a test of
+nodes.
 """
 
 import os
@@ -23,7 +25,7 @@ from tests.mesh.store.images import loaded
 from tests.seeds import stories
 
 ROOT = Path(__file__).parents[3]
-WANTED = 1 << 20  # bytes to stay free on a disk of four times as much
+WANTED = 1 << 20  # bytes to keep free on these disks
 
 
 class Clock:
@@ -35,7 +37,7 @@ class Clock:
 
 
 def guarded(place: Path, wanted: int = WANTED) -> tuple[Witnessed, Clock, list[str]]:
-    """An opened and loaded store there, its clock, and what it tells."""
+    """Return an opened and loaded store, its clock, and the list of its reports."""
     told: list[str] = []
     clock = Clock()
     store = open_guarded(
@@ -46,7 +48,7 @@ def guarded(place: Path, wanted: int = WANTED) -> tuple[Witnessed, Clock, list[s
 
 
 def fill_store(store: Witnessed, clock: Clock, position: int) -> int:
-    """Envelopes until the store refuses one; returns the next position."""
+    """Append envelopes until the store refuses one. Return the position that was refused."""
     while True:
         clock.now += PERIOD
         try:
@@ -61,8 +63,10 @@ def fill_store(store: Witnessed, clock: Clock, position: int) -> int:
 
 
 def test_row_43_publishes_are_refused_while_there_is_room_for_acks() -> None:
-    """The disk fills up with messages. Long before it is full the store refuses more, and consumers can
-    still acknowledge; what that frees within the store is filled again, though the disk has no more.
+    """The disk fills up with messages.
+
+    Long before it is full, the store refuses more, and consumers can still acknowledge. Space that this frees
+    within the store is used again, though the disk has no more.
     """
     with small_disk("6m") as place:
         store, clock, told = guarded(place)
@@ -84,8 +88,10 @@ def test_row_43_publishes_are_refused_while_there_is_room_for_acks() -> None:
 
 
 def test_row_43_on_a_disk_that_somebody_else_filled_acks_and_witness_still_work() -> None:
-    """Not one byte is left. The reserve is given up for acknowledgements, for moving the log into the
-    file, and for the witness; when there is room again it is taken again, and publishing goes on.
+    """The disk has no free byte.
+
+    The reserve is released for acknowledgements, for moving the log into the file, and for the witness. When
+    there is space again, the reserve is taken again and publishing continues.
     """
     with small_disk("6m") as place:
         store, clock, told = guarded(place)
@@ -115,7 +121,7 @@ def test_row_43_on_a_disk_that_somebody_else_filled_acks_and_witness_still_work(
 
 
 def test_row_43_a_checkpoint_without_room_gets_the_reserve(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log is due to be moved into the file, which would grow, and cannot."""
+    """The log is due to be moved into the file, which cannot grow."""
     with small_disk("6m") as place:
         store, _, told = guarded(place)
         monkeypatch.setattr(store._store._store, "_most_logged", 1 << 30)
@@ -131,7 +137,7 @@ def test_row_43_a_checkpoint_without_room_gets_the_reserve(monkeypatch: pytest.M
 
 
 def test_row_43_a_witness_without_room_gets_the_reserve_too() -> None:
-    """It is lost, and must be written anew where nothing is left."""
+    """The witness is lost, and must be written again on a full disk."""
     with small_disk("6m") as place:
         store, clock, _ = guarded(place)
         store.commit([Append(1, b"", b"one")])
@@ -149,7 +155,7 @@ def test_row_43_a_witness_without_room_gets_the_reserve_too() -> None:
 
 
 def test_row_43_without_a_reserve_a_full_disk_refuses_and_loses_nothing() -> None:
-    """limits.disk_reserve_bytes = 0: everything is refused that finds no room, and all else is as it was."""
+    """With limits.disk_reserve_bytes = 0, writes that find no space are refused, and nothing else changes."""
     with small_disk("4m") as place:
         store, clock, _ = guarded(place, wanted=0)
         end = fill_store(store, clock, 1)
@@ -166,8 +172,10 @@ def test_row_43_without_a_reserve_a_full_disk_refuses_and_loses_nothing() -> Non
 
 @pytest.mark.parametrize("when", stories(["23", "9+", "4", "9", "23+", "40+"]))
 def test_row_44_after_an_error_at_fsync_nothing_is_reported_committed(tmp_path: Path, when: str) -> None:
-    """Once, or for ever: the next fsync would succeed, although what the failed one should have written is
-    lost. So the store is at its end; the next start shows what is there, at least all that was reported.
+    """An fsync fails once, or every fsync fails from then on.
+
+    The next fsync could succeed although the data of the failed one is lost, so the store stops. The next
+    start finds at least every reported commit.
     """
     inject = failing(f"fsync,fdatasync:error=EIO:when={when}")
     program = [sys.executable, "-m", "tests.mesh.store.committing", str(tmp_path), "60"]
@@ -185,16 +193,16 @@ def test_row_44_after_an_error_at_fsync_nothing_is_reported_committed(tmp_path: 
     assert there == {p for p in range(1, image.next_position) if p % 10 != 5 or p + 5 >= image.next_position}
 
 
-# --- 45, 46, 47: what is on the disk is not what was written ----------------------------------------------
+# --- 45, 46, 47: the disk does not hold what was written --------------------------------------------------
 
 
 FILES = ("store.sqlite", "store.sqlite-wal", "witness")
 
 
 class Written:
-    """A store as a power cut leaves it: some of it in the file, the rest in the log, and the witness.
+    """A store as a power cut leaves it: part of it in the file, the rest in the log, and the witness.
 
-    `images` has what it held after each commit.
+    `images` maps each number of commits to what the store held then.
     """
 
     def __init__(self, place: Path, in_file: int, in_log: int) -> None:
@@ -240,7 +248,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
 
 
 def code_of(place: Path) -> str:
-    """With what code does a node not start with this? "" = it does."""
+    """Return the code with which a node refuses to start here, or "" if it starts."""
     try:
         load(place)
     except StoreError as error:
@@ -256,7 +264,7 @@ def test_as_it_was_left_it_is_sound(written: Written, tmp_path: Path) -> None:
 def test_row_45_of_a_torn_log_a_whole_number_of_commits_is_left_and_the_loss_is_told(
     written: Written, tmp_path: Path, tail: bytes
 ) -> None:
-    """The end of the log is missing, or something else stands there. SQLite opens what comes before it."""
+    """The end of the log is missing or overwritten. SQLite opens the part before it."""
     whole = (written.place / "store.sqlite-wal").read_bytes()
     rng = random.Random(0)
     found = set[int]()
@@ -275,15 +283,17 @@ def test_row_45_of_a_torn_log_a_whole_number_of_commits_is_left_and_the_loss_is_
 DAMAGED = ("DATA_LOSS", "STORE_ROLLED_BACK", "STORE_VERSION")
 
 
-@pytest.mark.slow  # for its length: every bit is another load
+@pytest.mark.slow  # long: every bit is another load
 @pytest.mark.parametrize(
     ("name", "least"), [("store.sqlite-wal", 300), ("store.sqlite", 3)], ids=["log", "file beneath the log"]
 )
 def test_row_46_no_flipped_bit_changes_in_silence_what_is_loaded(
     written: Written, tmp_path: Path, name: str, least: int
 ) -> None:
-    """In the file or in its log, a bit is not what it was. Either it says nothing, and all is there as it
-    was written, or the node does not start, and says why.
+    """A bit of the file or of its log is flipped.
+
+    Either no error is reported and all contents are as written, or the node does not start and reports the
+    reason.
     """
     source, place = written.place, tmp_path / "copy"
     whole = (source / name).read_bytes()
@@ -305,7 +315,7 @@ def test_row_46_no_flipped_bit_changes_in_silence_what_is_loaded(
 
 
 def flip(file: Path, find: bytes) -> None:
-    """One bit of the last place where this stands."""
+    """Flip a bit of the last occurrence of `find`."""
     content = bytearray(file.read_bytes())
     content[content.rindex(find)] ^= 4
     file.write_bytes(content)
@@ -315,7 +325,7 @@ def flip(file: Path, find: bytes) -> None:
     ("find", "named"), [(b"body 1010", "envelope 10 is damaged"), (b"head 10", "envelope 10 is damaged")]
 )
 def test_row_46_a_flipped_bit_in_a_row_is_named(tmp_path: Path, find: bytes, named: str) -> None:
-    """SQLite has no checksums, and hands out what stands there."""
+    """SQLite has no checksums, and returns the damaged contents."""
     written = Written(tmp_path / "store", 10, 1)
     flip(written.place / "live" / "store.sqlite", find)
     with pytest.raises(StoreError, match=named) as found:
@@ -326,7 +336,7 @@ def test_row_46_a_flipped_bit_in_a_row_is_named(tmp_path: Path, find: bytes, nam
 def test_row_46_a_flipped_bit_in_the_middle_of_the_log_is_a_step_back(
     written: Written, tmp_path: Path
 ) -> None:
-    """SQLite opens with what comes before it, and finds all in order."""
+    """SQLite opens the part before the damage, and reports no error."""
     place = written.copy(tmp_path / "copy")
     middle = b"head %d" % (written.image.next_position - 4)
     content = bytearray((place / "store.sqlite-wal").read_bytes())
@@ -347,7 +357,7 @@ def _without_store(written: Written, place: Path) -> None:
 
 
 def _old_copy(written: Written, place: Path) -> None:
-    """Of the file alone, as it was before the last eight commits, and closed cleanly."""
+    """Replace the file with an older copy that was closed cleanly, and delete its log."""
     old = SQLiteStore(place / "old.sqlite")
     old.commit([Append(1, b"", b"")])
     old.close()
@@ -359,8 +369,10 @@ def _old_copy(written: Written, place: Path) -> None:
 def test_row_47_a_store_that_went_backwards_is_refused(
     written: Written, tmp_path: Path, loss: Callable[[Written, Path], None]
 ) -> None:
-    """Its log was deleted, or all of it, or an old copy was put in its place. What is left is sound, and
-    still messages are missing. A node that took it would give their positions to others.
+    """The log or the store was deleted, or replaced by an old copy.
+
+    What is left is consistent, but messages are missing. A node that accepted it would give their positions
+    to other messages.
     """
     place = written.copy(tmp_path / "copy")
     loss(written, place)

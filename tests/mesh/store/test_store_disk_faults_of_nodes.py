@@ -1,4 +1,4 @@
-"""What does a whole node make of a bad disk? It keeps its word, or ends with one clear sentence."""
+"""Nodes on bad disks: they keep their promises, or stop with one clear sentence."""
 
 import asyncio
 import os
@@ -30,13 +30,15 @@ def data_of(node: RunningNode) -> Path:
 
 
 def up(node: RunningNode, *options: str) -> "subprocess.CompletedProcess[str]":
-    """`mesh up` of a node that does not get ready."""
+    """Run `mesh up` for a node that does not get ready."""
     return run_mesh("up", "--id", node.name, "--cluster", node.cluster, *options, environ=node.environ)
 
 
 def test_row_43_a_node_on_a_full_disk_goes_on_by_itself_when_there_is_room_again() -> None:
-    """Publishers are refused, a subscriber that comes back takes what waits for it, and that is settled on
-    disk. Then somebody else makes room, and publishing goes on: nobody restarted anything.
+    """Publishing recovers without a restart.
+
+    Publishers are refused, a returning subscriber receives its waiting messages, and they are settled on
+    disk. When the other file on the disk is deleted, publishing works again.
     """
 
     async def story(disk: Path) -> None:
@@ -81,9 +83,10 @@ def test_row_43_a_node_on_a_full_disk_goes_on_by_itself_when_there_is_room_again
 
 
 def test_trial_B5_a_node_whose_disk_is_full_to_the_last_byte_starts_again(tmp_path: Path) -> None:
-    """Its identity, its lock and all else of it are on that disk. It was killed, and somebody else took what
-    was left. Its reserve lends it what a start needs, and it has what it had; what adds is refused, until
-    there is room.
+    """Restart a killed node whose disk was filled by another file.
+
+    Its identity, its lock and all its other files are on that disk. The reserve lends it the bytes that a
+    start needs, and its messages are still there. Growth is refused until there is space.
     """
 
     async def story(node: RunningNode, other: Path) -> None:
@@ -108,7 +111,7 @@ def test_trial_B5_a_node_whose_disk_is_full_to_the_last_byte_starts_again(tmp_pa
             assert node.mesh("pub", "k", "before", "--persistent", "--url", "heron").returncode == 0
             size = reserve.stat().st_size
             node.kill()
-            for _ in range(3):  # each start counts its boot, and lets go of no more than it needs
+            for _ in range(3):  # each start frees only what it needs
                 other = fill_up(disk)
                 boot = node.it["boot"]
                 node.start()
@@ -128,7 +131,7 @@ def test_trial_B5_a_node_whose_disk_is_full_to_the_last_byte_starts_again(tmp_pa
 def test_trial_B5_a_node_without_a_reserve_on_a_full_disk_says_that_there_must_be_room(
     tmp_path: Path,
 ) -> None:
-    """To start it elsewhere would be to start another node."""
+    """The error does not suggest another directory, as that would start another node."""
     with small_disk("8m") as disk:
         node = on_small_disk(tmp_path, disk)
         node.start()
@@ -148,7 +151,7 @@ def test_trial_B5_a_node_without_a_reserve_on_a_full_disk_says_that_there_must_b
 
 
 def on_small_disk(tmp_path: Path, disk: Path) -> RunningNode:
-    """A node, not started, whose whole state is on that disk; what it says is kept elsewhere."""
+    """Return a node, not started, whose whole state is on that disk. Its output is kept elsewhere."""
     node = RunningNode("heron", tmp_path, "test-small-disk", ())
     (disk / "state").mkdir(mode=0o700)
     node.environ |= {
@@ -171,8 +174,10 @@ async def publish_until_refused(publisher: mesh.Client) -> int:
 
 
 def test_row_44_a_node_ends_at_an_error_of_fsync_and_all_it_answered_is_there() -> None:
-    """The disk fails once, at some fsync under load. The node answers nothing after it, ends with code 2,
-    and after a restart every message that was answered is given to its subscriber.
+    """The disk fails once, at an fsync under load.
+
+    The node answers nothing after it and ends with code 2. After a restart every answered message is
+    delivered to its subscriber.
     """
 
     async def story(node: RunningNode) -> None:
@@ -202,7 +207,7 @@ def test_row_44_a_node_ends_at_an_error_of_fsync_and_all_it_answered_is_there() 
 
 
 async def publish_numbers(environ: dict[str, str], answered: list[bytes]) -> None:
-    """Publish one after the other, until the node or the caller ends that."""
+    """Publish numbers one by one, until the node or the caller ends it."""
     with suppress(MeshError):
         async with mesh.connect("heron", environ=environ) as publisher:
             for number in range(1000):
@@ -211,14 +216,14 @@ async def publish_numbers(environ: dict[str, str], answered: list[bytes]) -> Non
 
 
 def witnessed(data: Path) -> int:
-    """The next position that the witness knows of."""
+    """Return the next position that the witness has recorded."""
     content = (data / "witness").read_bytes()
     return max(slot.next_position for place in (0, SLOT) if (slot := unpack(content[place : place + SLOT])))
 
 
 @contextmanager
 def killed_with_messages() -> Iterator[RunningNode]:
-    """A node that was killed with ten messages in its store, a second and more after the last."""
+    """Yield a node that was killed after the witness recorded ten messages in its store."""
     with running() as node:
         sub = subprocess.Popen(
             [sys.executable, "-m", "mesh", "sub", "k", "--url", "heron"],
@@ -241,8 +246,10 @@ def killed_with_messages() -> Iterator[RunningNode]:
 
 
 def test_row_47_a_node_does_not_start_with_a_store_that_went_backwards_unless_it_is_accepted() -> None:
-    """Somebody has deleted the database. `mesh up` says in one message what is lost and what to do, with
-    code 2; with --accept-rollback it goes on behind all positions that it ever gave.
+    """The database was deleted.
+
+    The error of `mesh up` names the loss and the remedy in one message, with code 2. With --accept-rollback
+    the node continues behind all positions that it ever gave.
     """
     with killed_with_messages() as node:
         data = data_of(node)
@@ -267,7 +274,7 @@ def test_row_47_a_node_does_not_start_with_a_store_that_went_backwards_unless_it
 
 
 def up_of(name: str, at: RunningNode) -> float:
-    """How long a node has been up, by the last state that another one has of it."""
+    """Return the uptime of a node, by its last state at another node."""
     with mesh.sync.connect(at.name, environ=at.environ) as m:
         return next(float(row["up"] or 0) for row in m.call("ls")["nodes"] if row["name"] == name)
 
@@ -275,8 +282,10 @@ def up_of(name: str, at: RunningNode) -> float:
 def test_trial_A2_row_47_a_node_whose_store_and_witness_are_old_stops_when_another_has_its_word_for_more(
     tmp_path: Path,
 ) -> None:
-    """Both were put back from a backup. Nothing in them can know; but another node has kept what this one
-    has signed. It says so before it serves, each time, until the loss is accepted.
+    """Both files were restored from a backup, so they agree.
+
+    Another node has kept a state that this one signed later. The node refuses each start before it serves,
+    until the loss is accepted.
     """
 
     async def story(heron: RunningNode, swift: RunningNode) -> None:
@@ -325,7 +334,7 @@ async def first(subscription: mesh.Subscription, count: int):  # type: ignore[no
 
 
 def test_row_48_a_second_node_on_the_same_directory_is_refused() -> None:
-    """One message, with the process that has it, and code 2; the first is not disturbed."""
+    """The error is one message with code 2, and names the process. The first node continues."""
     with running() as node:
         said = run_mesh("up", "--id", "twin", "--data", node.it["data"], environ=node.environ)
         assert (said.returncode, said.stdout) == (2, "")
@@ -349,7 +358,7 @@ sys.exit(main())
 
 
 def test_row_49_a_node_with_a_slow_disk_serves_others_and_makes_larger_commits(tmp_path: Path) -> None:
-    """During a long commit the node answers calls, and publishes that arrive become few commits."""
+    """During a long commit the node answers calls, and publishes that arrive share a few commits."""
     hold = tmp_path / "hold"
 
     async def story(heron: RunningNode) -> None:
@@ -359,8 +368,8 @@ def test_row_49_a_node_with_a_slow_disk_serves_others_and_makes_larger_commits(t
             publishes = [
                 asyncio.create_task(publisher.publish(f"k{n}", b"x", persistent=True)) for n in range(150)
             ]
-            await asyncio.sleep(0)  # they begin
-            await publisher.call("info")  # behind them on the same connection
+            await asyncio.sleep(0)  # the publishes begin
+            await publisher.call("info")  # after them on the same connection
             assert not any(publish.done() for publish in publishes)
             hold.unlink()
             await asyncio.gather(*publishes)
@@ -387,7 +396,7 @@ def commits_of(node: RunningNode) -> int:
 def test_row_48_a_node_whose_directory_is_on_a_network_disk_starts_only_when_told_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To the node, all is on NFS. It is refused before the store is made; with the setting it starts."""
+    """All paths look like NFS to the node. It refuses before it makes the store, unless settings allow it."""
     mountinfo = tmp_path / "mountinfo"
     mountinfo.write_text("21 1 0:44 / / rw - nfs4 server:/ rw\n")
     monkeypatch.setattr(mounts, "MOUNTS", mountinfo)

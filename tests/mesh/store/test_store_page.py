@@ -1,4 +1,4 @@
-"""Does docs/stores.md run as it stands there, and does it name every code?"""
+"""The commands, settings, codes and times of docs/stores.md."""
 
 import re
 import tomllib
@@ -17,7 +17,7 @@ PAGE = STORES.read_text()
 @pytest.mark.slow
 def test_the_commands_of_the_page_run_one_after_the_other(postgres: PostgresServer, tmp_path: Path) -> None:
     with terminal(tmp_path) as shell:
-        # "As somebody who may": the server's superuser, with PostgreSQL's own commands on the PATH.
+        # The page's "somebody who may" is the server's superuser, with PostgreSQL's own commands on the PATH.
         mesh, more = shell.environ["PATH"].split(":", 1)[0], postgres.environment()
         shell.environ.update(more | {"PATH": f"{mesh}:{more['PATH']}"})
         for command in commands(STORES):
@@ -33,7 +33,7 @@ def test_the_settings_of_the_page_are_right() -> None:
 def test_the_page_names_every_code_of_a_store_and_no_other() -> None:
     places = (ROOT / "mesh" / "store", ROOT / "mesh" / "features" / "postgres")
     sources = "".join(path.read_text() for place in places for path in place.glob("*.py"))
-    raised = set(re.findall(r'(?:code=|= )"([A-Z_]+)"', sources)) - {"BAD_OPS"}  # a mistake of ours
+    raised = set(re.findall(r'(?:code=|= )"([A-Z_]+)"', sources)) - {"BAD_OPS"}  # BAD_OPS: a mistake of ours
     raised -= {"BUSY", "ENDED", "NOT_AVAILABLE"}  # of backups, on the page of errors
     told = set(re.findall(r"^\| `([A-Z_]+)` \|", PAGE, re.MULTILINE))
     assert told == raised | {"STORE", "STORE_FULL"}

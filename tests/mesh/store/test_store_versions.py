@@ -1,4 +1,4 @@
-"""Is a store of the release before taken up as it is, and is one of a later release refused by name?"""
+"""Stores of an earlier release, which are upgraded, and of a later one, which are refused by name."""
 
 import gzip
 import secrets
@@ -24,7 +24,7 @@ from tests.mesh.running import until
 from tests.mesh.store.images import loaded
 from tests.postgres import USER, PostgresServer
 
-# Written by the release before, with the seven tables that it had.
+# An earlier release wrote this file, with the seven tables that it had.
 VERSION_2 = Path(__file__).with_name("version-2.sqlite.gz")
 WAS = ("stream", "feed", "position", "inbox", "retained", "peer", "weights")
 TABLES_2: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES} | {
@@ -33,7 +33,7 @@ TABLES_2: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES} | {
 ENVELOPES_2 = [(n, b"header %d" % n, b"body %d" % n) for n in (1, 4, 5)]
 IMAGE_2 = Image([*ENVELOPES_2, (BOOT, b"header", b"of the next boot")], TABLES_2, BOOT + 1)
 
-# As the release before made them.
+# An earlier release made these tables.
 POSTGRES_1 = (
     "CREATE SCHEMA heronry",
     "CREATE TABLE heronry.version (version integer PRIMARY KEY)",
@@ -60,7 +60,7 @@ COLUMNS = (
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A file of the release before."""
+    """Return the path of a store file of an earlier release."""
     found = tmp_path / "store.sqlite"
     found.write_bytes(gzip.decompress(VERSION_2.read_bytes()))
     return found
@@ -103,7 +103,7 @@ def test_a_damaged_one_stays_what_it_is(path: Path) -> None:
 
 
 def database_of_version_1(server: PostgresServer) -> tuple[str, bytes, bytes]:
-    """Its address, and two nodes that have rows in it."""
+    """Return the address of a database of an earlier release, and two nodes that have rows in it."""
     url, owners = server.database(), (secrets.token_bytes(16), secrets.token_bytes(16))
     with closing(Connection.open(url, 5, 5)) as db:
         for statement in POSTGRES_1:
@@ -130,7 +130,7 @@ def test_a_database_of_the_release_before_is_taken_up_for_all_its_nodes(postgres
         with db.transaction():
             db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             opened = both.map(lambda owner: PostgresStore(url, owner, 2, terms=LONG), (one, other))
-            until(lambda: db.execute(WAITING) == [(2,)])  # both have seen the tables as they were
+            until(lambda: db.execute(WAITING) == [(2,)])  # both have seen the old tables
         stores = list(opened)
     assert postgres.sql("SELECT version FROM heronry.version", url) == [(2,)]
     for owner, store in zip((one, other), stores, strict=True):

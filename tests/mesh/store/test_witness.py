@@ -1,4 +1,4 @@
-"""The witness: two slots, of which one is always whole, and what it makes of a store that knows less."""
+"""The witness: two slots, of which one is always intact, and the losses of a store that they reveal."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -72,7 +72,7 @@ def test_after_a_torn_write_the_other_slot_counts_and_the_torn_one_is_next(tmp_p
 
 
 class Opened:
-    """Guarded stores in one directory, one after the other, with a clock of their own."""
+    """Guarded stores in one directory, opened one after the other, with a clock of their own."""
 
     def __init__(self, directory: Path) -> None:
         self.directory, self.now, self.boot = directory, 100.0, 0
@@ -95,7 +95,7 @@ class Opened:
         return self.stores[-1]
 
     def load(self, accept: bool = False) -> int:
-        """Open, load and close it; returns the next position."""
+        """Open, load and close the store. Return the next position."""
         store = self(accept)
         try:
             return store.load().next_position
@@ -103,7 +103,7 @@ class Opened:
             store.close()
 
     def begin(self, accept: bool = False) -> int:
-        """Open it as a node does, and close it; returns where this boot's positions begin."""
+        """Open the store as a node does, and close it. Return the first position of this boot."""
         store = self(accept)
         try:
             return begin(store, self.boot).next_position
@@ -126,7 +126,7 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
 
 
 def fill(opened: Opened, count: int = 5) -> None:
-    """So many commits, of an envelope each, and closed."""
+    """Make `count` commits of one envelope each, and close the store."""
     store = opened()
     first = store.load().next_position
     for position in range(first, first + count):
@@ -206,7 +206,7 @@ def test_an_accepted_loss_is_told_and_no_position_is_given_twice(opened: Opened)
     fill(opened)
     (opened.directory / "store.sqlite").write_bytes(old)
     opened.refused()
-    opened.refused()  # it does not get used to it
+    opened.refused()  # a second attempt is refused too
     assert opened.begin(accept=True) == opened.boot * BOOT
     assert "accepted: positions 6..10 are lost" in opened.told[-1]
     store = opened()
@@ -216,7 +216,7 @@ def test_an_accepted_loss_is_told_and_no_position_is_given_twice(opened: Opened)
 
 
 def test_trial_A2_a_witness_that_was_told_any_number_stops_nobody_who_accepts_it(opened: Opened) -> None:
-    """An earlier release wrote down what peers said of this node's log."""
+    """An earlier release recorded what peers reported about this node's log."""
     fill(opened)
     witness = Witness(opened.directory / "witness", ME, opened.boot)
     for _ in range(2):
@@ -228,8 +228,9 @@ def test_trial_A2_a_witness_that_was_told_any_number_stops_nobody_who_accepts_it
 
 
 def test_a_boot_number_that_was_there_before_is_refused(opened: Opened) -> None:
-    """An old identity.json was put back. A boot number twice, and others would take a new process for the
-    old one.
+    """An old identity.json was restored, so a boot number would repeat.
+
+    Other nodes would mistake the new process for the old one.
     """
     for _ in range(3):
         fill(opened)
@@ -253,7 +254,7 @@ def test_a_store_of_the_release_before_is_taken_up(opened: Opened) -> None:
 
 
 def from_release_1(path: Path) -> None:
-    """Make of a closed store what the release before would have written."""
+    """Change a closed store into one that release 1 would have written."""
     surgery(path, "DROP TABLE meta")
     surgery(path, "CREATE TABLE meta (id INTEGER PRIMARY KEY, next_position INTEGER, crc INTEGER)")
     surgery(path, f"INSERT INTO meta VALUES (1, 6, {checksum(6)})")

@@ -1,4 +1,4 @@
-"""What does a store with a witness do when the witness cannot be written?"""
+"""A store with a witness that cannot be written."""
 
 import errno
 from typing import Any

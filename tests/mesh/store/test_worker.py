@@ -1,4 +1,4 @@
-"""The store's thread: it groups, it answers every job, and it does not die in silence."""
+"""The thread of a store: it groups commits, answers every job, and reports its errors."""
 
 import logging
 import threading
@@ -20,7 +20,7 @@ from tests.waiting import LIMIT
 
 
 class GateStore(MemoryStore):
-    """Holds each commit until the gate is open; refuses appends that are too large, and fails on demand."""
+    """A store that holds each commit until its gate opens. It refuses large appends, and fails on demand."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class GateStore(MemoryStore):
 
 
 class Answers:
-    """What the worker reported, as it came."""
+    """The reports of the worker, in order."""
 
     def __init__(self) -> None:
         self.calls: Queue[tuple[list[Hashable], StoreError | None]] = Queue()
@@ -275,7 +275,7 @@ def test_the_operations_are_taken_as_they_were_when_submitted(start: Start) -> N
     assert answers.next() == (["a"], None)
 
 
-# --- what is to be read ---------------------------------------------------------------------------------
+# --- reads ----------------------------------------------------------------------------------------------
 
 
 Found = list[Stored] | StoreError
@@ -286,7 +286,7 @@ Read = Callable[[GateStore], tuple[StoreWorker, Queue[tuple[Hashable, Found]]]]
 
 @pytest.fixture
 def reading() -> Iterator[Read]:
-    """A worker, and what it has read; its thread does not outlive a test that fails."""
+    """Yield a function that starts a worker and returns it with its reads. Its thread ends with the test."""
     made: list[tuple[StoreWorker, GateStore]] = []
 
     def begun(store: GateStore) -> tuple[StoreWorker, Queue[tuple[Hashable, Found]]]:

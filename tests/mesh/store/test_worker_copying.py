@@ -1,4 +1,4 @@
-"""Is a store copied while it goes on, and never half?"""
+"""Copies of a store that is in use."""
 
 import errno
 import threading
@@ -22,7 +22,7 @@ BODY = bytes(100_000)
 
 
 class Copies:
-    """What becomes of copies that a worker makes."""
+    """The results of the copies that a worker makes."""
 
     def __init__(self) -> None:
         self.found: list[StoreError | None] = []
@@ -46,7 +46,7 @@ def positions(path: Path) -> list[int]:
 
 def test_what_is_committed_meanwhile_is_in_the_copy_and_waits_for_nothing(tmp_path: Path) -> None:
     store, copies, committed = SQLiteStore(tmp_path / "store"), Copies(), threading.Event()
-    for number in range(60):  # several steps
+    for number in range(60):  # enough for several steps
         store.commit(append(number))
     worker: StoreWorker
 
@@ -92,7 +92,7 @@ def test_the_end_of_a_node_is_not_kept_waiting_by_a_copy(tmp_path: Path) -> None
 
     def copy(path: str, meanwhile: object) -> None:
         has_begun.set()
-        while True:  # it would never end by itself
+        while True:  # this copy never ends by itself
             ends.wait(LIMIT)
             meanwhile()  # type: ignore[operator]
 

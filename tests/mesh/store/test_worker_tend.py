@@ -1,4 +1,4 @@
-"""What the store's thread does when nothing waits to be committed."""
+"""Calls of `tend` in the store's thread, while no commit waits."""
 
 import shutil
 import threading
@@ -17,7 +17,7 @@ from tests.waiting import LIMIT
 
 
 class Tended:
-    """A worker, what it reported, and when it tended; `pauses` is what `tend` answers, then None."""
+    """A worker, its reports, and its calls of `tend`, which returns each of `pauses` and then None."""
 
     def __init__(self, *pauses: float | Exception) -> None:
         self.calls: Queue[str] = Queue()
