@@ -1,4 +1,4 @@
-"""Does what its publisher sent later wait for what was put off, and never for ever?"""
+"""Temporarily refused messages: later messages of their publisher wait for them, but for a limited time."""
 
 from mesh.streams.deferred_numbers import BEHIND, FORGOTTEN, DeferredNumbers
 
@@ -36,7 +36,7 @@ def test_what_does_not_come_again_makes_nobody_wait_for_long() -> None:
 
 
 def test_when_the_first_was_answered_after_all_later_ones_wait_for_the_next() -> None:
-    """A copy of number 3 was refused while its answer was on its way, so it does not come again."""
+    """A copy of number 3 was refused while its answer was in transit, so number 3 is not resent."""
     turns = DeferredNumbers(8)
     turns.defer(JOE, 60, 0.0)
     turns.defer(JOE, 3, 0.0)
@@ -63,13 +63,13 @@ def test_others_that_are_put_off_behind_it_do_not_make_them_wait_for_longer() ->
         turns.defer(JOE, 5, second)
     assert not turns.is_early(JOE, 5, 5, 3, FORGOTTEN)
     turns = put_off()
-    turns.defer(JOE, 3, FORGOTTEN - 1)  # it came again
+    turns.defer(JOE, 3, FORGOTTEN - 1)  # refused again
     assert turns.is_early(JOE, 5, 5, 3, FORGOTTEN)
 
 
 def test_of_very_many_the_oldest_are_forgotten() -> None:
     turns = put_off(most=2)
     turns.defer(ANN, 1, 0.0)
-    turns.defer(JOE, 3, 1.0)  # again
+    turns.defer(JOE, 3, 1.0)  # refused again
     turns.defer(b"eve", 1, 1.0)
     assert turns.is_early(JOE, 4, 4, 1, 1.0) and not turns.is_early(ANN, 4, 4, 1, 1.0)

@@ -1,4 +1,4 @@
-"""Does each message arrive once and in order, whatever the connection does?"""
+"""Messages over one link: each arrives once and in order, over any connection."""
 
 from collections import deque
 
@@ -80,7 +80,7 @@ def test_a_repeat_is_dropped_and_a_gap_is_an_error() -> None:
 
 
 class Wire:
-    """A sender and a receiver, and a connection that may break: what is under way is lost then."""
+    """A sender, a receiver, and a connection between them. Messages in transit are lost when it breaks."""
 
     def __init__(self) -> None:
         self.sender: LinkSender[Message] = LinkSender(6, 4)

@@ -1,4 +1,4 @@
-"""Is what reaches a site by several legs taken once, and is nothing taken for known that never came?"""
+"""Messages that reach a site by several legs: each is accepted once, and none is lost as a false repeat."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -21,7 +21,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 63), st.booleans())
 
 
 class Site:
-    """A master of NYC, and all that it has taken."""
+    """A master of site NYC, and the numbers that it has accepted."""
 
     def __init__(self) -> None:
         self.known: OriginStream = MultiPathStream()
@@ -41,7 +41,7 @@ class Site:
 
 
 class OneLow(Site):
-    """What is planted: one low for all, as within one site."""
+    """A planted mistake: one low for all legs, as within one site."""
 
     def take(self, leg: bytes, number: int, low: int) -> None:
         self.known = self.known if type(self.known) is OriginStream else OriginStream()
@@ -49,7 +49,7 @@ class OneLow(Site):
 
 
 class LaneEach(Site):
-    """What is planted: each leg is compared with itself alone."""
+    """A planted mistake: each leg is compared only with itself."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,17 +60,17 @@ class LaneEach(Site):
         self.taken.update(first for first, _ in lane.accept(number, number, low))
 
     def restart(self) -> None:
-        """Its lanes are on disk."""
+        """Keep the lanes, as if they were read from disk."""
 
 
 class World:
-    """One publisher of LON, two masters there, gateways that lose, repeat and overtake, and one of NYC."""
+    """A publisher and two masters of LON, and a master of NYC. Gateways lose, repeat and reorder messages."""
 
     def __init__(self, site: Site, is_hasty: bool = False) -> None:
         self.site, self.is_hasty = site, is_hasty
-        self.said: dict[int, set[bytes]] = {}  # number -> masters that have not taken it yet
+        self.said: dict[int, set[bytes]] = {}  # number -> masters that have not accepted it
         self.answered: set[int] = set()
-        self.lows = dict.fromkeys((HERON, FRODO), 1)  # the publisher's, as its masters have heard it
+        self.lows = dict.fromkeys((HERON, FRODO), 1)  # the publisher's low, as each master knows it
         self.open: dict[bytes, set[int]] = {HERON: set(), FRODO: set()}
         self.promises = {HERON: Promises(), FRODO: Promises()}
         self.wire: list[tuple[bytes, int, int]] = []
@@ -94,7 +94,7 @@ class World:
                 self.answered.add(number)
 
     def relay(self, which: int) -> None:
-        """A master sends, or sends again, what it has open."""
+        """Send, or resend, an open number of a master."""
         if waiting := [(master, number) for master in self.open for number in sorted(self.open[master])]:
             master, number = waiting[which % len(waiting)]
             known = LARGEST_NUMBER if self.is_hasty else self.lows[master]
@@ -102,7 +102,7 @@ class World:
             self.wire.append((master, number, low))
 
     def arrive(self, which: int, is_answered: bool) -> None:
-        """Something comes over, and may come once more; the answer to it may be lost."""
+        """Deliver a message, which may be delivered again later. Its answer is lost unless `is_answered`."""
         if self.wire:
             master, number, low = self.wire[which % len(self.wire)]
             self.site.take(master, number, low)
@@ -111,7 +111,7 @@ class World:
                 self.promises[master].close(STREAM, number, number)
 
     def publish_there(self, which: int) -> None:
-        """The client goes on at NYC, with what LON has not answered."""
+        """Continue at NYC: publish a number there that LON has not answered."""
         if waiting := [number for number in self.said if number not in self.answered]:
             number = waiting[which % len(waiting)]
             self.site.take(PUBLISHER, number, self.low)
@@ -132,7 +132,7 @@ class World:
                 self.arrive(which, is_answered)
 
     def end(self) -> None:
-        """Everybody is back: all that is owed comes over, and old copies once more."""
+        """Reconnect all nodes: deliver what is owed, and then every old copy again."""
         while any(self.said.values()):
             self.master_takes(0)
         while any(self.open.values()):

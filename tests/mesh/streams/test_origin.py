@@ -1,4 +1,4 @@
-"""Does a master take each number once, and say so when it cannot tell?"""
+"""A publisher's stream at its master: each number is accepted once, and refused if that is uncertain."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Is each message answered once and taken once, by any way to its masters?"""
+"""The publisher's end of a stream: each message is accepted once and answered once, by any route."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ KEYS = ("a", "b")
 
 
 def envelope(count: int = 1, size: int = 1, domain: str = "", keys: tuple[str, ...] = ("a",)) -> Envelope:
-    """As a client builds it; with two keys they take turns."""
+    """Return an envelope as a client builds it. With several keys, its messages alternate between them."""
     index = b"".join((i % len(keys)).to_bytes(2, "little") for i in range(count)) if len(keys) > 1 else b""
     return Envelope(
         stream=b"s" * 16,
@@ -40,7 +40,7 @@ def warn(outbox: Outbox, first: int, last: int) -> list[tuple[int, int]]:
 
 
 def fitting(each: Envelope) -> int:
-    """How many of these the usual window takes at once; it has as much room when they are answered."""
+    """Return how many copies of `each` the usual window admits. Answers must free all of it."""
     outbox, counts = Outbox(4 * MIB, 1024), set[int]()
     for answer in (final, final, warn, warn):
         sent: list[Envelope] = []
@@ -113,14 +113,14 @@ def test_what_is_sent_again_carries_the_newest_low_and_its_old_numbers() -> None
 
 @dataclass
 class Master:
-    """Takes what is new, answers everything; one that is away answers nothing."""
+    """A master that accepts new numbers and answers all."""
 
     name: str
     origin: OriginStream = field(default_factory=OriginStream)
     log: list[int] = field(default_factory=list)
 
     def take(self, piece: Envelope) -> list[tuple[int, int]]:
-        """Returns the numbers that it answers."""
+        """Accept the new numbers of `piece`, and return all its ranges as answered."""
         for first, last in piece.ranges():
             for a, b in self.origin.accept(first, last, piece.low):
                 self.log += range(a, b + 1)
@@ -128,7 +128,7 @@ class Master:
 
 
 class Mesh:
-    """A publisher, and for each key a master. What is under way may be lost, doubled and reordered."""
+    """A publisher, and a master for each key. Messages in transit may be lost, duplicated and reordered."""
 
     def __init__(self) -> None:
         self.outbox = Outbox(400, 5)
@@ -159,7 +159,7 @@ class Mesh:
             self.back += [(*span, True) for span in self.masters[key].take(piece)]
 
     def hold(self, which: int) -> None:
-        """The way cannot reach the master: it keeps the piece and warns."""
+        """Keep a piece on a route that cannot reach the master, and warn the publisher."""
         if self.forth:
             _, piece = self.forth[which % len(self.forth)]
             self.back += [(*span, False) for span in piece.ranges()]
@@ -190,13 +190,13 @@ class Mesh:
             self.back.append(self.back[which % len(self.back)])
 
     def way_dies(self, _: int) -> None:
-        """All it carried is gone, and another takes over."""
+        """Drop all that the route carries, and resend by another one."""
         self.forth.clear()
         self.back.clear()
         self.resend(0)
 
     def restart(self, which: int) -> None:
-        """A master comes back with what it had stored."""
+        """Restart a master from its stored state."""
         master = self.masters[KEYS[which % 2]]
         master.origin = OriginStream.unpack(master.origin.pack())
 
@@ -230,7 +230,7 @@ def test_over_any_ways_each_message_is_taken_once_and_answered_once(story: list[
 def test_a_master_that_has_forgotten_too_much_says_so_and_the_publisher_goes_on() -> None:
     outbox, master = Outbox(10**6, 10**4), Master("m")
     sent = [outbox.add(envelope(1)) for _ in range(5000)]
-    for e in sent[::2]:  # the other half is lost on its way
+    for e in sent[::2]:  # the other half is lost in transit
         master.take(e)
     refused = []
     for e in list(outbox.resend())[:2]:
@@ -281,7 +281,7 @@ ANSWERS = st.lists(
 def test_answers_in_any_order_come_to_the_same_as_counting_by_hand(
     counts: list[int], answers: list[tuple[int, int, int, bool]]
 ) -> None:
-    """From the beginning of one envelope to the end of another, or a number beside that."""
+    """An answer runs from the start of one envelope to the end of another, or is shifted by `beside`."""
     outbox = Outbox(1 << 20, 100)
     envelopes = [outbox.add(envelope(count)) for count in counts]
     sent = set(range(1, sum(counts) + 1))

@@ -1,4 +1,4 @@
-"""Does a sender promise no more than it can keep? That the other end may believe it: see `test_legs`."""
+"""Lows that a sender can keep. `test_multi_path_stream` tests that the receiver may rely on them."""
 
 from hypothesis import given
 from hypothesis import strategies as st

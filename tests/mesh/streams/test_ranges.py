@@ -1,4 +1,4 @@
-"""Ranges behave as the set of numbers that they stand for."""
+"""Sets of ranges, compared with the sets of numbers that they stand for."""
 
 import struct
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Repeats are dropped, news is not: with several masters too, and when much was forgotten."""
+"""Repeats and new messages of several masters, also after old numbers were forgotten."""
 
 import pytest
 from hypothesis import given
@@ -109,7 +109,7 @@ def test_beyond_the_bounds_nothing_is_lost_while_each_origin_grows(
     high = {"A": 0, "B": 0}
     had: set[int] = set()
     for origin, (gap, length) in brought:
-        # Each origin goes on above its own highest; the two run apart and overtake each other.
+        # Each origin continues above its own highest number. The two drift apart and overtake each other.
         first = high[origin] + gap % 3 + 1
         high[origin] = last = first + length % 6
         had.update(numbers_of(seen.fresh(origin, "s", first, last)))
