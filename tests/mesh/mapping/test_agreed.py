@@ -1,4 +1,4 @@
-"""What may a mesh agree on, and what counts of that and of a node's own file?"""
+"""Rules that the whole mesh shares, and how they combine with a node's own file."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def test_a_list_is_read_as_it_was_written() -> None:
     ("agreed", "rules", "known", "denied"),
     [
         (NONE, OWN.rules, ("a", "b"), ()),
-        (of(b=(C,)), (A, C), ("a", "b"), ()),  # whole, and in its place
-        (of(b=()), (A,), ("a", "b"), ()),  # none, whatever the file says
-        (of(c=(C,)), (*OWN.rules, C), ("a", "b", "c"), ()),  # behind
+        (of(b=(C,)), (A, C), ("a", "b"), ()),  # as a whole, in its place
+        (of(b=()), (A,), ("a", "b"), ()),  # none, whatever the file contains
+        (of(c=(C,)), (*OWN.rules, C), ("a", "b", "c"), ()),  # at the end
         (Agreed({"c": AgreedNode(None, True)}), OWN.rules, ("a", "b", "c"), ()),
         (Agreed({"b": AgreedNode(None, False)}), OWN.rules, ("a",), ("b",)),
         (Agreed({"c": AgreedNode((C,), False)}), (*OWN.rules, C), ("a", "b"), ("c",)),
@@ -62,7 +62,7 @@ def test_what_all_share_stands_in_the_place_of_what_a_file_says(
 
 
 def plain(**fields: Any) -> bytes:
-    """One rule of node a, with other fields."""
+    """Return a shared list with one rule of node a, which has these other fields."""
     rule = {**msgspec.to_builtins(B), "node": "a", **fields}
     return msgspec.msgpack.encode({"nodes": {"a": {"rules": [rule]}}})
 

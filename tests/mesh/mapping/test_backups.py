@@ -1,4 +1,4 @@
-"""Where a rule has backups: who takes what, and who is asked, whoever is there?"""
+"""Rules with backup masters: the nodes that accept messages or are asked, while nodes are unreachable."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_way_that_is_there_comes_before_a_backup() -> None:
     rules = (HERON, Rule("avalon", 1, ("D",)), FRODO)
     view = mixed(("avalon", "frodo"), ("heron",))
     assert Mapping("bilbo", rules).decide("k", "D", view).hops == ("avalon",)
-    # But not at that way: nothing leads on from there.
+    # That next hop does not forward to a backup.
     view = mixed(("frodo",), ("heron",))
     assert Mapping("avalon", rules).decide("k", "D", view, ("bilbo",)).hops == ("frodo",)
 
@@ -108,7 +108,7 @@ def test_a_letter_waits_for_the_master_whoever_stands_in() -> None:
     assert Mapping("frodo", RULES).address(to, "D", view("heron")).kind is WAIT
 
 
-# --- asking ---------------------------------------------------------------------------------------------
+# --- queries --------------------------------------------------------------------------------------------
 
 
 def sources(me: str, use: Use, *away: str) -> tuple[str, ...]:
@@ -153,7 +153,7 @@ def test_holders_are_masters_and_backups_and_masters_are_no_backups() -> None:
 
 @given(st.sampled_from(NAMES), st.dictionaries(st.sampled_from(NAMES), st.sets(st.sampled_from(NAMES))))
 def test_it_ends_at_one_node_whoever_sees_whom(start: str, blind: dict[str, set[str]]) -> None:
-    """`blind`: whom each does not see. What nodes believe of others may differ."""
+    """`blind` lists the nodes that each node believes to be unreachable. Nodes may disagree."""
     at, visited = start, [start]
     for _ in NAMES:
         away = blind.get(at, set()) - {at}

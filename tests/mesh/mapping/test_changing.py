@@ -1,4 +1,4 @@
-"""Which rules may change while others give a message several masters? Only such as leave it alone."""
+"""Changes of rules while other rules give a topic several masters, which must keep them."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def test_other_domains_have_other_rules(
     ("before", "after"),
     [
         (D, D[:1]),
-        (D[:1], D),  # nor does it become so
+        (D[:1], D),  # and gets none
         (D, ()),
         (BACKED, BACKED[:1]),
         (D, (*D, Rule("c", domains=("D",)))),
-        (D, D[::-1]),  # the first of them is marked
-        (D, (*D, Rule("c", 1, ("D",)))),  # another way to them
+        (D, D[::-1]),  # the first of several gets the mark
+        (D, (*D, Rule("c", 1, ("D",)))),  # another route to them
         (D, (D[0], Rule("b", domains=("D",), refid="c"))),
-        (D, (*D, Rule("c", keys=("k",)))),  # takes a key of it
+        (D, (*D, Rule("c", keys=("k",)))),  # takes a key of the domain
         (D, (*D, Rule("c", patterns=("k/#",)))),
         (D, (*D, Rule("c", xpaths=("//STOCK",)))),
         (D, (*D, Rule("c", given=(KeyRule(DOMAIN, "D", (LONG,)),)))),
@@ -85,7 +85,7 @@ def test_a_key_that_has_several_leaves_patterns_and_other_keys_alone() -> None:
 
 @pytest.mark.parametrize("seed", stories(range(60), 10))
 def test_what_may_change_changes_nothing_that_has_several_masters(seed: int) -> None:
-    """By any two sets of rules: whatever key, in whatever domain."""
+    """Any two sets of rules leave every shared key in every domain alone, if the change is allowed."""
     dice = random.Random(seed)
     for _ in range(40):
         shared = dice.choice([D, BACKED, KEY])
@@ -108,7 +108,7 @@ def _are_several(claims: Sequence[Claim]) -> bool:
 
 
 def _drawn(dice: random.Random) -> list[Rule]:
-    """Some rules of all kinds."""
+    """Return up to three random rules of all kinds."""
     found = []
     for _ in range(dice.randint(0, 3)):
         node, stratum = dice.choice("abc"), dice.choice((0, 0, 1))

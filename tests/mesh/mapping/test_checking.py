@@ -1,4 +1,4 @@
-"""Is a rule that never decides anything told by `without_effect`, and no other?"""
+"""Rules that `without_effect` reports, because they never decide."""
 
 from mesh.mapping.checking import without_effect
 from mesh.mapping.filters import Filter
@@ -30,7 +30,7 @@ def test_a_rule_without_effect_is_told(case: tuple[tuple[Rule, ...], int, str]) 
 @each(
     "rules",
     (
-        (Rule("heron"),),  # it takes its own clients' messages without a domain
+        (Rule("heron"),),  # takes its own clients' messages without a domain
         (Rule("avalon", accept_other_default=True),),
         (HERE, OTHER),
         (WAY, OTHER),

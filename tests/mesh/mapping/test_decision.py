@@ -1,4 +1,4 @@
-"""Which nodes do several decisions lead to?"""
+"""The nodes that several decisions lead to."""
 
 from mesh.mapping.decision import Sources, forward, here, refuse, wait
 

@@ -1,4 +1,4 @@
-"""What do filters let through, and which are refused before any message comes?"""
+"""Messages that filters let through, and filters that are refused before any message arrives."""
 
 from importlib.metadata import EntryPoint
 from types import SimpleNamespace
@@ -67,7 +67,7 @@ def test_what_cannot_be_one_is_refused(kind: str, text: str, version: str, says:
 
 @pytest.fixture
 def plugged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A distribution that brings a filter in two versions, a mapper, and one that cannot be made."""
+    """Install a distribution with two versions of a filter, two filters that fail, and a mapper."""
 
     def load(make: object) -> EntryPoint:
         return SimpleNamespace(load=lambda: make, value="theirs:make")  # type: ignore[return-value]

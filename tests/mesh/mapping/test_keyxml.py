@@ -1,4 +1,4 @@
-"""Is the XML of a key read within its limits, and everything else refused by name?"""
+"""The XML of a key: parsed within its limits, and refused by name beyond them."""
 
 import pytest
 
@@ -75,7 +75,7 @@ def test_whatever_the_key_it_is_an_attribute(key: str) -> None:
 
 
 def test_in_what_is_no_xml_nothing_is_found() -> None:
-    """Who publishes it is refused; a member could tell it as the last value of a topic."""
+    """A publisher of such XML is refused, but a member could send it as a retained value."""
     for xml in ("<a>", "<a></b>", "</key>", "&none;"):
         assert not KeyXPath("//a").matches(Document("k", "", xml))
         assert not KeyXPath("not(//b)").matches(Document("k", "", xml))

@@ -1,4 +1,4 @@
-"""Which rules decide, and which of the nodes that they name is next?"""
+"""The rules that decide about a message, and its next hop among the nodes that they name."""
 
 import pytest
 
@@ -12,7 +12,7 @@ ALL = up("exact", "named", "star", "heron", "frodo", "avalon", "golan")
 
 
 def decided(rules: list[Rule], view: FakeView = ALL, me: str = "bilbo", visited: tuple[str, ...] = ()) -> str:
-    """What becomes of key k in domain D: "here", or the kind and the node."""
+    """Return the decision on key k in domain D: "here", or the kind and the node."""
     decision = Mapping(me, rules).decide("k", "D", view, visited)
     return f"{decision.kind.value} {decision.node}".strip()
 
@@ -79,7 +79,7 @@ def test_without_rules_each_node_is_master_and_its_answer_is_the_same_however_of
     assert mapping.decide("k", "", down("exact")).kind is WAIT, "what is remembered is the rule, not the view"
 
 
-# --- masters and ways -------------------------------------------------------------------------------
+# --- masters and next hops --------------------------------------------------------------------------
 
 
 def claim(node: str, stratum: int = 0, refid: str = "") -> Rule:
@@ -135,7 +135,7 @@ def test_it_never_goes_to_a_stratum_equal_to_or_above_ones_own(stratum: int) -> 
     assert decided(rules[:2]) == "wait", "nobody is named for whom it could wait"
 
 
-# --- known and unknown --------------------------------------------------------------------------------
+# --- known and unknown nodes --------------------------------------------------------------------------
 
 
 def test_it_waits_for_a_node_that_is_not_known() -> None:
@@ -149,7 +149,7 @@ def test_a_known_way_comes_before_an_unknown_master() -> None:
     assert decided(rules, down("frodo")) == "wait frodo"
 
 
-# --- where it has been ----------------------------------------------------------------------------------
+# --- nodes that had the message -------------------------------------------------------------------------
 
 
 def test_where_it_has_been_it_never_goes_again() -> None:

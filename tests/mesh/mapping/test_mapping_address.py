@@ -1,4 +1,4 @@
-"""Where does a message go that is addressed to a client or session?"""
+"""Routes of messages that are addressed to a client or session."""
 
 import pytest
 
@@ -25,12 +25,12 @@ def addressed(
     force: bool = False,
     scope: str = "mesh",
 ) -> Decision:
-    """At the node N."""
+    """Return the decision of node N."""
     return Mapping("N", rules, scope).address(SessionName.parse(to), domain, view, visited, force)
 
 
 def way(to: str, domain: str = "", force: bool = False, scope: str = "mesh") -> tuple[list[str], Decision]:
-    """From N, each node with the same rules; N, heron and avalon know each other."""
+    """Return the path from N and the last decision. All have RULES; N, heron and avalon know each other."""
 
     def decide(mapping: Mapping, view: FakeView, path: list[str]) -> Decision:
         return mapping.address(SessionName.parse(to), domain, view, path, force)
@@ -38,7 +38,7 @@ def way(to: str, domain: str = "", force: bool = False, scope: str = "mesh") -> 
     return walk("N", lambda node: RULES, lambda node: up("N", "heron", "avalon"), decide, scope)
 
 
-# --- the five rows --------------------------------------------------------------------------------------
+# --- the five rows of the table -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scope", ["mesh", "local"])
@@ -81,7 +81,7 @@ def test_A25_a_relative_name_without_a_rule_stays_here() -> None:
             assert addressed(RELATIVE, domain, force=force).kind is HERE
 
 
-# --- a named node -----------------------------------------------------------------------------------------
+# --- an address with a node -------------------------------------------------------------------------------
 
 
 def test_what_is_addressed_to_this_node_is_here_whatever_the_rules_say() -> None:

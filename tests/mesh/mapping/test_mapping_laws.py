@@ -1,4 +1,4 @@
-"""Whatever the rules and whoever is there: does each message find an end, and never a place twice?"""
+"""Laws of routing under any rules: each message reaches an end, and visits no node twice."""
 
 from itertools import pairwise
 
@@ -31,7 +31,7 @@ RULES = st.lists(RULE, max_size=6).map(tuple)
 
 
 def view_of(me: str) -> st.SearchStrategy[FakeView]:
-    """What one node may know of the others."""
+    """Return a strategy for what one node may know of the others."""
     other = st.sampled_from([node for node in NODES if node != me])
     return st.builds(
         lambda known, dead, ways: FakeView(known, known - dead, ways),
@@ -47,7 +47,7 @@ TO = st.builds(SessionName, st.just("joe"), st.sampled_from([None, 1]), st.sampl
 
 
 def strata(rules: tuple[Rule, ...], key: str, domain: str) -> dict[str, int]:
-    """The stratum of each node for a message with a domain, by the most specific rules."""
+    """Return the stratum of each node for a message with a domain, by the most specific rules."""
     for fits in (
         [r for r in rules if key in r.keys],
         [r for r in rules if domain in r.domains],
@@ -196,6 +196,6 @@ def test_rules_that_are_adopted_leave_nothing_of_the_earlier_ones(
         )
 
     mapping = Mapping(me, before, scope)
-    answers(mapping)  # and it remembers some of them
+    answers(mapping)  # the mapping remembers some answers
     mapping.adopt(rules)
     assert answers(mapping) == answers(Mapping(me, rules, scope))

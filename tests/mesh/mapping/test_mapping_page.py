@@ -1,4 +1,4 @@
-"""Do the examples of the page say what the mapping does?"""
+"""The examples of the page on the mapping."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def test_a_message_goes_to_the_masters_that_the_page_names(example: Case, is_rev
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.row())
 def test_filters_are_asked_only_where_they_matter(example: Case) -> None:
-    """Where all say yes it is another's than where all say no."""
+    """A filter matters where the decision differs between all filters true and all false."""
     message, mapping = example.message, Mapping("bilbo", example.given())
     inside = mapping.looks_inside(message.key, message.domain, message.xml)
     every = [

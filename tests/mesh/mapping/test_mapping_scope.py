@@ -1,4 +1,4 @@
-"""Where do messages without a domain live, and those of a domain that no rule names?"""
+"""Masters of messages without a domain, and of domains that no rule names."""
 
 import pytest
 
@@ -8,11 +8,11 @@ from mesh.mapping.rules import Rule
 from tests.mesh.mapping.views import FakeView, up, walk
 
 ALL = up("N", "M", "O", "W")
-REFUSES = Rule("M", domains=("other",), accept_default=False)  # M sends its own clients' messages on
+REFUSES = Rule("M", domains=("other",), accept_default=False)  # M forwards its own clients' messages
 
 
 def way(start: str, *rules: Rule, domain: str = "", view: FakeView = ALL) -> str:
-    """Where a message without a rule for its key ends up, from its first node on."""
+    """Return the path of a message without a rule for its key, and the last decision."""
     path, decision = walk(
         start, lambda node: rules, lambda node: view, lambda m, v, p: m.decide("k", domain, v, p), "local"
     )
@@ -42,8 +42,9 @@ def test_scope_mesh_a_domain_that_no_rule_names_counts_as_none() -> None:
 
 # --- local: the table -------------------------------------------------------------------------------------
 
-# A rule of N at stratum 0, its only one: its domains, accept_default, accept_other_default; what becomes of
-# a message of N's own client when nobody else takes it and when O does, and likewise of M's client.
+# The only rule of N is at stratum 0. The first columns are its domains, accept_default and
+# accept_other_default. The others are the results for a message of N's own client, when no other node
+# accepts it and when O does, and the same for M's client.
 NOT_TAKEN = ("N here", "N here", "M wait", "M O here")
 TAKEN = ("N here", "N here", "M N here", "M N here")
 TABLE = [

@@ -1,4 +1,4 @@
-"""Where several nodes are masters: who gets what, and who is asked?"""
+"""Topics with several masters: the nodes that get a message, and those that are asked."""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -99,7 +99,7 @@ def test_a_letter_goes_to_one_of_them() -> None:
     assert (decision.hops, ALL.choices[-1]) == (("heron",), (("heron", "avalon"), "a stream"))
 
 
-# --- ways that are as good ----------------------------------------------------------------------------------
+# --- routes of equal rank -----------------------------------------------------------------------------------
 
 
 def test_among_ways_of_equal_rank_the_balancer_chooses_for_a_stream() -> None:
@@ -123,7 +123,7 @@ def test_alive_then_parent_then_stratum_come_before_it(
     assert view.choices == []
 
 
-# --- asking -----------------------------------------------------------------------------------------------
+# --- queries ----------------------------------------------------------------------------------------------
 
 
 def asked(me: str, use: Use, view: FakeView, rules: Iterable[Rule] = BOTH) -> tuple[tuple[str, ...], ...]:
@@ -166,7 +166,7 @@ def test_only_what_has_several_masters_is_looked_at_twice() -> None:
     assert Mapping("bilbo", BOTH).masters("k", envelope("k", domain="D")) == ("heron", "avalon")
 
 
-# --- all together -------------------------------------------------------------------------------------------
+# --- all rules together -------------------------------------------------------------------------------------
 
 NODES = ("a", "b", "c", "d", "e")
 STRATA = st.dictionaries(st.sampled_from(NODES), st.integers(0, 2), min_size=1).filter(

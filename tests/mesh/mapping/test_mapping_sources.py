@@ -1,4 +1,4 @@
-"""Whom must a node ask to get what a query wants?"""
+"""The nodes that a node asks for what a query matches."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from mesh.mapping.rules import Rule
 from tests.mesh.mapping.views import FakeView, down, up
 
 ALL = up("heron", "frodo", "avalon", "golan")
-Asked = tuple[tuple[str, ...], bool]  # (nodes that rules name, is everybody asked?)
+Asked = tuple[tuple[str, ...], bool]  # (nodes that rules name, whether all are asked)
 EVERYONE: Asked = ((), True)
 NOBODY: Asked = ((), False)
 RULES = (

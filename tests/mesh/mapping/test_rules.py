@@ -1,4 +1,4 @@
-"""By what does a rule fit, and may several rules fit the same message?"""
+"""The fields by which a rule matches, and rules that may match the same message."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Is what a node says of rules as XML read as the same rules?"""
+"""Rules of a node as XML, which are read as they were written."""
 
 from __future__ import annotations
 

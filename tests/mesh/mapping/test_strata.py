@@ -1,4 +1,4 @@
-"""The laws of distances: a way with oneself in it is none, and no word of others makes a master."""
+"""Distances from the master: a route through the node itself is none, and no report makes a master."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_slave_is_one_hop_behind_whom_it_asks() -> None:
 
 
 def test_a_way_with_itself_in_it_is_none() -> None:
-    """000-04, as NTP has it: nobody waits for one who waits for him."""
+    """000-04, as in NTP: a node does not wait for a node that waits for it."""
     assert of("a", claims(("b", 1), ("c", 1)), told(b=["b", "c", "a", "m"], c=["c", "a"])) == NOWHERE
     assert of("a", claims(("b", 1), ("c", 1)), told(b=["b", "a", "m"], c=["c", "m"])) == Distance(
         ("a", "c", "m")
@@ -66,7 +66,7 @@ def test_of_several_ways_it_is_the_one_that_messages_take() -> None:
     assert of("a", claims(("b", 1), ("c", 2)), two) == Distance(("a", "b", "x", "m"))
     assert of("a", claims(("b", 1), ("c", 1)), two) == Distance(("a", "c", "m"))
     assert of("a", claims(("a", 3, "c"), ("b", 1), ("c", 2)), two) == Distance(("a", "c", "m"))
-    assert of("a", claims(("a", 2), ("b", 1), ("c", 2)), told(b=[], c=["c", "m"])) == NOWHERE  # none goes up
+    assert of("a", claims(("a", 2), ("b", 1), ("c", 2)), told(b=[], c=["c", "m"])) == NOWHERE
 
 
 def test_what_is_not_said_yet_is_neither_a_way_nor_none() -> None:
@@ -79,8 +79,8 @@ def test_no_word_of_others_makes_a_master() -> None:
     assert of("a", rules, told(m=[], b=["b"])) == NOWHERE
     assert of("a", rules, told(m=[], b=["b", "evil"])) == NOWHERE
     assert of("a", rules, told(m=[], b=["b", "m"])) == Distance(("a", "b", "m"))
-    assert is_way("a", Distance(("b", UNTOLD)), rules)  # one of an older release is behind it
-    assert is_way("a", Distance(("b",)), claims(("b", 1)))  # no rule here knows better
+    assert is_way("a", Distance(("b", UNTOLD)), rules)  # an older release may be behind it
+    assert is_way("a", Distance(("b",)), claims(("b", 1)))  # no rule here contradicts it
 
 
 def test_a_way_has_an_end() -> None:
@@ -153,7 +153,7 @@ def test_the_more_often_a_way_changes_the_later_it_is_told() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_with_any_rules_ways_come_to_rest_and_none_is_a_circle(seed: int) -> None:
-    """AMENDMENTS 4.7: without the way in it, distances of a triangle that lost its master grow for ever."""
+    """AMENDMENTS 4.7: without the path, distances of a triangle that lost its master would grow for ever."""
     chance = random.Random(seed)
     nodes = [f"n{i}" for i in range(7)]
     rules = {
@@ -166,7 +166,7 @@ def test_with_any_rules_ways_come_to_rest_and_none_is_a_circle(seed: int) -> Non
         assert way is not None and len({*way.way}) == len(way.way)
         assert not way.way or (way.way[0], way.way[-1]) == (node, "n0")
     assert ways["n0"] == Distance(("n0",))
-    rules["n0"] = claims(("nobody", 1))  # no master any more
+    rules["n0"] = claims(("nobody", 1))  # the master is gone
     settle(nodes, rules, ways, chance)
     assert {*ways.values()} == {NOWHERE}
 
@@ -174,7 +174,7 @@ def test_with_any_rules_ways_come_to_rest_and_none_is_a_circle(seed: int) -> Non
 def settle(
     nodes: list[str], rules: dict[str, list[Claim]], ways: dict[str, Distance | None], chance: random.Random
 ) -> None:
-    """One after the other measures, by chance, until nobody says anything new; so does who waits in vain."""
+    """Measure the nodes in random order until all is stable. Nodes that wait in vain get no distance."""
     for _ in range(1000):
         before = dict(ways)
         for node in chance.sample(nodes, len(nodes)):

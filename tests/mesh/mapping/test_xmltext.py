@@ -1,4 +1,4 @@
-"""Is text in XML what it was when somebody reads it?"""
+"""Text in XML, which a parser reads as it was written."""
 
 import pytest
 from lxml import etree

@@ -1,4 +1,4 @@
-"""Is every harmless XPath read, asked as lxml asks it, and every other one refused by name before it runs?"""
+"""XPaths: harmless ones give the same results as lxml, and others are refused by name before they run."""
 
 import re
 from random import Random
@@ -14,7 +14,7 @@ from tests.seeds import stories
 from tools.compare_xpaths import differs, pairs
 from tools.models import xpaths
 
-SEEDS = ["//STOCK_EXCHANGE", " //STOCK_EXCHANGE ", "//STOCK", "//RUGBY"]  # all that the seeds write
+SEEDS = ["//STOCK_EXCHANGE", " //STOCK_EXCHANGE ", "//STOCK", "//RUGBY"]  # all XPaths of the seeds
 STOCK = "<STOCK name='IBM' price='102'><bid>101</bid><ask>103</ask></STOCK>"
 TRUE = [
     *SEEDS[2:3],
@@ -139,7 +139,7 @@ def test_what_all_together_may_look_at_is_bounded() -> None:
 
 
 def visits(text: str, xml: str) -> int:
-    """The nodes that an XPath really finds step by step, in a document: less than it looks at."""
+    """Return the number of nodes that the steps of an XPath find in a document."""
     root = etree.fromstring(f"<key>{xml}</key>")
     steps = re.split(r"(?<=[\w*\])])(?=//?)", text)
     paths = ["".join(steps[: i + 1]) for i in range(len(steps))]
