@@ -1,4 +1,4 @@
-"""What does somebody reach at a queue who means no good, or does not know better? Others go on."""
+"""Hostile or mistaken clients of queues: refused or disconnected, while others continue."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ MOST = 2**32 - 1
 
 
 class Stage:
-    """A node, somebody good who puts and takes, and a liar who takes from another queue."""
+    """A node, an honest client with a queue, and a hostile client that consumes from another queue."""
 
     def __init__(self) -> None:
         self.net = SimNetwork()
@@ -30,14 +30,14 @@ class Stage:
         self.works()
 
     def works(self) -> None:
-        """A job of somebody good is done."""
+        """Put, deliver and ack a job of the honest client."""
         self.good.put("good", b"!")
         self.done += 1
         self.net.until(lambda: len(self.good.contents()) == self.done)
         assert self.good.settle(self.done, self.done) == []
 
     def refusal(self, *said: c.Command) -> str:
-        """The code with which the liar is hung up on; "" when he is not. Others go on."""
+        """Return the code with which the hostile client is disconnected, or "". Others must continue."""
         for command in said:
             self.liar.say(command)
         self.net.run(0.5)

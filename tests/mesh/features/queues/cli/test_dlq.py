@@ -1,4 +1,4 @@
-"""Can a person see what nobody got, and send it once more?"""
+"""`mesh dlq`: the list of dead letters, their replay and removal."""
 
 import json
 from collections.abc import Iterator
@@ -105,7 +105,7 @@ def test_what_nobody_got_is_listed_sent_again_and_taken_away(a: RunningNode) -> 
         sent = a.mesh("send", JOE, text, "--force-queuing", "--persistent", "--header", "n=1", "--url", "a")
         assert sent.returncode == 0
     until(lambda: len(dead(a)) == 3)
-    by_content = {each["content"]: each for each in dead(a)}  # they may have died in the same moment
+    by_content = {each["content"]: each for each in dead(a)}  # they may have been dead-lettered together
     first, second, third = (by_content[text] for text in ("one", "two", "three"))
     assert (first["to"], first["code"]) == (JOE, "EXPIRED")
     shown = a.mesh("dlq", "ls", "--url", "a").stdout

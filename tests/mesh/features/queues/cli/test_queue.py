@@ -1,4 +1,4 @@
-"""Do the commands for queues say what they do, and do only that?"""
+"""`mesh queue`: its output, and the calls that it makes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROW = QueueRow(name="jobs\x1b", terms={"nodes": [], "max_count": 5, "expiry": No
 
 
 class FakeQueue:
-    """`answers`: what each method returns; what it was asked is kept."""
+    """A queue whose methods return `answers`. It records the calls."""
 
     def __init__(self, **answers: Any) -> None:
         self.asked: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
@@ -227,7 +227,7 @@ def test_move_says_how_many_are_there_now(given: Given, capsys: Capture) -> None
     assert len(q.asked) == 2
 
 
-# --- whole --------------------------------------------------------------------------------------------------
+# --- with a node --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

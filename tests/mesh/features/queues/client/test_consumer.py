@@ -1,4 +1,4 @@
-"""Taking from a queue, as users write it: in memory, by the real nodes."""
+"""Queue consumers as user code writes them, on real nodes in memory."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_what_waits_for_its_turn_here_is_nobody_elses_however_short_the_lease() 
                 for i in range(5):
                     job = await anext(jobs)
                     assert (job.text, job.attempt) == (str(i), 1)
-                    await net.pass_time(0.8)  # which is work: all of them take longer than a lease
+                    await net.pass_time(0.8)  # all of them take longer than a lease
                     await job.ack()
             info = await q.info()
             assert (info.redelivered, info.acked) == (0, 5)

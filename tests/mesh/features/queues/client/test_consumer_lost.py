@@ -1,4 +1,4 @@
-"""Who takes from a queue while its node comes and goes: in a mesh in memory, whose time the test moves."""
+"""Queue consumers whose node disconnects and returns, in a mesh in memory with virtual time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.seeds import stories
 
 @asynccontextmanager
 async def queue(count: int) -> AsyncIterator[tuple[Mesh, Client, Queue]]:
-    """A mesh in memory, a client, and its queue with so many messages."""
+    """Yield a mesh in memory, a client, and its queue with `count` messages."""
     async with asyncio.timeout(LIMIT), Mesh(clock="virtual") as net, net.connect() as m:
         q = m.queue("jobs")
         await q.declare()
@@ -66,7 +66,7 @@ def test_who_comes_back_too_late_has_lost_it_and_is_told_so() -> None:
                 job = await anext(jobs)
                 shell = m._shell
                 find, shell._find = shell._find, _nowhere
-                shell.core.on_disconnected(shell.context.now, shell.core.line.key)  # and nobody dials
+                shell.core.on_disconnected(shell.context.now, shell.core.line.key)  # and it cannot dial
                 again = await passing(net, anext(others))
                 assert (again.text, again.attempt) == (job.text, 2) and 5 <= net.time < 8
                 shell._find = find
@@ -83,7 +83,7 @@ def test_who_comes_back_too_late_has_lost_it_and_is_told_so() -> None:
 @pytest.mark.parametrize("turns", range(6))
 @pytest.mark.parametrize("every", stories([10, 1, 7]))
 def test_nothing_is_lost_and_what_comes_twice_says_so_whenever_the_node_dies(every: int, turns: int) -> None:
-    """It dies so many turns after an ack was said: before it leaves, on its way, written down, answered."""
+    """The node dies some turns after an ack: before it is sent, in transit, on disk, or answered."""
 
     async def story() -> None:
         async with queue(30) as (net, _, q):

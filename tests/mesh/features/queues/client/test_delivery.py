@@ -1,4 +1,4 @@
-"""What is said of a message of a queue, and of a batch of them: in memory, by the real nodes."""
+"""Settlements of a queue message, or a batch, on real nodes in memory."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_each_is_settled_once() -> None:
                         with pytest.raises(LocalError, match="settled before") as info:
                             await say()
                         assert info.value.code == "SETTLED"
-                    async with job:  # which does nothing more
+                    async with job:  # does nothing more
                         pass
                 with pytest.raises(LocalError, match="settled before"):
                     await jobs.ack([e, a])

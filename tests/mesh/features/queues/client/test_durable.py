@@ -1,4 +1,4 @@
-"""Durable subscriptions, as users write them: in memory, by the real nodes."""
+"""Durable subscriptions as user code writes them, on real nodes in memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Bird:
 
 
 async def taken(jobs: mesh.Consumer[Any], n: int) -> list[str]:
-    """The next n of them, which are acked."""
+    """Ack the next `n` messages, and return their texts."""
     found: list[str] = []
     async with asyncio.timeout(LIMIT):
         async for job in jobs:

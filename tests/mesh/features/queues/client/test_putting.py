@@ -1,4 +1,4 @@
-"""Putting into a queue, as users write it: in memory, by the real nodes."""
+"""Puts into a queue as user code writes them, on real nodes in memory."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_an_error_says_how_many_were_put_before_it() -> None:
                 await q.put_many([b"x"] * 5000)
             assert info.value.code == "QUEUE_FULL"
             assert (await q.info()).ready == 1000
-            await m.flush()  # all of it was told
+            await m.flush()  # all failures were raised
             with pytest.raises(QueueFull):
                 await q.put(b"x")
             assert await q.purge() == 1000

@@ -1,4 +1,4 @@
-"""Declaring, moving and looking at queues, as users write it: in memory, by the real nodes."""
+"""Declarations, moves and inspection of queues as user code writes them, on real nodes in memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mesh.errors import (
 from tests.mesh.client.queues import got, queue, run
 from tests.mesh.meshes import in_memory
 
-# --- looking ------------------------------------------------------------------------------------------------
+# --- inspection ---------------------------------------------------------------------------------------------
 
 
 def test_it_is_declared_once_and_what_differs_is_said() -> None:
@@ -57,7 +57,7 @@ def test_to_look_takes_nothing() -> None:
     run(story)
 
 
-# --- wrong --------------------------------------------------------------------------------------------------
+# --- mistakes -----------------------------------------------------------------------------------------------
 
 BAD: list[tuple[str, type[MeshError]]] = [
     ("put(b'', priority=10)", BadArgument), ("put(b'', priority=-1)", BadArgument),

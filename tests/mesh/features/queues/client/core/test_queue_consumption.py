@@ -1,4 +1,4 @@
-"""What is taken from a queue, and what is said of it, over reconnects? Against a node that the test plays."""
+"""Deliveries and settlements of a queue consumer, over reconnects. The test plays the node."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def test_what_is_here_is_listed_as_it_was_begun_or_will_be_and_has_the_first_cou
     bench.say(ACK, b)
     bench.settled()
     asked = bench.lose()
-    # a is in its user's hands, b's ack was not answered, the rest waits.
+    # The user holds a, the ack of b is unanswered, and the rest waits.
     assert asked.held == ((STREAM, (1, 3)), (OTHER, (9, 10)), (STREAM, (6, 6)))
-    bench.give(jobs(1, first=100))  # of the epoch that is over
+    bench.give(jobs(1, first=100))  # of the earlier epoch
     bench.open()
     assert counts([a, b]) == [1, 2] and [s.done for s in bench.settled()] == [(2, 2)]
     rest = bench.take(9)
@@ -124,7 +124,7 @@ def test_more_is_never_listed_than_a_node_would_read_and_what_was_said_gives_way
     bench.give(jobs(1000))
     promises = [bench.say(ACK, each) for each in bench.take(1000)]
     bench.settled()
-    bench.give(jobs(900, first=1001))  # the node had heard it, but its answer is lost
+    bench.give(jobs(900, first=1001))  # the ack arrived, but its answer is lost
     asked = bench.lose()
     assert asked.held == ((STREAM, (1, 100, 1001, 1900)),)
     bench.open(void=[1, 100])
@@ -169,7 +169,7 @@ def test_what_is_given_again_was_taken_away_before_if_it_had_a_lease() -> None:
 
 
 def test_a_second_copy_of_what_is_here_is_another_job() -> None:
-    """A node may have two, where another one was given up or a store has gone back: each is settled."""
+    """A node may have two copies after a lost transfer or a rollback of its store. Each is settled."""
     bench = opened()
     bench.give(jobs(2))
     [one] = bench.take(1)
@@ -183,11 +183,11 @@ def test_a_second_copy_of_what_is_here_is_another_job() -> None:
     assert result(kept) is None
 
 
-# --- a process that stands still ----------------------------------------------------------------------------
+# --- a blocked process --------------------------------------------------------------------------------------
 
 
 def stopped(bench: Bench, seconds: float) -> None:
-    """Its time goes on, and it has no turn."""
+    """Let time pass while the client's loop is blocked."""
     bench.done.clear()
     bench.context.now += seconds
 

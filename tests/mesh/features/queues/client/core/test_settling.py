@@ -1,4 +1,4 @@
-"""Is each word about a message of a queue heard once, wherever the connection breaks?"""
+"""Settlements of queue messages: each takes effect once, wherever the connection breaks."""
 
 from __future__ import annotations
 
@@ -110,14 +110,14 @@ def test_an_ack_whose_answer_was_lost_is_said_again_under_its_new_count(is_late:
     [before] = bench.settled()
     asked = bench.lose()
     assert sum(b - a + 1 for _, ends in asked.held for a, b in zip(ends[::2], ends[1::2], strict=True)) == 3
-    bench.hear(c.Reply(before.request, []))  # of a connection that is gone: it is no answer
+    bench.hear(c.Reply(before.request, []))  # an answer on the lost connection is ignored
     assert is_open(promise)
-    bench.open(void=[3, 3])  # done, or somebody else's: the answer tells
+    bench.open(void=[3, 3])  # done, or another consumer's: the answer tells
     [settle] = bench.settled()
     assert (settle.done, settle.epoch) == ((3, 3), 2)
     bench.answer(settle, *([(3, 3)] if is_late else []))
     if is_late:
-        with pytest.raises(LeaseOver, match="When the node was reachable again"):  # nobody knows which
+        with pytest.raises(LeaseOver, match="When the node was reachable again"):  # the reason is unknown
             result(promise)
     else:
         assert result(promise) is None
@@ -133,11 +133,11 @@ def test_what_is_said_while_nothing_is_open_is_said_when_something_is() -> None:
     bench.again_with(WELCOME)
     second = bench.say(NACK, b)
     assert bench.settled() == [] and is_open(first)
-    bench.again_with(WELCOME)  # and once more, before it was answered
+    bench.again_with(WELCOME)  # reconnect again, before an answer
     third = bench.say(ACK, d)
     bench.open()
     [settle] = bench.settled()
-    # What was said when it was listed stands behind what was not.
+    # The ack that was already in the list comes after the others.
     assert (settle.done, settle.entries) == ((1, 2), ((3, 3, NACK, 0, ""),))
     bench.answer(settle)
     assert [result(each) for each in (first, second, third)] == [None] * 3
@@ -150,7 +150,7 @@ def test_what_was_said_before_a_connection_broke_is_repeated_in_the_order_in_whi
     for delay in (700, 800):
         bench.say(EXTEND, one, delay=delay)
         assert len(bench.settled()) == 1
-    bench.say(NACK, one)  # behind them, and not sent yet
+    bench.say(NACK, one)  # behind them, not sent yet
     bench.lose()
     bench.open()
     [settle] = bench.settled()
@@ -168,7 +168,7 @@ def test_an_answer_to_a_word_that_is_none_is_no_answer(value: object) -> None:
     bench.again_with(WELCOME)
     bench.open()
     [settle] = bench.settled()
-    bench.answer(settle, (5, 9))  # of counts that there are not
+    bench.answer(settle, (5, 9))  # with tags that do not exist
     assert result(promise) is None
 
 

@@ -1,4 +1,4 @@
-"""How does a consumer of a queue end? Against a node that the test plays."""
+"""The end of a queue consumer. The test plays the node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""May what was just put of a group go to another node, or does some of it wait that was put before?"""
+"""Message groups: whether a new message may go to another node, or must stay behind older ones."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_another_line_is_not_the_same_though_it_looks_so() -> None:
     it = groups()
     assert it.follows("joe", 1, LINE)
     it.add("joe", 1)
-    assert not it.follows("joe", 1, [*LINE])  # it has ended, and begun anew
-    assert not it.follows("joe", 1, LINE)  # what stayed is behind
+    assert not it.follows("joe", 1, [*LINE])  # the line has ended and begun again
+    assert not it.follows("joe", 1, LINE)  # the message that stayed is ahead
 
 
 def test_what_goes_in_no_line_leaves_the_rest_behind_it() -> None:
@@ -54,7 +54,7 @@ def test_what_is_out_late_or_on_its_way_is_nothing_that_waits() -> None:
     it.add_published_late("joe", 1)
     it.add_moving("joe", 1)
     assert it.follows("joe", 1, LINE)
-    it.add_moving("joe", -1)  # it has come back
+    it.add_moving("joe", -1)  # the message is back
     assert not it.follows("joe", 1, OTHER)
 
 
@@ -63,7 +63,7 @@ def test_of_a_group_that_is_gone_nothing_waits() -> None:
 
 
 def test_a_queue_says_what_of_a_group_waits() -> None:
-    """As it is put, put for later, given out, on its way, and back."""
+    """The state of the group is followed through a put, a delayed put, a delivery, a move and its return."""
     first, late, last = (lot(n, put=(5, delay, "joe")) for n, delay in ((1, 0), (2, 5000), (3, 0)))
     it = queue(first, late)
     assert it.backlog.groups.follows("joe", 1, None)

@@ -1,4 +1,4 @@
-"""The room of a consumer, the places it has passed, and what it held too long."""
+"""The free credit of a consumer, the positions that it has passed, and its lapsed deliveries."""
 
 from math import inf
 

@@ -1,4 +1,4 @@
-"""Is each term of a queue what it may be, and is every other one refused by its name?"""
+"""The terms of a queue: valid values are accepted, and others are refused by name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NAN, INF = float("nan"), float("inf")
 
 
 class Text(str):
-    """A str of another class, as numpy's is."""
+    """A subclass of str, like that of numpy."""
 
 
 GOOD: dict[str, list[Any]] = {
@@ -134,7 +134,7 @@ def test_numbers_of_other_kinds_are_written_down_as_plain_ones(value: Any) -> No
     if isinstance(value, Fraction):
         assert type(terms_of({"expiry": value}).expiry) is float
     else:
-        with pytest.raises(BadArgument, match="expiry"):  # no Real, says Python
+        with pytest.raises(BadArgument, match="expiry"):  # Python does not count it as a Real
             terms_of({"expiry": value})
 
 
@@ -186,7 +186,7 @@ def test_each_difference_is_named_with_both_values() -> None:
     assert not same(old, new)
 
 
-# --- rows of others -----------------------------------------------------------------------------------------
+# --- rows of other nodes ------------------------------------------------------------------------------------
 
 
 def test_what_a_later_release_adds_is_left_out() -> None:

@@ -1,4 +1,4 @@
-"""What can a durable subscription be, and do two of them agree?"""
+"""The definitions of durable subscriptions, and when two of them agree."""
 
 from __future__ import annotations
 

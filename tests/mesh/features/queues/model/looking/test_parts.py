@@ -1,4 +1,4 @@
-"""Is what all parts of a queue say together their sum, in their order?"""
+"""Reports of all local queues of a queue, combined into one."""
 
 from __future__ import annotations
 

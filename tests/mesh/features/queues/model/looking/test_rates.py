@@ -1,4 +1,4 @@
-"""Does a rate tell what comes now, and forget what came?"""
+"""Rates, which follow current events and forget old ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Does it say of everything in a part why it is not done, in words that fit?"""
+"""The reasons why messages of a local queue are not done, in texts of limited length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are runs of numbers cut as the numbers are that they stand for?"""
+"""Slices of runs of numbers, compared with slices of the numbers."""
 
 from hypothesis import given
 from hypothesis import strategies as st

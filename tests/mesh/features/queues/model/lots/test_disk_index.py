@@ -1,4 +1,4 @@
-"""Does the index forget a priority with its last envelope?"""
+"""The index of envelopes on disk, which forgets a priority with its last envelope."""
 
 from mesh.features.queues.model.lots.disk_index import VOID, DiskIndex
 from mesh.routing.stored_envelope import StoredEnvelope

@@ -1,4 +1,4 @@
-"""Does what waits on the disk alone keep its places, where positions are few and where they are many?"""
+"""Envelopes that wait on disk only keep their order, in spans of positions close together or far apart."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Does each move get what its node takes, in turn, and never more than it says?"""
+"""The assignment of messages to moves: in turn, and at most what each node accepts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ EVENS, ODDS, TEN = [1, 3, 5, 7, 9], [2, 4, 6, 8, 10], list(range(1, 11))
         ([stranded(A, 2), stranded(B, 8)], {B: [1, 3, 5, 6, 7, 8, 9, 10], A: [2, 4]}),
         ([stranded(A, 4), stranded(B, 5)], {B: [1, 3, 5, 7, 9], A: [2, 4, 6, 8]}),
         ([stranded(A, 2), stranded(B, 2), stranded(C, 1)], {A: [1, 4], B: [2, 5], C: [3]}),
-        ([starving(A, 5)], {}),  # nobody here takes it
+        ([starving(A, 5)], {}),  # no consumer here accepts it
         ([], {}),
     ],
 )
@@ -139,7 +139,7 @@ def test_what_has_moved_too_often_stays() -> None:
     assert dealt(it, starving(A, 9), here=ALL, now=NOW) == {A: [2]}
 
 
-# --- how much -----------------------------------------------------------------------------------------------
+# --- amounts ------------------------------------------------------------------------------------------------
 
 
 def test_how_much_is_stranded() -> None:

@@ -1,4 +1,4 @@
-"""Does what is put into a queue go where somebody takes it, in turn, and nowhere else?"""
+"""The distribution of new queue messages to nodes with consumers, in turn."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def wants(*kinds: str) -> Matching:
 
 
 def lot(n: int = 1, first: int = 1, **more: Any) -> QueuedEnvelope:
-    """One that has just been put."""
+    """Return a queued envelope that has just been put."""
     made = making.lot(first, n, **more)
     making.queue(made)
     return made
@@ -63,12 +63,12 @@ EVENS, ODDS, TEN = [1, 3, 5, 7, 9], [2, 4, 6, 8, 10], list(range(1, 11))
         ("strict", {}, [A, B], {A: EVENS, B: ODDS}),
         ("independent", {A: ALL}, None, {}),  # C4
         ("independent", {A: ALL}, [ME, A], {}),
-        ("independent", {}, [A], {A: TEN}),  # nothing stays where it may not
+        ("independent", {}, [A], {A: TEN}),  # none stays where it may not
         ("local", {A: ALL, B: ALL}, [ME, B], {B: TEN}),
         ("local", {A: ALL}, [ME, B], {}),
         ("local", {ME: ALL, A: ALL}, [B], {B: TEN}),
         ("local", {ME: ALL, A: ALL, B: ALL}, [A, B, C], {A: EVENS, B: ODDS}),
-        ("local", {ME: ALL}, [], {}),  # nobody of those can be reached
+        ("local", {ME: ALL}, [], {}),  # none of these nodes is reachable
         ("round_robin", {ME: ALL, B: NONE}, [B], {B: TEN}),
     ],
 )  # fmt: skip
@@ -95,7 +95,7 @@ def test_C1_of_ten_that_are_put_one_by_one_each_of_five_gets_two() -> None:
     it, found = Distributing(ME), Counter[bytes]()
     for n in range(1, 11):
         found.update(it.shares("round_robin", lot(1, n), dict.fromkeys([ME, A, B, C, D], ALL)).keys())
-    assert found == {A: 2, B: 2, C: 2, D: 2}  # and two have stayed
+    assert found == {A: 2, B: 2, C: 2, D: 2}  # two have stayed here
 
 
 def test_B20_nothing_goes_where_nobody_wants_it() -> None:
@@ -137,7 +137,7 @@ def test_by_key_and_priority_too() -> None:
 
 
 def home(it: Distributing, mode: Distribution, group: str, *others: bytes) -> bytes:
-    """Where all of a group goes, that is put there."""
+    """Return the one node to which all messages of a group go that are put here."""
     lots = [lot(3, first, put=(5, 0, group)) for first in (1, 4, 7)]
     takers = dict.fromkeys(others, ALL)
     (one,) = {tuple(it.shares(mode, each, takers, others if mode == "strict" else None)) for each in lots}
@@ -203,13 +203,13 @@ def test_a_message_goes_to_one_node_that_takes_it(
         shares = it.shares(mode, lot(len(text), kinds=text, put=(5, 0, group)), takers, homes)
         where = {n: node for node, some in numbers(shares).items() for n in some}
         assert ME not in shares and all(shares.values()) and where.keys() <= set(range(1, len(text) + 1))
-        assert len(where) == sum(map(count, shares.values()))  # none goes to two
+        assert len(where) == sum(map(count, shares.values()))  # none goes to two nodes
         for n, kind in enumerate(text, 1):
             assert where.get(n, ME) in _may_have(kind, mode, takers, homes)
 
 
 def _may_have(kind: str, mode: str, takers: dict[bytes, Matching], homes: set[bytes] | None) -> set[bytes]:
-    """The nodes of which one is to have a message of that kind."""
+    """Return the nodes of which one gets a message of that kind."""
     header = Headers([("kind", kind)])
     takes = {node for node, each in takers.items() if each.takes("jobs", 5, header)}
     takes &= takes if homes is None else homes

@@ -1,4 +1,4 @@
-"""Is somebody else's redistribution found, and does it do no harm where it is wrong?"""
+"""Redistribution policies of other packages: how they are found, and what their mistakes may cost."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_can_be_is_taken_as_it_is(answer: list[Move]) -> None:
         [Move(A, 1.0, False)],  # type: ignore[arg-type]
         [Move(A, True, False)],
         [Move(A, 1, 1)],  # type: ignore[arg-type]
-        [Move(A, 1, False), Move(B, 1, False)],  # something moves there
+        [Move(A, 1, False), Move(B, 1, False)],  # a move to B is already in progress
         [Move(C, 1, False)],
         [Move(D, 1, False)],
         [Move([], 1, False)],  # type: ignore[arg-type]

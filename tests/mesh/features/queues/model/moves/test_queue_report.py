@@ -1,4 +1,4 @@
-"""Does a part say what it has and wants, and is nothing believed of a peer that cannot be?"""
+"""Reports of a local queue on its messages and consumers, and checks of a peer's reports."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def stock(
         (stock(busy(taker(credit=10), 4)), 6),
         (stock(taker(credit=10), ready=3, coming=4), 3),
         (stock(taker(credit=10), ready=300), 0),
-        (stock(busy(taker(credit=10), 10)), 0),  # a slow one gets nothing to lie there
+        (stock(busy(taker(credit=10), 10)), 0),  # a slow consumer gets no backlog
         (stock(busy(taker(credit=1), 1), leaves=0.9), 0),
-        (stock(busy(taker(credit=1), 1), leaves=5.0), 2),  # a fast one does not wait for the way here
+        (stock(busy(taker(credit=1), 1), leaves=5.0), 2),  # a fast one need not wait for transfers
         (stock(busy(taker(credit=1), 1), leaves=5.0, coming=1), 1),
         (stock(taker(credit=10), leaves=4.0), 12),
         (stock(taker(credit=10), leaves=4000.0), 2010),
@@ -109,7 +109,7 @@ def test_a_rate_that_falls_for_ever_is_0_in_the_end() -> None:
     assert stock(leaves=12.345678).leaves == 12.3
 
 
-# --- as it is told ------------------------------------------------------------------------------------------
+# --- reports in transit -------------------------------------------------------------------------------------
 
 numbers = st.integers(0, LARGEST_NUMBER)
 texts = st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60), max_size=12)
@@ -153,7 +153,7 @@ def test_whatever_a_peer_says_is_refused_or_a_stock(note: bytes) -> None:
         pack([0, 0, -0.1]),
         pack([0, 0, 0.0, "a"]),
         pack([0, 0, 0.0, [1]]),
-        b"\x94\0\0\0\x91\xa3\xed\xa0\x80",  # half of a pair
+        b"\x94\0\0\0\x91\xa3\xed\xa0\x80",  # half of a surrogate pair
         pack([0, 0, 0.0, ["x" * NOTE]]),
         pack([0, 0, 0.0, [], 1]),
         pack([0]) + b"\0",
@@ -178,7 +178,7 @@ def test_what_is_told_fits_into_a_note() -> None:
     assert it.selectors and len(it.pack()) <= NOTE
 
 
-# --- when it is told ----------------------------------------------------------------------------------------
+# --- the time of reports ------------------------------------------------------------------------------------
 
 HAS = QueueReport(100, 50, 20.0)
 
@@ -218,7 +218,7 @@ def test_that_somebody_takes_or_nobody_any_more_is_news() -> None:
     assert is_news(None, HAS) and is_news(HAS, None) and not is_news(None, None)
 
 
-# --- what it takes ------------------------------------------------------------------------------------------
+# --- accepted messages --------------------------------------------------------------------------------------
 
 
 def test_what_a_part_takes_is_what_its_selectors_want() -> None:
@@ -231,7 +231,7 @@ def test_what_a_part_takes_is_what_its_selectors_want() -> None:
     ("it", "may"),
     [
         (QueueReport(), True),
-        (QueueReport(selectors=("nonsense ==",)), True),  # somebody else takes whatever comes
+        (QueueReport(selectors=("nonsense ==",)), True),  # another consumer accepts any message
         (QueueReport(is_any=False), False),
         (QueueReport(is_leaving=True), False),
         (QueueReport(selectors=("nonsense ==",), is_any=False), False),

@@ -1,4 +1,4 @@
-"""Does what waits in vain move to who can take it, does nobody starve, and does nothing go to and fro?"""
+"""Moves of waiting messages: stranded ones move first, no node starves, and no message oscillates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def some(wants: int, *selectors: str, **more: Any) -> QueueReport:
 def moving(
     mine: Mine, others: dict[bytes, QueueReport], busy: Collection[bytes] = (), now: float = NOW, **terms: Any
 ) -> dict[bytes, int]:
-    """How many go where."""
+    """Return how many messages move to each node."""
     found = Counter[bytes]()
     for move in moves(QueueTerms(**terms), mine, others, busy, now):
         found[move.target] += move.messages
@@ -45,12 +45,12 @@ def moving(
 
 
 def stranded(n: int, since: float = NOW - 10, ready: int = 0, leaves: float = 0.0) -> Mine:
-    """n messages that nobody here takes, and more that somebody does."""
+    """Return a load of `n` messages that no consumer here accepts, and `ready` others."""
     return Mine(n + ready, leaves, n, since)
 
 
 def waiting(n: int, leaves: float = 0.0) -> Mine:
-    """n messages for somebody here."""
+    """Return a load of `n` messages for consumers here."""
     return Mine(n, leaves)
 
 
@@ -72,7 +72,7 @@ def unfinished(n: int, passed: float) -> Mine:
         (20, {A: some(0), B: some(256)}, {B: 20}),
         (20, {A: some(256, is_leaving=True), B: some(3)}, {B: 3}),
         (0, {A: some(256)}, {}),
-        # Nobody knows here how many are for whom: all of it, at most, for each who selects another thing.
+        # The node does not know the number per selector, so each selector may get all of it.
         (20, {A: some(256, "a"), B: some(9, "b"), C: some(256)}, {A: 20, B: 9, C: 20}),
         (20, {A: some(256, "a"), B: some(256, "a"), C: some(256, "b")}, {A: 10, B: 10, C: 20}),
     ],
@@ -114,12 +114,12 @@ def test_C23_when_somebody_takes_again_in_time_nothing_goes() -> None:
         (waiting(99), {A: some(256), B: some(256)}, {A: 33, B: 33}),
         (waiting(99), {A: some(2), B: some(256)}, {A: 2, B: 64}),
         (waiting(100, leaves=60.0), {A: some(256)}, {A: 20}),
-        (waiting(100, leaves=100.0), {A: some(256)}, {}),  # in a second it is gone
+        (waiting(100, leaves=100.0), {A: some(256)}, {}),  # done within a second
         (waiting(100, leaves=1e9), {A: some(256)}, {}),
-        (waiting(1), {A: some(1)}, {A: 1}),  # it lies behind a long job
+        (waiting(1), {A: some(1)}, {A: 1}),  # it waits behind a long job
         (waiting(1, leaves=0.1), {A: some(1)}, {}),
         (waiting(1), {A: some(1), B: some(2), C: some(3)}, {C: 1}),
-        # In the first second consumers may be as quick as one message more in the time that has passed.
+        # In the first second, consumers may be as fast as one more message in that time would show.
         (unfinished(4, 0.0), {A: some(9)}, {}),
         (unfinished(4, 0.25), {A: some(9)}, {}),
         (unfinished(4, 0.26), {A: some(9)}, {A: 1}),
@@ -127,12 +127,12 @@ def test_C23_when_somebody_takes_again_in_time_nothing_goes() -> None:
         (unfinished(1, 0.9), {A: some(9)}, {}),
         (unfinished(1, 1.1), {A: some(9)}, {A: 1}),
         (Mine(40, 0.0, ready_since=NOW - 0.5, finished=9), {A: some(99)}, {A: 10}),
-        # There is room for them here.
+        # Consumers here have credit for them.
         (Mine(4, 0.0, room=4), {A: some(9)}, {}),
         (Mine(4, 0.0, room=2), {A: some(9)}, {A: 1}),
         (waiting(0), {A: some(256)}, {}),
         (waiting(100), {A: some(0), B: some(9, is_leaving=True)}, {}),
-        # What nobody here takes has its own time.
+        # Stranded messages have a delay of their own.
         (stranded(20, NOW, ready=0), {A: some(256)}, {}),
         (stranded(20, NOW, ready=100), {A: some(256)}, {A: 50}),
     ],
@@ -165,7 +165,7 @@ def test_what_nobody_here_takes_is_first_and_in_vain_stands_in_nobodys_way() -> 
 
 
 def test_two_that_both_have_much_to_do_do_not_play_with_a_message() -> None:
-    """B18 and its end: each gets its share, and then it is quiet."""
+    """B18: each node gets its share, and then nothing moves."""
     ready = {A: 0, B: 90, C: 0}
     for _ in range(50):
         for node in ready:
@@ -218,7 +218,7 @@ def test_nobody_gets_what_he_does_not_want(
     assert any(move.is_stranded for move in found) == bool(is_time and wanting and mine.stranded)
 
 
-# --- how often ----------------------------------------------------------------------------------------------
+# --- the number of moves ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_what_was_put_here_moves_at_once_and_what_is_of_a_group_only_when_nobody
     assert may_move(grouped, True, 0.0) and not may_move(grouped, False, inf)
 
 
-# --- who refuses --------------------------------------------------------------------------------------------
+# --- refusals -----------------------------------------------------------------------------------------------
 
 
 def test_who_refuses_is_left_alone_for_longer_each_time_until_it_takes_something() -> None:

@@ -1,4 +1,4 @@
-"""What is known of what moves, beyond what one message shows: see test_transfer_orders."""
+"""The state of a transfer beyond the cases of a single message, which test_transfer_orders searches."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The search of all orders finds mistakes that are planted in the transfer of a message."""
+"""Planted mistakes in the transfer of a message, all found by the search of all orders."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tests.seeds import stories
 
 
 class EarlyLow(Law):
-    """What is answered is closed at once, before that is on disk."""
+    """An answered number is closed at once, before that is on disk."""
 
     def low(self, side: Side) -> int:
         return min(side.out.going, default=side.out._next)
 
 
 class BeginsAgain(Law):
-    """Numbers begin at 1 after a restart."""
+    """Numbers start at 1 again after a restart."""
 
     def crash(self, world: World, i: int) -> None:
         super().crash(world, i)
@@ -25,7 +25,7 @@ class BeginsAgain(Law):
 
 
 class AnswersEarly(Law):
-    """An answer before the commit."""
+    """The answer is sent before the commit."""
 
     def take(self, world: World, i: int, number: int, is_marked: bool) -> None:
         super().take(world, i, number, is_marked)
@@ -34,7 +34,7 @@ class AnswersEarly(Law):
 
 
 class SendsEarly(Law):
-    """It leaves before it is on disk that it does."""
+    """A message is sent before its departure is on disk."""
 
     def begin(self, world: World, i: int) -> None:
         super().begin(world, i)
@@ -42,7 +42,7 @@ class SendsEarly(Law):
 
 
 class ReadyEarly(Law):
-    """What was refused is given out before that is on disk."""
+    """A refused message is ready before its return is on disk."""
 
     def hear(self, world: World, i: int, takes: bool) -> None:
         is_refused = world.wires[1 - i][0][0] == "refused"
@@ -53,14 +53,14 @@ class ReadyEarly(Law):
 
 
 class LateWords(Law):
-    """What was said on one connection is heard on the next."""
+    """Commands of one connection are received on the next one."""
 
     def close(self, world: World) -> None:
         world.is_open = False
 
 
 class Forgets(Law):
-    """What has come is not written down with its number."""
+    """An arrived number is not written to disk."""
 
     def take(self, world: World, i: int, number: int, is_marked: bool) -> None:
         world.sides[i].asked.add(number)
@@ -68,14 +68,14 @@ class Forgets(Law):
 
 
 class SureOfItself(Law):
-    """Who has lost his disk says of what he refuses that he never had it."""
+    """A node that lost its disk answers a refused message as if it had never had it."""
 
     def refuse(self, world: World, i: int, number: int, verdict: PieceVerdict) -> None:
         self.answer(world, i, "refused", number)
 
 
 class SureAgain(Law):
-    """A disk that went back is believed to know all that has come."""
+    """A disk that went back is trusted to know all arrived numbers."""
 
     def go_back(self, world: World, i: int) -> None:
         world.sides[i].disk = Disk(is_ready=i == 0)
@@ -84,7 +84,7 @@ class SureAgain(Law):
 
 
 class SureOfOthers(Law):
-    """What went to a node that is gone is said to have been given to nobody."""
+    """Messages that were sent to a lost node are marked as never delivered."""
 
     def forget(self, world: World, i: int) -> None:
         super().forget(world, i)

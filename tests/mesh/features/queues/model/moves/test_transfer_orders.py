@@ -1,7 +1,7 @@
-"""Every order of steps, losses, refusals and restarts of moving one message between two parts, to and fro.
+"""Search of all orders of steps, losses, refusals and restarts, while one message moves between two nodes.
 
-From each state all that can happen next is tried, until nothing is new. What decides is the real `transfer`;
-around it stand two disks that commit one thing after the other, and one connection.
+From each state all possible next steps are tried, until no state is new. The decisions come from the real
+`transfer`; around it are two disks, which commit one operation after the other, and one connection.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ import pytest
 from mesh.features.queues.model.moves.transfer import IncomingPieces, Outgoing, PieceVerdict, first_of_boot
 from tests.seeds import stories
 
-LONG = 4  # things on one wire: more of them show nothing new
-SOON = 3_000  # states within which most mistakes below are found, and with which the quick part is content
-# For the disk: "going", "back", "gone" or "came", the number, is it marked?
+LONG = 4  # items on one wire; more show nothing new
+SOON = 3_000  # states that suffice to find most planted mistakes
+# For the disk: "going", "back", "gone" or "came", the number, and whether it is marked.
 Op = tuple[str, int, bool]
-# "move", "taken", "refused" or "unsure", the number, low, is it sent again? is it marked?
+# "move", "taken", "refused", "unsure" or "low", the number, the low, whether it is resent, and whether it is
+# marked.
 Say = tuple[str, int, int, bool, bool]
 T = TypeVar("T")
 
 
 def alike(one: T) -> T:
-    """A shallow copy: what copy.copy makes, in a third of its time, of which there are 100,000."""
+    """Return a shallow copy. It is made 100,000 times, and copy.copy takes three times as long."""
     made = object.__new__(type(one))
     made.__dict__.update(one.__dict__)
     return made
@@ -35,18 +36,18 @@ def alike(one: T) -> T:
 
 @dataclass
 class Disk:
-    """What outlives the process."""
+    """The state that outlives the process."""
 
     is_ready: bool
-    is_marked: bool = False  # it says that it may have been given before
-    going: dict[int, bool] = field(default_factory=dict)  # by number: the same
+    is_marked: bool = False  # may have been delivered before
+    going: dict[int, bool] = field(default_factory=dict)  # number -> whether it is marked
     came: bytes = b""
     is_sure: bool = True  # it did not go back
 
 
 @dataclass
 class Side:
-    """A node: its disk, and what it knows beside that."""
+    """A node: its disk, and its state in memory."""
 
     disk: Disk
     boot: int = 1
@@ -55,8 +56,8 @@ class Side:
     flaw: str = ""
     out: Outgoing[bool] = field(default_factory=lambda: Outgoing(0))
     come: IncomingPieces = field(default_factory=IncomingPieces)
-    due: list[Op] = field(default_factory=list)  # what goes to the disk next, in order
-    asked: set[int] = field(default_factory=set)  # numbers that wait for an answer on this connection
+    due: list[Op] = field(default_factory=list)  # operations that go to the disk, in order
+    asked: set[int] = field(default_factory=set)  # numbers that wait for an answer here
 
     def start(self) -> None:
         self.is_ready, self.is_marked = self.disk.is_ready, self.disk.is_marked
@@ -83,17 +84,17 @@ class Side:
 
 @dataclass
 class World:
-    """Both, and what is on its way from each."""
+    """Both nodes, and the messages in transit from each."""
 
     sides: tuple[Side, Side]
     wires: tuple[list[Say], list[Say]] = field(default_factory=lambda: ([], []))
     is_open: bool = False
     moves: int = 0
     faults: int = 0
-    is_excused: bool = False  # a disk is gone, or has gone back
+    is_excused: bool = False  # a disk is lost, or went back
 
     def twin(self) -> World:
-        """The same, to go on apart."""
+        """Return a copy that changes independently."""
         (a, b), (x, y) = self.sides, self.wires
         one = alike(self)
         one.sides, one.wires = (a.twin(), b.twin()), ([*x], [*y])
@@ -116,8 +117,10 @@ class World:
 
 
 class Law:
-    """How the two behave. Mistaken ones overwrite a rule. There are no two copies where no disk went back;
-    else one of both is marked.
+    """The rules of both nodes, of which a mistaken subclass overrides one.
+
+    Without a fault there are never two copies of the message. After one, at least one of two copies is
+    marked.
     """
 
     def __init__(self, faults: int = 0) -> None:
@@ -153,7 +156,7 @@ class Law:
                     self.answer(world, i, "taken", number)
 
     def ready(self, side: Side, is_marked: bool) -> None:
-        """It is here. A second copy of it is no flaw if one of both says so; that one counts then."""
+        """Make the message ready here. After a fault, a second copy is no flaw if one of both is marked."""
         is_twice = side.is_ready and not (self.is_faulty and (side.is_marked or is_marked))
         side.is_marked = side.disk.is_marked = is_marked or side.is_ready
         side.disk.is_ready = side.is_ready = True
@@ -170,7 +173,7 @@ class Law:
         return side.out.low
 
     def say_low(self, world: World, i: int) -> None:
-        """Another piece leaves, of which nothing but this matters here."""
+        """Send the low, as another piece would."""
         world.wires[i].append(("low", 0, self.low(world.sides[i]), False, False))
 
     def answer(self, world: World, i: int, what: str, number: int) -> None:
@@ -178,7 +181,7 @@ class Law:
             world.wires[i].append((what, number, 0, False, False))
 
     def hear(self, world: World, i: int, takes: bool) -> None:
-        """The next thing on the wire from the other one."""
+        """Receive the next item on the wire from the other node."""
         side, (what, number, low, is_again, is_marked) = world.sides[i], world.wires[1 - i].pop(0)
         if what == "move":
             verdict = side.come.classify(number, low, is_again)
@@ -225,10 +228,10 @@ class Law:
         world.sides[i].boot += 1
         world.sides[i].start()
 
-    # --- what nobody should do to a node ------------------------------------------------------------------
+    # --- faults -------------------------------------------------------------------------------------------
 
     def forget(self, world: World, i: int) -> None:
-        """Somebody says there that the other one is gone for good, and so what went there."""
+        """Give up the other node, and so requeue what was sent there."""
         side = world.sides[i]
         written = {number for what, number, _ in side.due if what == "going"}
         for number in side.out.going.keys() - written:
@@ -236,20 +239,20 @@ class Law:
             side.due.append(("back", number, True))
 
     def wipe(self, world: World, i: int) -> None:
-        """All that was on the disk of that part is gone: a queue that was removed and made anew, say."""
+        """Lose all of the node's disk, as when a queue is removed and declared again."""
         world.sides[i].disk = Disk(is_ready=False)
         world.is_excused = True
         self.crash(world, i)
 
     def go_back(self, world: World, i: int) -> None:
-        """Its disk is as it was in the beginning, and somebody has said that it may go on so."""
+        """Restore the first state of the disk, and accept that loss."""
         world.sides[i].disk = Disk(is_ready=i == 0, is_marked=True, is_sure=False)
         world.is_excused = True
         self.crash(world, i)
 
 
 def nexts(law: Law, world: World, moves: int, boots: int, faults: int) -> Iterator[World]:
-    """All that can happen now."""
+    """Yield each possible next state."""
     for i in (0, 1):
         side = world.sides[i]
         if side.is_ready and world.moves < moves:
@@ -282,7 +285,7 @@ def nexts(law: Law, world: World, moves: int, boots: int, faults: int) -> Iterat
 
 
 def flaw(world: World) -> str:
-    """What is wrong with it; "": nothing."""
+    """Return the flaw of this state, or ""."""
     sides = world.sides
     if what := sides[0].flaw or sides[1].flaw:
         return what
@@ -296,7 +299,7 @@ def flaw(world: World) -> str:
 
 
 def explored(law: Law, moves: int, boots: int, faults: int = 0, most: float = inf) -> tuple[int, str]:
-    """How many states there are, up to the first in which something is wrong, and what that is; or `most`."""
+    """Return the number of states until the first flaw, and that flaw. Stop at about `most` states."""
     world = World((Side(Disk(is_ready=True)), Side(Disk(is_ready=False))))
     for side in world.sides:
         side.start()

@@ -1,4 +1,4 @@
-"""Which messages does a part drop that may not refuse any? The oldest, of those that no consumer has."""
+"""Messages that a local queue drops because it may not refuse any: the oldest that no consumer has."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whatever takers and time do: nothing is lost, nothing is with two, and what is done stays done."""
+"""Laws of a local queue under random operations: no message is lost, with two consumers, or redone."""
 
 from dataclasses import dataclass, field
 from math import inf
@@ -24,7 +24,7 @@ from tests.seeds import stories
 
 Place = tuple[int, int]  # position and number
 STEPS = 120
-REST = 60  # rounds in which nobody had anything: some 30 s, longer than anything waits
+REST = 60  # idle rounds: 30 s, longer than any delay
 
 
 def places(dead: DeadMessages) -> set[Place]:
@@ -33,7 +33,7 @@ def places(dead: DeadMessages) -> set[Place]:
 
 @dataclass
 class Story:
-    """A queue, and what is known of each message by who watched it from outside."""
+    """A queue, and a record of each message as seen from outside."""
 
     dice: Random
     it: LocalQueue
@@ -41,23 +41,23 @@ class Story:
     next: int = 1
     at: int = 0
     epoch: int = 0
-    all: dict[Place, int] = field(default_factory=dict)  # message -> times that it was given
-    has: dict[Place, tuple[QueueConsumer, int]] = field(default_factory=dict)  # who has it, and its count
+    all: dict[Place, int] = field(default_factory=dict)  # message -> number of deliveries
+    has: dict[Place, tuple[QueueConsumer, int]] = field(default_factory=dict)  # consumer and delivery tag
     done: set[Place] = field(default_factory=set)
-    going: dict[int, tuple[QueuedEnvelope, list[Place]]] = field(default_factory=dict)  # by number on the way
-    disk: dict[int, QueuedEnvelope] = field(default_factory=dict)  # as they were put, and not purged
+    going: dict[int, tuple[QueuedEnvelope, list[Place]]] = field(default_factory=dict)  # number of the move
+    disk: dict[int, QueuedEnvelope] = field(default_factory=dict)  # as they were put, until purged
     reading: list[Wish] = field(default_factory=list)
     searching: list[Search] = field(default_factory=list)
     kinds: dict[Place, str] = field(default_factory=dict)
-    last: dict[tuple[QueueConsumer, int], Place] = field(default_factory=dict)  # new for him, by priority
-    were_away: set[Place] = field(default_factory=set)  # and have come back
+    last: dict[tuple[QueueConsumer, int], Place] = field(default_factory=dict)  # last new one, by priority
+    were_away: set[Place] = field(default_factory=set)  # messages that came back
 
     @property
     def wall(self) -> int:
         return WALL + int(self.now * 10**9)
 
     def put(self) -> None:
-        """Somebody puts a few; or every second of them comes, and the others have gone elsewhere."""
+        """Put a few messages, or every second one of twice as many, as if the others had moved elsewhere."""
         n, step = self.dice.choice((1, 1, 3, 8)), self.dice.choice((1, 1, 2))
         priority, delay = self.dice.choice((5, 5, 7)), self.dice.choice((0, 0, 0, 2_000))
         group = self.dice.choice(("", "", "g", "h"))
@@ -76,7 +76,7 @@ class Story:
             self.it.add(new, self.now, self.wall)
 
     def read(self) -> None:
-        """Some of what is on the disk alone has been read."""
+        """Complete the reads from disk."""
         while self.reading:
             priority, positions = self.reading.pop()
             lots = [QueuedEnvelope(self.disk[position].parcel) for position in positions]
@@ -84,7 +84,7 @@ class Story:
         self.reading += filter(None, (self.it.order.to_load(), self.it.order.on_disk.void_to_load(self.wall)))
 
     def search(self) -> None:
-        """Some of what is on the disk has been read for selectors."""
+        """Complete the reads for selectors."""
         while self.searching:
             it = self.searching.pop()
             lots = [QueuedEnvelope(self.disk[position].parcel) for position in it.positions]
@@ -92,7 +92,7 @@ class Story:
         self.searching += filter(None, [self.it.search.next_read(self.now)])
 
     def come(self) -> None:
-        """Somebody takes, perhaps for the second time, with some of what he had, and some that he had not."""
+        """Open a consumer, perhaps again, with some messages that it had and some that it had not."""
         name = self.dice.choice(("joe", "ann", "bob"))
         old = self.it.takers.get(name.encode())
         self.epoch += 1
@@ -110,14 +110,14 @@ class Story:
             self.has[place] = new, count
 
     def go(self) -> None:
-        """Somebody takes no more."""
+        """Close a consumer."""
         if self.it.takers:
             who = self.dice.choice(list(self.it.takers.values()))
             self.it.consumers.close(who, self.dice.choice((inf, 0, who.holding.given // 2)))
             self.has = {place: held for place, held in self.has.items() if held[0] is not who}
 
     def settle(self) -> None:
-        """Somebody says what became of something."""
+        """Settle a delivery in one of several ways."""
         if not self.has:
             return
         place, (who, count) = self.dice.choice(list(self.has.items()))
@@ -135,7 +135,7 @@ class Story:
             del self.has[place]
 
     def wait(self) -> None:
-        """Time goes on; what was had too long is somebody's no more."""
+        """Let time pass, and so end overdue leases."""
         self.now += self.dice.choice((0.1, 1.0))
         self.it.tick(self.now, self.wall)
         out = {
@@ -147,7 +147,7 @@ class Story:
         self.has = {place: held for place, held in self.has.items() if place in out}
 
     def go_elsewhere(self) -> None:
-        """Something that is ready moves to another node."""
+        """Move some ready messages to another node."""
         if (first := next(self.it.order.next(), None)) is not None:
             runs = first.first(self.dice.choice((1, 2, 10)))
             number = len(self.going) + self.at * 1000 + self.dice.randrange(1000)
@@ -157,7 +157,7 @@ class Story:
                 self.going[number] = first, places
 
     def hear(self) -> None:
-        """What moved is there, or comes back."""
+        """Finish a move, or return its messages."""
         if self.going:
             number = self.dice.choice(list(self.going))
             its, places = self.going.pop(number)
@@ -171,7 +171,7 @@ class Story:
                 self.were_away |= set(places)
 
     def bury(self) -> None:
-        """What is dead leaves."""
+        """Bury the dead messages."""
         dead, self.it.failures.dead = self.it.failures.dead, []
         for each in dead:
             self.it.failures.buried(each)
@@ -191,7 +191,7 @@ class Story:
             self.it.backlog.purge()
             self.done |= {place for place in waits - dead if place[0] not in read}
             assert self.it.backlog.messages == len(self.all) - len(self.done)
-            self.read()  # what was being read is not wanted any more
+            self.read()  # these reads are no longer wanted
             self.done |= waits - dead
 
     def give(self) -> None:
@@ -211,7 +211,7 @@ class Story:
                 self.all[place] += 1
                 self.has[place] = who, who.holding.given - len(numbers) + 1 + i
 
-        self.it.backlog.changed.clear()  # it is written
+        self.it.backlog.changed.clear()  # written
         self.it.search.evict_unwanted()
 
     def check(self) -> None:
@@ -260,7 +260,7 @@ def test_nothing_is_lost_or_with_two_whatever_happens(seed: int, monkeypatch: py
 
 
 def _at_the_end_all_comes(story: Story) -> None:
-    """Who takes what a selector wants has it all in the end, and then who takes whatever there is."""
+    """Check that a consumer with a selector receives all of its kind, and then another one all the rest."""
     for who in list(story.it.takers.values()):
         story.it.consumers.close(who)
     story.has.clear()

@@ -1,4 +1,4 @@
-"""Messages that move to other nodes are accepted or refused there."""
+"""Messages that move to other nodes, and are accepted or refused there."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_a_row_says_what_is_on_its_way_elsewhere() -> None:
         [6],
         b"\x01",
     )
-    again.moving.finish_moved(b, b"heron", 7)  # once more
+    again.moving.finish_moved(b, b"heron", 7)  # a second time
     assert again.backlog.messages == 3
 
 

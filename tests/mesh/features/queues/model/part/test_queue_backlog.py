@@ -24,7 +24,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put(it: LocalQueue, *lots: QueuedEnvelope) -> dict[int, QueuedEnvelope]:
-    """As a node does it; returns what is on the disk, by position."""
+    """Put envelopes as a node does, and return all of them by position, as on its disk."""
     for each in lots:
         if it.backlog.may_page(each):
             it.backlog.page(each)
@@ -50,7 +50,7 @@ def test_all_comes_in_order_and_memory_has_its_bound() -> None:
         wish = it.order.to_load()
         got += (came := numbers(it))
         if len(got) == 30:
-            disk |= put(it, lot(60))  # behind all that waits, though there is room
+            disk |= put(it, lot(60))  # behind all that waits, though there is space
         read(it, disk, wish)
         for _ in came:
             it.deliveries.ack(joe, len(got), len(got))
@@ -79,7 +79,7 @@ def test_of_higher_priority_comes_first_from_the_disk_too() -> None:
     high = (9, 0, "")
     disk = put(it, lot(1), lot(2), lot(3, put=high), lot(4, put=high))
     it.consumers.open(joe)
-    assert numbers(it) == []  # the high ones are on their way
+    assert numbers(it) == []  # those of high priority are being read
     read(it, disk, it.order.to_load())
     assert numbers(it) == [3, 4, 1]
     read(it, disk, it.order.to_load())

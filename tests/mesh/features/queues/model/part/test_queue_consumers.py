@@ -1,4 +1,4 @@
-"""Consumers come, return and leave, also over a restart of the node."""
+"""Consumers that arrive, return and leave, also across a restart of the node."""
 
 from tests.mesh.features.queues.model.making import WALL, given, lot, numbers, queue, taker
 
@@ -30,7 +30,7 @@ def test_who_comes_back_keeps_what_he_names_and_others_get_the_rest() -> None:
     assert it.deliveries.ack(again, 2, 3) == []
     assert a.open() == [(3, 3)]
     assert it.deliveries.ack(again, 4, 4) == [(4, 4)]
-    assert it.deliveries.ack(again, 1, 1) == []  # for the second time
+    assert it.deliveries.ack(again, 1, 1) == []  # the second time
 
 
 def test_what_is_twice_in_a_queue_is_twice_in_a_takers_hands() -> None:

@@ -1,4 +1,4 @@
-"""Does whoever looks on at a part hear all that happens in it, in order?"""
+"""The observer of a local queue, which is notified of all changes in order."""
 
 from collections.abc import Callable
 from math import inf
@@ -10,7 +10,7 @@ from tests.mesh.features.queues.model.making import WALL, lot
 
 
 class Ear:
-    """Somebody who hears everything, and keeps the names of what he has heard."""
+    """An observer that records the names of its notifications."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []

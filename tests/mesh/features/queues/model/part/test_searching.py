@@ -1,4 +1,4 @@
-"""What a selector wants is found though nobody takes what is before it, and little is read for that."""
+"""Searches for selectors: a match is found behind messages without a match, with few reads."""
 
 from math import inf
 
@@ -18,7 +18,7 @@ MEMORY = 5_000
 
 
 class Disk:
-    """A queue with more than its memory may have, and messages of these kinds."""
+    """A queue with more messages than its memory holds, whose kinds are the letters of `kinds`."""
 
     def __init__(self, kinds: str, size: int = 1, memory: float = MEMORY, group: str = "") -> None:
         self.memory = Memory(memory)
@@ -26,7 +26,7 @@ class Disk:
         self.group = group
         self.lots: dict[int, QueuedEnvelope] = {}
         self.size = size
-        self.reads: list[int] = []  # messages of each
+        self.reads: list[int] = []  # number of messages of each read
         self.now = 0.0
         self.put(kinds)
 
@@ -41,7 +41,7 @@ class Disk:
                 self.it.add(each, 0.0, WALL)
 
     def turn(self) -> list[int]:
-        """What is given in an event, and what is read behind it."""
+        """Return what is delivered in one event, and complete the read that follows it."""
         came = numbers(self.it, self.now)
         search = self.it.search.next_read(self.now) if self.it.search.seeks else None
         self.it.backlog.changed.clear()
@@ -53,7 +53,7 @@ class Disk:
         return came
 
     def all_turns(self) -> list[int]:
-        """As long as there is anything to look at."""
+        """Run turns while there is anything to search, and return all deliveries."""
         came = self.turn()
         for _ in range(10_000):
             reads = len(self.reads)
@@ -96,7 +96,7 @@ def test_a_turn_is_short_and_after_many_in_vain_there_is_a_rest(monkeypatch: pyt
     assert disk.now == 0.0 and disk.it.search.in_vain()[0] == joe.vain
     assert disk.turn() == [] and joe.rests == REST
     reads = len(disk.reads)
-    for _ in range(9):  # whatever happens meanwhile
+    for _ in range(9):  # whatever else happens
         assert disk.turn() == [] and len(disk.reads) == reads
     assert disk.it.due == disk.it.search.looks_at == REST and disk.it.search.in_vain() == (joe.vain, True)
     disk.now = REST

@@ -1,4 +1,4 @@
-"""Does a selector mean what Python means, is all else refused, and does it never fail a message?"""
+"""Selectors: the same results as Python's, and refusals of all else."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_header_that_spells_no_plain_number_is_no_number(spelt: str) -> None:
 
 # --- what is refused ----------------------------------------------------------------------------------------
 
-CANNOT: dict[str, tuple[str, int]] = {  # and the character at which it is said
+CANNOT: dict[str, tuple[str, int]] = {  # with the character that the error names
     "region = 'eu'": ("==", 8),
     "a && b": ("and, or", 3),
     "a.b == 1": ("attributes", 2),
@@ -275,9 +275,9 @@ def test_it_means_what_python_means(text: str, headers: dict[str, str], priority
     names = {"region": None, "zone": None, "nothing": None, "key": "eu", "priority": priority, **headers}
     found = selector.wants("eu", priority, Headers(headers))
     try:
-        with warnings.catch_warnings(action="ignore"):  # of comparing a literal with None
+        with warnings.catch_warnings(action="ignore"):  # about comparing a literal with None
             expected = eval(text, {"__builtins__": {}}, names)
-    except TypeError:  # Python compares no text with a number: here that is False
+    except TypeError:  # text against a number: False in a selector
         assert found in (True, False)
     else:
         assert found is bool(expected)

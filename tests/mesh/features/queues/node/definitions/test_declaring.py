@@ -1,4 +1,4 @@
-"""Has every node the same queues in the end, and does each hear of what counts no more?"""
+"""Declarations of queues: all nodes end with the same ones, and report those that no longer count."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ USUAL, FEW, HERE = QueueTerms(), QueueTerms(max_attempts=3), QueueTerms(scope="n
 
 
 class Heard(Declaring):
-    """It remembers what it said."""
+    """A declaring component that records its reports."""
 
     def __init__(self, context: NodeContext, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
         self.said: list[tuple[str, QueueTerms | None]] = []
@@ -50,7 +50,7 @@ def net(monkeypatch: pytest.MonkeyPatch) -> SimNetwork:
 
 
 def meshed(net: SimNetwork, *names: str) -> list[SimNode]:
-    """Nodes with keys, that see each other."""
+    """Create nodes with keys that know each other."""
     nodes = [keyed(net, name, *names[:1], sample=lambda: SAMPLE) for name in names]
     met(net, *nodes)
     return nodes
@@ -157,7 +157,7 @@ def test_of_two_declared_apart_the_later_one_counts_and_who_has_lost_says_so(net
     assert [name for name, _ in at(a).said].count("same") == 1, "nothing has changed"
 
 
-# --- what stays -------------------------------------------------------------------------------------------
+# --- restarts and removals --------------------------------------------------------------------------------
 
 
 def test_after_a_restart_all_is_there_and_told(net: SimNetwork) -> None:
@@ -213,7 +213,7 @@ def test_whoever_declares_and_removes_queues_without_end_keeps_nobody_from_decla
     assert at(a).names() == ["jobs", "orders"] and at(a).was_removed("q9")
 
 
-# --- of one node ------------------------------------------------------------------------------------------
+# --- queues of one node -----------------------------------------------------------------------------------
 
 
 def test_a_queue_of_one_node_is_never_spread(net: SimNetwork) -> None:
@@ -273,7 +273,7 @@ def test_a_row_on_disk_that_cannot_be_read_stops_nobody(net: SimNetwork) -> None
 
 
 def written(author: SimNode, name: str, value: bytes) -> SharedRow:
-    """A row as that node signs it."""
+    """Return a row with the author's signature."""
     me, keyring = author.core.parts.context.me, author.core.parts.context.settings.keyring
     assert keyring is not None
     row = SharedRow(QUEUE, name, author.net.wall, value, me.uuid, me.boot, me.key)

@@ -1,4 +1,4 @@
-"""What does a durable subscription get, and does it stay until it is acked? On simulated nodes."""
+"""Durable subscriptions on simulated nodes: messages stay until they are acked."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def meshed(net: SimNetwork, *names: str) -> list[SimNode]:
     return nodes
 
 
-# --- at one node ------------------------------------------------------------------------------------------
+# --- one node ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("flags", [0, PERSISTENT])
@@ -145,14 +145,14 @@ def test_a_full_durable_subscription_keeps_what_its_consumer_has(
     assert joe.contents() == [b"0", b"1", b"5"]
     joe.take("sub/audit", credit=10, held=((joe.stream, (6, 6)),))
     assert [joe.published(b"%d" % n) for n in range(6, 10)] == ["OK"] * 4
-    net.until(lambda: joe.contents() == [b"%d" % n for n in range(6, 10)])  # who has room is given it first
+    net.until(lambda: joe.contents() == [b"%d" % n for n in range(6, 10)])  # new ones come first
 
 
 def test_what_a_full_durable_subscription_has_lost_does_not_come_back_with_the_node(
     net: SimNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(durables, "TERMS", QueueTerms(max_count=30, when_full="reject"))
-    node = net.node("heron", memory_bytes=5_000)  # most of it waits on the disk alone
+    node = net.node("heron", memory_bytes=5_000)  # most messages wait on disk only
     joe = Reader(node, "joe")
     joe.ok(joe.durable("audit"))
     assert [joe.published(b"%02d" % n) for n in range(50)] == ["OK"] * 50
@@ -243,7 +243,7 @@ def test_what_cannot_be_declared_is_refused_by_name(
     assert node.metric("durable_subscriptions") == 0
 
 
-# --- at several -------------------------------------------------------------------------------------------
+# --- several nodes ----------------------------------------------------------------------------------------
 
 
 def test_when_it_is_declared_every_node_has_it_on_disk(net: SimNetwork) -> None:
@@ -329,7 +329,7 @@ def test_a_node_declares_so_many_and_no_more(
 
 
 def in_a_row(net: SimNetwork, *rules: Rule) -> list[SimNode]:
-    """bilbo, frodo and heron: only frodo is linked to both others, who know of each other."""
+    """Create bilbo, frodo and heron. Only frodo is linked to both others, which know of each other."""
     known = {"frodo": ("bilbo", "heron"), "bilbo": ("frodo",), "heron": ("frodo",)}
     nodes = [net.node(n, "frodo", links="configured", known=near, rules=rules) for n, near in known.items()]
     net.until(lambda: all(len(node.alive) == 2 for node in nodes))
@@ -339,11 +339,11 @@ def in_a_row(net: SimNetwork, *rules: Rule) -> list[SimNode]:
 @pytest.mark.parametrize(
     ("rules", "refused"),
     [
-        ((), ("bilbo", "heron")),  # each is master of what is published there
+        ((), ("bilbo", "heron")),  # each is master of its own clients' messages
         ((Rule("heron", domains=("NEWS",)),), ("bilbo",)),
         ((Rule("heron", domains=("NEWS",)), Rule("frodo", 1, ("NEWS",))), ("bilbo",)),
         ((Rule("frodo", 1, ("NEWS",), refid="heron"),), ("bilbo",)),
-        ((Rule("frodo", 1, ("NEWS",)),), ("bilbo", "heron")),  # nobody says who is behind it
+        ((Rule("frodo", 1, ("NEWS",)),), ("bilbo", "heron")),  # no rule names a master behind it
         ((Rule("frodo", domains=("NEWS",)),), ()),
     ],
 )

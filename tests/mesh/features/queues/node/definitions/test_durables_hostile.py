@@ -1,4 +1,4 @@
-"""Can a node that lies, or two clients at once, do harm by durable subscriptions? On simulated nodes."""
+"""Nodes that lie, and clients that race, on durable subscriptions. On simulated nodes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pair(net: SimNetwork) -> tuple[SimNode, SimNode]:
 
 
 def ask(a: SimNode, b: SimNode, question: Ask, says: Any = ReplyValue) -> Any:
-    """What b says to a."""
+    """Return what b answers to a."""
     replied: list[Replies[Any]] = []
     a.core._at(a.net.now, a.net.wall)
     parts = a.core.parts

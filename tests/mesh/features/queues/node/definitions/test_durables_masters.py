@@ -1,4 +1,4 @@
-"""Two masters, and a durable subscription takes each message at one of them. On simulated nodes."""
+"""Durable subscriptions with two masters: each message is kept at one of them. On simulated nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOW: dict[str, Any] = {"keys": ("k",), "domain": RUGBY}
 
 
 def bound(*names: str) -> Cluster:
-    """These nodes, with a durable subscription to all of the domain."""
+    """Create these nodes, and a durable subscription to the whole domain."""
     c = several(*names)
     boss = Reader(c["heron"], "boss")
     boss.ok(boss.durable("audit", ("pattern", "#", RUGBY)))
@@ -38,7 +38,7 @@ def there(c: Cluster) -> dict[str, int]:
 
 
 def sure(c: Cluster) -> int:
-    """Messages that do not say that they may be in another part, too."""
+    """Return the number of messages not marked as possibly duplicated at another node."""
     found = [node.core.parts[QueueParts].queues.find("sub/audit") for node in c.nodes.values() if node.is_up]
     lots = [lot for queue in found if queue for lot in queue.part.order.next()]
     return sum(lot.left - len(lot.tries) for lot in lots)
@@ -51,7 +51,7 @@ def away(c: Cluster, *names: str) -> None:
 
 
 def rules(node: SimNode, *masters: str) -> None:
-    """Its rules name these from now on."""
+    """Let the rules of the node name these masters from now on."""
     node.core._at(node.net.now, node.net.wall)
     node.core.parts.mapping.adopt([Rule(master, domains=(RUGBY,)) for master in masters])
     node.core.parts.forwarder.review()
@@ -81,13 +81,13 @@ def test_while_the_first_is_away_the_next_takes_it_and_keeps_it(node: str, crash
     joe = Reader(c[node], "joe")
     assert joe.published(b"1", flags=PERSISTENT, **HOW) == "FORWARD_WARNING"
     assert there(c) == {"heron": 1}
-    if crashes:  # who keeps what waits; then it finds avalon, which would be the first now
+    if crashes:  # the restarted node then finds avalon first
         c[node].restart()
     c["avalon"].start()
     c.net.until(lambda: c["avalon"].metric("published") == 1)
     c.net.until(lambda: not any(c[name].metric("tailed_back") for name in ALL))
     if (node, crashes) == ("bilbo", True) and len(there(c)) == 2:
-        # By two ways, as it finds the one or the other first: who is first has changed between them.
+        # With both routes, the result depends on which is found first: the marked master has changed between.
         assert (there(c), sure(c)) == ({"heron": 1, "avalon": 1}, 1)
         return
     assert there(c) == {"heron": 1}, "the copy for avalon is another's second"
@@ -155,7 +155,7 @@ def test_what_may_be_with_a_master_that_is_one_no_more_is_counted_and_taken_by_n
     assert events(c["golan"]) == ["sub/audit may lack 2 messages of k: avalon has not confirmed them"]
     rules(c["golan"], "heron", "avalon")
     c.net.heal()
-    c.net.until(lambda: there(c) == {"avalon": 3})  # they were on their way after all
+    c.net.until(lambda: there(c) == {"avalon": 3})  # they were in transit after all
     c.net.run(5)
     assert there(c) == {"avalon": 3}
 
@@ -199,7 +199,7 @@ def test_what_was_anothers_and_comes_again_as_its_own_is_kept_and_says_that_it_m
     flags: int, restarts: bool
 ) -> None:
     c = bound(*ALL)
-    c["avalon"].kill()  # which nobody knows by now
+    c["avalon"].kill()  # unnoticed by the other nodes
     joe = Reader(c["golan"], "joe")
     joe.posts(b"1", b"2", flags=flags, **HOW)
     c.net.until(lambda: c["heron"].metric("published") == 2)
@@ -232,7 +232,7 @@ def test_what_a_way_has_divided_before_its_end_is_divided_anew_and_says_that_it_
 ) -> None:
     c = bound(*ALL)
     away(c, "avalon")
-    joe = Reader(c["bilbo"], "joe")  # bilbo asks frodo for all
+    joe = Reader(c["bilbo"], "joe")  # bilbo routes all through frodo
     joe.posts(b"1", b"2", flags=PERSISTENT, **HOW)
     c.net.until(lambda: there(c) == {"heron": 2} and joe.state(2, RUGBY) == "FORWARD_WARNING")
     c.net.run(1)
@@ -268,7 +268,7 @@ def test_what_is_said_again_elsewhere_and_given_to_another_master_says_that_it_m
     assert (there(c), sure(c)) == ({"heron": 3, "avalon": 2}, 3)
     c["heron"].restart()
     c.net.run(10)
-    reader = Reader(c["frodo"], "reader")  # where it moves, and says so still
+    reader = Reader(c["frodo"], "reader")  # it moves there, and keeps its mark
     reader.take("sub/audit")
     c.net.until(lambda: len(reader.contents()) >= 3)
     found = dict(zip(reader.contents(), reader.tries[1], strict=True))
@@ -316,11 +316,11 @@ def test_when_all_masters_are_older_it_is_said_what_is_lacking(monkeypatch: pyte
     assert "no master can accept them for it" in events(c["golan"])[0]
 
 
-# --- everything at once -----------------------------------------------------------------------------------
+# --- random runs ------------------------------------------------------------------------------------------
 
 
 class Kept(Several):
-    """Publishers everywhere, masters that fail, and a durable subscription that nobody reads."""
+    """Publishers at all nodes, masters that fail, and a durable subscription without a reader."""
 
     def _start(self, nodes: int, settings: dict[str, Any]) -> list[SimNode]:
         started = super()._start(nodes, settings)
@@ -329,7 +329,7 @@ class Kept(Several):
         return started
 
     def check(self) -> None:
-        """C4.1: what was answered OK is in one part, and nothing is in two."""
+        """C4.1: Check that each message answered OK is in one local queue, and none in two."""
         kept: Counter[tuple[bytes, int]] = Counter()
         for node in self.nodes:
             found = [decode(header, body) for _, header, body in node.disk.store.load().envelopes]
@@ -349,7 +349,7 @@ class Kept(Several):
 
 
 def _known_as(stream: bytes) -> bytes:
-    """A publisher's stream in a queue, where those of each domain have one of their own."""
+    """Return the name of a publisher's stream in a queue. The stream of each domain has its own."""
     return blake2b(stream + RUGBY.encode(), digest_size=16).digest()
 
 

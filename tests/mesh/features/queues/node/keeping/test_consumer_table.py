@@ -1,4 +1,4 @@
-"""Is what is put into a queue given to one who takes, until he has acked it, whatever happens in between?"""
+"""Consumers of a node's queues: each message goes to one until it is acked, over crashes and reconnects."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_what_nobody_takes_waits_also_over_a_crash_and_what_was_acked_does_not()
     net.until(lambda: joe.contents() == [b"1"])
     assert joe.settle(1, 1) == []
     joe.leave("jobs", begun=1)
-    net.run(6.0)  # until that is on disk, too
+    net.run(6.0)  # until that is on disk
     a.kill()
     a.restart()
     ann = Worker(a, "ann")
@@ -302,7 +302,7 @@ def test_what_may_have_been_given_before_a_crash_is_told_no_attempt_above_those_
     joe.take("jobs", credit=1)
     net.until(lambda: joe.contents() == [b"1"])
     a.restart()
-    net.run(6.0)  # joe does not come back
+    net.run(6.0)  # joe does not return
     ann = Worker(a, "ann")
     ann.take("jobs")
     net.until(lambda: ann.tries[1] == [1, 1])

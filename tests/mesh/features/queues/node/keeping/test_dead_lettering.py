@@ -1,4 +1,4 @@
-"""Messages that failed too often leave their queue as dead letters."""
+"""Messages that failed too often and leave their queue as dead letters."""
 
 from mesh.features.queues.node.parts import QueueParts
 from mesh.reserved import DEAD_LETTERS
@@ -86,7 +86,7 @@ def test_what_was_tried_and_is_done_leaves_no_row() -> None:
     net.until(lambda: len(joe.contents()) == 2)
     joe.settle(1, 1, entries=((2, 2, 1, 0, ""),))
     net.run(2)
-    assert len(a.disk.store._tables["part"]) == 2  # with the mark
+    assert len(a.disk.store._tables["part"]) == 2  # including the mark
     net.until(lambda: len(joe.contents()) == 3)
     assert joe.settle(3, 3) == []
     net.run(2)

@@ -1,4 +1,4 @@
-"""What is given out, and to whom, is known on the disk before it leaves."""
+"""Marks of deliveries: the disk records each delivery and its consumer before the message leaves."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from mesh.wire.frames import body_frames, write
 from tests.mesh.features.queues.node.worker import Worker, dead_letters
 from tests.simulation import SimNetwork, SimNode
 
-SLOW = (2.0, 2.0)  # s that a commit takes
+SLOW = (2.0, 2.0)  # s for a commit
 
 
 def stage() -> tuple[SimNetwork, SimNode, Worker, Worker]:
@@ -32,7 +32,7 @@ def test_who_takes_is_told_so_when_that_is_on_the_disk_and_given_something_when_
     net.until(lambda: joe.said(77))
     net.run(1.5)
     assert joe.contents() == []
-    a.kill()  # before the mark is there
+    a.kill()  # before the mark is on disk
     net.disk = (0.001, 0.002)
     a.restart()
     ann = Worker(a, "ann")
@@ -54,7 +54,7 @@ def test_what_is_given_out_again_does_not_overtake_what_waits_for_the_mark(
     net.until(lambda: boss.state_of("jobs", 2) == "OK")
     net.disk = SLOW
     boss.put("jobs", b"3")
-    net.until(lambda: boss.state_of("jobs", 3) == "OK")  # and its mark is on its way
+    net.until(lambda: boss.state_of("jobs", 3) == "OK")  # its mark is being written
     joe.settle(entries=((1, 1, 1, 0, ""),), wait=False)
     net.until(lambda: len(joe.contents()) == 4)
     assert joe.contents() == [b"1", b"2", b"3", b"1"]
@@ -114,7 +114,7 @@ def test_rows_of_what_is_not_there_any_more_leave_the_disk() -> None:
     tables["consumer"][b"gone\0" + b"c" * 21] = b"client/joe"
     tables["part"][b"gone\0"] = b"\x81\x05\x01"
     tables["part"][b"jobs\0" + (99).to_bytes(8)] = b"\x90"
-    tables["part"][b"jobs\0"] = b"\xc1"  # which nobody can read
+    tables["part"][b"jobs\0"] = b"\xc1"  # an unreadable row
     a.restart()
     net.run(3)
     assert not tables["consumer"]
@@ -146,7 +146,7 @@ def test_who_takes_no_more_is_not_forgotten_before_it_is_written_down_what_he_ha
         a.kill()
         a.restart()
         net.disk = (0.1, 0.1)
-    net.until(lambda: dead_letters(a))  # the first one: its commit takes along what else is to be written
+    net.until(lambda: dead_letters(a))  # its commit includes all waiting rows
     a.kill()
     net.disk = (0.001, 0.002)
     a.restart()

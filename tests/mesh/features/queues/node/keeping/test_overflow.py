@@ -1,4 +1,4 @@
-"""Queues leave the last room on the disk to others: what is put is refused, durable subscriptions shrink."""
+"""Queues on a nearly full disk: puts are refused, and durable subscriptions shrink."""
 
 from math import inf
 
@@ -11,7 +11,7 @@ from tests.mesh.features.queues.node.reader import Reader, waiting
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
-MOST = 2**45  # max_bytes of a queue: more than any disk
+MOST = 2**45  # max_bytes of a queue, more than any disk
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A full queue refuses what is put, or holds it back while a consumer is connected."""
+"""Puts into a full queue: refused, or held back while a consumer is connected."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -25,7 +25,7 @@ def test_or_it_lets_who_puts_wait_as_long_as_somebody_takes() -> None:
     boss.declare("jobs", max_count=2)
     boss.put("jobs", b"1", b"2")
     boss.put("jobs", b"3")
-    net.until(lambda: boss.state_of("jobs", 3) == "QUEUE_FULL")  # nobody takes
+    net.until(lambda: boss.state_of("jobs", 3) == "QUEUE_FULL")  # no consumer is connected
     joe.take("jobs", credit=1)
     net.until(lambda: joe.contents())
     boss.put("jobs", b"4")
@@ -87,13 +87,13 @@ def test_who_puts_far_more_than_he_may_is_refused_and_others_wait_on() -> None:
 
 
 class Full:
-    """A queue of which a test says whether it is full, and whether producers may wait."""
+    """A queue whose fullness, and permission to wait, are set by a test."""
 
     is_full = may_wait = True
 
 
 def puts() -> tuple[QueuePuts, Full, list[tuple[bytes, int]]]:
-    """Puts into a full queue, which holds back two messages of a stream at most, and the published ones."""
+    """Return the puts of a full queue, which hold back at most two of a stream, and those published."""
     queue, published = Full(), list[tuple[bytes, int]]()
     settings = SimpleNamespace(window_bytes=10**6, window_count=1)
     made = QueuePuts(

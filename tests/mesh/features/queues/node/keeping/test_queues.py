@@ -1,4 +1,4 @@
-"""Queues of one node: puts, peeks, removal, and what stays after a restart."""
+"""Queues of one node: puts, peeks, removal, and the state after a restart."""
 
 from tests.mesh.features.queues.node.worker import Worker, a_node
 

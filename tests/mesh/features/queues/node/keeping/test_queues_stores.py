@@ -1,4 +1,4 @@
-"""Queues with a store of their own: all that is known of their messages lies there, and nothing elsewhere."""
+"""Queues with a store of their own, which holds all data of their messages."""
 
 import pytest
 
@@ -24,13 +24,13 @@ def a_node(**settings: object) -> tuple[SimNetwork, SimNode]:
 
 
 def waiting(disk: Disk) -> list[tuple[str, bytes]]:
-    """Where the envelopes in a store go, and what is in them."""
+    """Return the address and content of each message in a store."""
     found = [decode(header, body) for _, header, body in disk.store.load().envelopes]
     return [(e.to, content) for e in found for content in e.contents()]
 
 
 def rows(disk: Disk, table: str) -> set[bytes]:
-    """The names of queues, or the domains, of the rows in a table."""
+    """Return the names of queues, or the domains, of the rows in a table."""
     keys = disk.store.load().tables[table]
     return {key[16:] if table == "stream" else key.partition(b"\0")[0] for key in keys}
 

@@ -1,4 +1,4 @@
-"""A node whose queues hold more than its memory may: what waits is on its disk, and comes in order."""
+"""Queues larger than the memory of their node: messages wait on disk, and arrive in order."""
 
 from math import inf
 
@@ -13,7 +13,7 @@ from tests.simulation import SimNetwork, SimNode
 
 MANY = 300
 MEMORY = 20_000  # bytes
-AHEAD = 40  # lots that are read at once, and below which more are read
+AHEAD = 40  # envelopes that are read ahead at once
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def put_many(net: SimNetwork, boss: Worker, queue: str = "jobs") -> None:
 
 
 def take_all(net: SimNetwork, joe: Worker, n: int, most: float = inf) -> list[bytes]:
-    """Memory never holds more bytes than `most` meanwhile."""
+    """Consume and ack `n` messages, and check that memory never holds more than `most` bytes."""
     joe.take("jobs", credit=20)
     part = joe.node.core.parts[QueueParts].queues.get("jobs").part
     done = 0
@@ -75,7 +75,7 @@ def test_so_it_does_after_a_crash() -> None:
     a.restart()
     here = a.core.parts[QueueParts].queues.get("jobs")
     assert here.part.backlog.messages == MANY - acked
-    assert here.part.backlog._memory.used <= MEMORY + 2 * 4096 * 1_200  # and what is in doubt
+    assert here.part.backlog._memory.used <= MEMORY + 2 * 4096 * 1_200  # including messages in doubt
     rest = take_all(net, Worker(a, "ann"), MANY - acked)
     assert sorted(map(int, rest)) == list(range(acked, MANY))
 
@@ -152,7 +152,7 @@ def test_what_is_done_of_an_envelope_far_back_stays_done_after_a_crash() -> None
     assert ann.contents() == [b"y"]
 
 
-TIDIED = 5.0  # s in which a node tidies up several times
+TIDIED = 5.0  # s that include several cleanups
 
 
 def test_only_queues_in_which_something_is_are_tidied(monkeypatch: pytest.MonkeyPatch) -> None:

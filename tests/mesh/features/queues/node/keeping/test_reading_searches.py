@@ -1,4 +1,4 @@
-"""A node finds for a selector what waits far back on its disk, and knows after a crash who may have it."""
+"""Searches on disk for selectors, and the deliveries that are known after a crash."""
 
 import pytest
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def stage() -> tuple[SimNetwork, SimNode, Worker]:
-    """Many of no kind in the queue, and three others at the end."""
+    """Create a queue with many messages without a kind, and three with a kind at the end."""
     net = SimNetwork()
     a = net.node("a", memory_bytes=MEMORY)
     a.start()
@@ -73,7 +73,7 @@ def test_after_a_crash_only_what_was_given_is_said_to_have_been() -> None:
     ann = Worker(a, "ann")
     ann.take("jobs", selector="kind == 'b'")
     net.run(1)
-    assert ann.contents() == []  # joe may come back
+    assert ann.contents() == []  # joe may return
     net.until(lambda: ann.contents() == [b"y", b"z"])
     assert ann.tries[1] == [1, 1]
     bob = Worker(a, "bob")

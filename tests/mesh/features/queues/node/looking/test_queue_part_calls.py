@@ -1,4 +1,4 @@
-"""Is what is asked of a queue answered for all its parts, and does it say who did not answer?"""
+"""Calls about a queue: combined answers of all nodes, with the names of those that did not answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STAYS: dict[str, Any] = {"distribution": "independent", "redistribution": None}
 
 
 def filled(**terms: Any) -> Several:
-    """1, 2 at a, 3, 4, 5 at b; nothing at c, where somebody takes."""
+    """Create a queue with 1 and 2 at a, 3 to 5 at b, and none at c, which has a consumer."""
     it = Several(3, **{**STAYS, **terms})
     it.put(0, [1, 2])
     it.put(1, [3, 4, 5])
@@ -196,7 +196,7 @@ def test_a_queue_is_known_everywhere_when_it_is_declared() -> None:
 
 
 class Looker(Worker):
-    """It keeps what it has peeked at."""
+    """A worker that records the messages that it has peeked at."""
 
     def __init__(self, it: Several, i: int = 0) -> None:
         self.found: list[Envelope] = []

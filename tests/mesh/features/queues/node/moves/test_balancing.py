@@ -1,4 +1,4 @@
-"""Does each message of a queue go where it is taken, at once or when it has waited in vain, and only then?"""
+"""Queue messages go to nodes with consumers, at once or after a wait without a match."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.mesh.features.queues.node.spread import TEN, Carried, Several
 from tests.mesh.features.queues.node.worker import Worker
 from tests.seeds import stories
 
-# --- what was put -------------------------------------------------------------------------------------------
+# --- new messages -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("at_once", stories([False, True]))
@@ -193,7 +193,7 @@ def test_who_refuses_is_left_alone_for_a_while_and_nothing_is_lost() -> None:
     it.net.until(lambda: 11 in it.had(1) + it.had(2))
 
 
-# --- other nodes as they are --------------------------------------------------------------------------------
+# --- other nodes --------------------------------------------------------------------------------------------
 
 
 def test_a_node_that_knows_of_no_moves_is_sent_nothing() -> None:
@@ -343,7 +343,7 @@ def test_a_message_that_was_given_out_before_it_was_known_who_takes_was_the_turn
     here, there = Worker(it.nodes[0], "here"), Worker(it.nodes[1], "there")
     there.take("jobs")
     it.net.cut("a", "b")
-    here.take("jobs")  # who takes elsewhere is asked
+    here.take("jobs")  # node a asks for consumers elsewhere
     it.put(0, [1])
     it.net.until(lambda: here.contents() == [b"1"])
     it.net.heal()

@@ -1,4 +1,4 @@
-"""Messages that are many, longer than memory, or of one group move whole and in order."""
+"""Moves of many messages, of messages longer than memory, or of one group: complete and in order."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_who_has_a_long_job_in_memory_has_others_meanwhile() -> None:
     it.put(0, range(6))
     for n in range(1, 6):
         it.net.until(lambda: len(it.had(1)) > n)  # noqa: B023
-        one.settle(n + 1, n + 1)  # and never the first
+        one.settle(n + 1, n + 1)  # never the first
     assert it.had(1) == list(range(6))
     it.net.run(3)
     assert it.ready() == [0, 0] and it.sent(0) == 6
@@ -121,7 +121,7 @@ def test_what_is_of_a_group_and_waits_moves_to_one_node() -> None:
 
 
 def joes(it: Several, n: int, beside: Sequence[int] = ()) -> None:
-    """Node a puts n messages of joe, of which some wait as nobody takes; then each behind the one before."""
+    """Put and consume `n` messages of group joe: half before the consumer at b comes, then one by one."""
     it.put(0, range(n // 2), put=(5, 0, "joe"))
     it.take(1, credit=3)
     (one,) = it.takers[1]
@@ -142,7 +142,7 @@ def test_what_is_put_of_a_group_waits_behind_what_waits_of_it(terms: dict[str, A
     joes(it, 40, beside=[1000])
     had = it.had(1)
     assert [n for n in had if n < 1000] == list(range(40))
-    assert had.index(1000) < had.index(19) or "nodes" in terms  # what is of no group goes past
+    assert had.index(1000) < had.index(19) or "nodes" in terms  # messages without a group go past
 
 
 def test_where_what_waits_never_moves_nothing_waits_behind_it() -> None:
@@ -157,7 +157,7 @@ def test_where_what_waits_never_moves_nothing_waits_behind_it() -> None:
 def test_a_group_that_has_more_than_the_way_has_room_for_goes_in_its_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Some waits for room, more than may wait stays, and what is put then is behind both."""
+    """Some messages wait for transfers, others stay, and later ones stay behind both."""
     monkeypatch.setattr(balancing, "WAITING", 20)
     monkeypatch.setattr(leaving, "TRANSFERS_OPEN", 100)
     it = Several(2)
@@ -176,7 +176,7 @@ def test_a_group_that_has_more_than_the_way_has_room_for_goes_in_its_order(
 
 
 def test_what_waits_moves_only_where_it_may_stay_though_others_take_too() -> None:
-    """Of eight groups some would be at home with those others."""
+    """By their hash, some of the eight groups would belong to nodes outside of the queue."""
     it = Several(nodes=["a", "b"], redistribution=0.0)
     for n in range(8):
         it.put(0, [n], put=(5, 0, f"g{n}"))

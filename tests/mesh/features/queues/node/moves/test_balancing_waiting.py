@@ -1,4 +1,4 @@
-"""Messages that nobody takes where they wait move to a node with a consumer, and only then."""
+"""Messages without a consumer at their node, which move to a node that has one."""
 
 from __future__ import annotations
 
@@ -173,13 +173,13 @@ def test_no_redistribution_is_none() -> None:
     it.take(1)
     it.net.run(30)
     assert it.had(1) == [] and it.ready() == [10, 0]
-    it.put(0, [11])  # which is dealt out all the same
+    it.put(0, [11])  # it is distributed all the same
     it.net.until(lambda: it.had(1) == [11])
 
 
 @pytest.mark.slow
 def test_B18_what_waits_with_producers_goes_where_it_is_taken() -> None:
-    """Figure 1 of the seed: A has two who take and one who puts, B three who take, C three who put."""
+    """Figure 1 of the seed: A has two consumers and a producer, B three consumers, C three producers."""
     for is_on in (False, True):
         terms: dict[str, Any] = {} if is_on else {"distribution": "independent", "redistribution": None}
         it = Several(3, **terms)
@@ -248,7 +248,7 @@ def test_with_one_who_is_ten_times_as_slow_all_is_done_nearly_as_soon_as_it_coul
     distribution: str,
 ) -> None:
     it, n = Several(distribution=distribution), 600
-    takers, every = [it.take(i, credit=2)[0] for i in range(3)], (10, 1, 1)  # turns that a job takes
+    takers, every = [it.take(i, credit=2)[0] for i in range(3)], (10, 1, 1)  # turns for each job
     it.know(0)
     it.net.run(1)
     for first in range(0, n, 100):

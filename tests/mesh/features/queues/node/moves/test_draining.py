@@ -1,4 +1,4 @@
-"""Does all that is in the queues of a node go to others when somebody says so, and nothing come back?"""
+"""Drained nodes: all their queue messages move to other nodes, and none come back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.simulation import SimNetwork
 
 
 class Nodes(Several):
-    """Nodes that can be drained."""
+    """Several nodes that can be drained."""
 
     def drain(self, i: int, do: str = "begin") -> dict[str, Any]:
         boss = self.bosses[i]
@@ -29,7 +29,7 @@ class Nodes(Several):
         return self.queue(i).part.backlog.messages == 0
 
     def home(self, *places: int) -> int:
-        """The node of these to which all goes."""
+        """Return which of these nodes gets all messages."""
         (uuid,) = one_of("jobs", [self.nodes[i].uuid for i in places])
         return next(i for i in places if self.nodes[i].uuid == uuid)
 
@@ -116,7 +116,7 @@ def test_what_is_of_one_group_waits_for_what_somebody_has_of_it() -> None:
     it.net.until(lambda: it.queue(1).part.ready == 2)
     it.net.run(2)
     assert it.queue(0).part.ready == 2
-    joe.settle(entries=[(1, 1, c.NACK, 1000, "")])  # given back, for a second
+    joe.settle(entries=[(1, 1, c.NACK, 1000, "")])  # given back with a delay of 1 s
     it.net.run(0.5)
     assert it.queue(0).part.ready == 2 and it.had(0) == [1]
     it.net.until(lambda: it.is_empty(0))
@@ -128,7 +128,7 @@ def test_what_is_of_one_group_waits_for_what_somebody_has_of_it() -> None:
 def test_what_is_put_of_a_group_then_goes_behind_what_waits_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leaving, "TRANSFERS_OPEN", 100)
     it = Nodes(2, redistribution=None)
-    for first in range(0, 300, 2):  # more than may be on its way at once
+    for first in range(0, 300, 2):  # more than may be in transit at once
         it.bosses[0].put("jobs", b"%d" % first, b"%d" % (first + 1), put=(5, 0, "joe"))
     it.net.run(3)
     (one,) = it.take(1, credit=1000)
@@ -333,7 +333,7 @@ def test_what_another_node_keeps_on_its_disk_it_keeps_until_it_is_done_though_it
     boss.put("jobs", *(b"%d" % n for n in TEN))
     net.until(lambda: parts[0].get("jobs").part.ready == 10)
     boss.ask("queue_move", name="jobs", to="b")
-    boss.ask("queue_drain", do="begin")  # so that it does not go back there
+    boss.ask("queue_drain", do="begin")  # so that it does not return there
     at_b.ok(at_b.ask("queue_drain", do="begin"))
     net.until(lambda: parts[2].get("jobs").part.ready == 10)
     net.run(2)

@@ -1,4 +1,4 @@
-"""The waiting messages that move, and the nodes that get none now."""
+"""Waiting messages that move, and nodes that get none now."""
 
 from types import SimpleNamespace
 from typing import Any, cast

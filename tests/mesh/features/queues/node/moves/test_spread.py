@@ -1,4 +1,4 @@
-"""Pieces that wait for transfers are sent as far as their nodes accept them."""
+"""Pieces that wait for transfers, and are sent as far as their nodes accept them."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""What each part of a queue reports of itself to other nodes, and how often."""
+"""Reports of a local queue to other nodes, and how often they are sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages that arrive from another node are taken once, whatever that node says."""
+"""Messages that arrive from another node: each is accepted once, whatever that node sends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.simulation import SimNetwork, SimNode
 
 
 class Liar(Stranger):
-    """A node that says of queues what it likes."""
+    """A node that sends any commands about queues."""
 
     def __init__(self, node: SimNode) -> None:
         super().__init__(node)
@@ -136,7 +136,7 @@ def test_nodes_for_which_a_queue_is_not_declared_take_nothing() -> None:
 
 
 def test_what_an_old_copy_of_a_store_brings_back_says_that_it_may_have_been_given() -> None:
-    """Also when it moves on, after further restarts, and not what was put since."""
+    """This holds after moves and restarts, but not for later messages."""
     p = Pair()
     p.put(4)
     p.net.run(2)
@@ -181,7 +181,7 @@ def test_what_a_node_refuses_that_has_forgotten_what_it_had_may_have_been_given_
     p.put(2)
     p.begin()
     p.net.until(lambda: p.figures(p.b) == (2, 0))
-    p.net.break_all("a", "b")  # before it has said so
+    p.net.break_all("a", "b")  # before b has answered
     p.b.kill()
     p.b.disk.store = old
     p.b._settings["accept_rollback"] = True

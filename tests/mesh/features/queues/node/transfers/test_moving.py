@@ -1,4 +1,4 @@
-"""Messages of a queue that move to another node: whatever breaks, each is there, and at one place."""
+"""Moves of queue messages to another node: each message is at one place, whatever fails."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_a_queue_in_memory_says_of_what_comes_again_what_became_of_it_when_that_
     before = peer.data
     p.net.break_all("a", "b")
     p.net.until(lambda: peer.data not in (None, before))
-    p.net.run(1)  # until it has been sent again
+    p.net.run(1)  # until it has been resent
     assert p.figures(p.a) == (0, 2) and p.figures(p.b) == (2, 0)
     assert p.take_all(p.at_b) == [(b"0", 0), (b"1", 0)]
     p.net.until(lambda: p.figures(p.a) == (0, 0))
@@ -176,7 +176,7 @@ def test_what_is_on_no_disk_says_after_a_restart_of_the_other_node_that_it_may_h
     assert p.take_all(Worker(p.b, "bob")) == [(b"0", 1), (b"1", 1)]
 
 
-# --- ends -------------------------------------------------------------------------------------------------
+# --- lost nodes and removed queues ------------------------------------------------------------------------
 
 
 def test_of_a_node_that_will_not_come_back_all_is_ready_again_and_says_that_it_may_have_been_given() -> None:
@@ -239,7 +239,7 @@ def test_a_queue_that_is_removed_while_something_moves_leaves_nothing_behind(at_
 
 
 def test_who_cannot_read_it_has_it_back_unharmed() -> None:
-    """A node where the queue is not, or not any more."""
+    """The queue does not exist at the other node."""
     p = Pair(is_at_b=False)
     p.put(2)
     answer = p.move()
@@ -247,7 +247,7 @@ def test_who_cannot_read_it_has_it_back_unharmed() -> None:
     assert p.take_all(p.at_a) == [(each, 0) for each in contents(2)]
 
 
-# --- what cannot be ---------------------------------------------------------------------------------------
+# --- refused moves ----------------------------------------------------------------------------------------
 
 
 def test_what_cannot_be_moved_is_told() -> None:
@@ -359,14 +359,14 @@ def test_more_than_memory_holds_moves_in_turns_and_memory_keeps_its_bound(
 
 
 def test_after_an_old_copy_of_a_store_was_put_back_what_may_have_been_given_says_so() -> None:
-    """The other node sends again what that has forgotten; nobody stops, and nothing is lost."""
+    """The other node resends what the old copy lacks. No node stops, and no message is lost."""
     p = Pair()
     p.logged_in()
     old = copy.deepcopy(p.b.disk.store)
     p.put(3)
     p.begin()
     p.net.until(lambda: p.figures(p.b) == (3, 0))
-    p.net.break_all("a", "b")  # before it has said so
+    p.net.break_all("a", "b")  # before b has answered
     assert p.figures(p.a) == (0, 3)
     p.b.kill()
     p.b.disk.store = old

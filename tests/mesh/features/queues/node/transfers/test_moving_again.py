@@ -1,4 +1,4 @@
-"""What of moves is said again, comes back, or is not answered: it is where it was, and once."""
+"""Moves that are resent, return or stay unanswered: each message stays at one place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IN_MEMORY: dict[str, Any] = {"stores": (("jobs", MEMORY),), "volatile": frozense
 def test_what_is_back_before_its_first_way_has_ended_is_twice_in_a_part_and_each_is_what_it_is(
     is_restarted: bool,
 ) -> None:
-    """That one is on its way, and the other has come, is written down by place, not by message."""
+    """The departing and the arrived copy are recorded by position, not by message."""
     p = Pair(at_b=IN_MEMORY)
     p.put(3)
     assert p.move()["going"] == 3 and p.figures(p.b) == (3, 0)
@@ -48,7 +48,7 @@ def test_C4_1_who_is_named_for_what_is_kept_and_says_nothing_is_waited_for_and_n
     a._carry_out_all()
     ann = Reader(c, "ann")
     ann.take("sub/audit")
-    net.run(90)  # far beyond all that is waited for elsewhere
+    net.run(90)  # longer than any other wait
     assert (queue.part.ready, queue.part.moving.messages) == (0, 2) and ann.contents() == []
     b.start()
     net.until(lambda: ann.contents() == [b"1", b"2"])

@@ -1,4 +1,4 @@
-"""Removing a queue: only when all its parts are known to be empty, at all nodes."""
+"""Removal of a queue, only when all its local queues are known to be empty."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def several(n: int = 2) -> Several:
 
 
 def refusal(it: Several, i: int = 1, **how: Any) -> str:
-    """The error of `queue_remove` at that node; "": it is removed."""
+    """Return the error of `queue_remove` at that node, or "" if the queue is removed."""
     reply = it.bosses[i].ask("queue_remove", name="jobs", **how)
     assert reply.code in ("", "QUEUE_IN_USE"), reply
     return reply.text if reply.code else ""
@@ -81,7 +81,7 @@ def test_a_node_that_crashed_is_not_known_to_be_empty_whatever_it_said_last() ->
 
 def test_a_node_that_left_says_before_whether_something_waits_there() -> None:
     it = several(3)
-    it.put(0, [1])  # its next state would say so
+    it.put(0, [1])  # only its next state would report it
     it.nodes[0].close()
     it.nodes[2].close()
     it.net.until(lambda: not it.nodes[1].alive)

@@ -1,4 +1,4 @@
-"""Does an event say with which key something was thrown away?"""
+"""Events of purged and removed queues, with the key of the client."""
 
 from mesh.kernel.context.conn import Conn
 from tests.mesh.features.queues.node.worker import Worker
@@ -13,7 +13,7 @@ def events(node: SimNode, kind: str) -> list[str]:
 
 
 def keyed(node: SimNode) -> Worker:
-    """A client for whose key ZeroMQ vouches."""
+    """Return a client whose key counts as verified by ZeroMQ."""
     eve = Worker(node, "eve")
     conns: dict[object, Conn] = node.core._conns
     for conn in conns.values():
