@@ -1,4 +1,4 @@
-"""What does a client reach that means no good? It is refused by name, hung up on or counted; others go on."""
+"""Hostile clients of services: refused by name, disconnected or counted, while other clients continue."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ MOST = 2**32 - 1
 
 
 class Stage:
-    """Two nodes, somebody good who serves at one and asks at the other, and a liar."""
+    """Two nodes, an honest client at each, one that serves and one that asks, and a hostile client."""
 
     def __init__(self) -> None:
         self.net = SimNetwork()
@@ -31,7 +31,7 @@ class Stage:
         self.works()
 
     def works(self) -> None:
-        """A request of somebody good is replied to."""
+        """Send an honest request, and wait for its reply."""
         n = self.asker.request("good", b"?")
         self.given += 1
         self.net.until(lambda: len(self.server.contents()) == self.given)
@@ -40,7 +40,7 @@ class Stage:
         assert self.asker.replies[-1][1:3] == (b"!", "")
 
     def refusal(self, *said: c.Command, envelopes: tuple[Envelope, ...] = ()) -> str:
-        """The code with which the liar is hung up on; "" when he is not. Others go on."""
+        """Return the code with which the hostile client is disconnected, or "". Others must continue."""
         for command in said:
             self.liar.say(command, *envelopes)
         self.net.run(0.5)
@@ -49,7 +49,7 @@ class Stage:
         return found[-1] if found else ""
 
     def reply(self, command: c.Consume) -> str:
-        """The code of the reply."""
+        """Return the code of the reply to `command`."""
         assert self.refusal(command) == ""
         said = self.liar.said(command.request)
         assert said is not None

@@ -1,4 +1,4 @@
-"""What does a member reach that lies about services? It is hung up on, answered or counted; others go on."""
+"""A member that sends false service commands: disconnected, answered or counted, while others continue."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ THERE = "/node/c/client/mallory/session/1"
 
 
 class Stage:
-    """a serves, b asks, and c says of services what it is told to."""
+    """Nodes a, which serves, b, which asks, and c, which sends any commands that a test wants."""
 
     def __init__(self) -> None:
         self.net = SimNetwork()
@@ -46,7 +46,7 @@ class Stage:
         self.net.until(lambda: (n, b"!") in {reply[:2] for reply in self.asker.replies})
 
     def says(self, to: str, *commands: c.Command, envelopes: Sequence[Envelope] = ()) -> str:
-        """What c says to a node; returns the code for which that ends its connection."""
+        """Send commands from c to a node. Return the code that ends the connection, or ""."""
         node = self.net.nodes[to]
         before = len(node.notes)
         for command in commands:

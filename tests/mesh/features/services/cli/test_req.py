@@ -1,4 +1,4 @@
-"""Asking and serving from the command line: what is shown, and which exit code says so? Without a node."""
+"""Requests and services on the command line, without a node: output and exit codes."""
 
 import io
 import json
@@ -25,7 +25,7 @@ def reply(content: bytes = b"HELLO", error: MeshError | None = None) -> Gathered
 
 
 class Answers:
-    """What comes of a `gather`."""
+    """The result of a `gather`: the expected number of replies, and the replies."""
 
     def __init__(self, expected: int | None, *replies: Any) -> None:
         self.expected, self._replies = expected, replies

@@ -1,4 +1,4 @@
-"""Asking all who serve an address: in memory, by the real nodes."""
+"""Requests to all consumers of an address, on real nodes in memory."""
 
 from __future__ import annotations
 

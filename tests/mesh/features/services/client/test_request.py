@@ -1,4 +1,4 @@
-"""What somebody gets who serves an address: in memory, by the real nodes."""
+"""Requests as their consumer receives them, on real nodes in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking one of those who serve an address: in memory, by the real nodes."""
+"""Requests to one consumer of an address, on real nodes in memory."""
 
 from __future__ import annotations
 

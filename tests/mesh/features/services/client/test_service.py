@@ -1,4 +1,4 @@
-"""Serving an address, as users write it: in memory, by the real nodes."""
+"""Services that user code opens, on real nodes in memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_one_that_is_dropped_without_a_reply_fails_and_its_room_is_used_again() 
 
             async with beside(forget()):
                 asked = [asyncio.create_task(ann.request("forgets", b"", timeout=LIMIT)) for _ in range(40)]
-                # At most four are held: by the loop of `forget`, or until another one is taken.
+                # The loop of `forget` and the service hold at most four requests.
                 await eventually(lambda: sum(task.done() for task in asked) >= 36)
                 failed = [task.exception() for task in asked if task.done()]
                 assert all(isinstance(error, RequestFailed) for error in failed)

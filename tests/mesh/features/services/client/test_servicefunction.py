@@ -1,4 +1,4 @@
-"""Functions that answer requests: in memory, by the real nodes."""
+"""Functions that answer requests, on real nodes in memory."""
 
 from __future__ import annotations
 

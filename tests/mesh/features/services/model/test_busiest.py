@@ -1,4 +1,4 @@
-"""Do the busiest addresses have sums of their own that never shrink, and is everything in one of them?"""
+"""The sums of the busiest addresses, which never shrink, and the sum of all other addresses."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from mesh.snapshots.outcomes import OutcomeCounts
 
 
 def looked(busiest: Busiest, **requests: int) -> dict[str, int]:
-    """By address, when so many requests were put to each."""
+    """Return the sum of each selected address, when `requests` counts the requests of all."""
     found = {name: Sums(requests=n) for name, n in requests.items()}
     told = busiest.select(Sums(requests=sum(requests.values())), found)
     return {name: row.requests for name, row in told.items()}
@@ -50,7 +50,7 @@ def test_all_sums_together_are_all_that_was_counted_and_none_shrinks(
     looks: list[list[tuple[str, int]]], places: int
 ) -> None:
     busiest, count, rest, own = Busiest(places), dict[str, int](), 0, dict[str, int]()
-    gone = 0  # of those that had a place, and have none
+    gone = 0  # counted for addresses that lost their place
     for look in looks:
         for name, n in look:
             count[name] = count.get(name, 0) + n

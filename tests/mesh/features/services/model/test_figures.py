@@ -1,4 +1,4 @@
-"""Are figures of services bounded, and right as far as they say?"""
+"""Figures of services: limited in number, and exact within their resolution."""
 
 from collections import Counter
 

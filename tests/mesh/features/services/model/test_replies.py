@@ -1,4 +1,4 @@
-"""Does each reply carry the number of its request, and its own content?"""
+"""Replies, each with the number of its request and its own content."""
 
 from __future__ import annotations
 

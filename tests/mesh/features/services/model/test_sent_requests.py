@@ -1,4 +1,4 @@
-"""Is each number fresh once, whatever comes again?"""
+"""Sent requests: each number is new once, however often it is resent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def sends(first: int, last: int, low: int = 1) -> Envelope:
 
 
 def sorted_out(memory: SentRequests, e: Envelope, is_resent: bool = False) -> dict[int, str]:
-    """By number: "" = fresh, or the state of its answer; what is open is left out."""
+    """Return the state of each number's answer, or "" if it is new. Open numbers are left out."""
     found = {}
     for first, last, answer in memory.sort(e, is_resent):
         for n in range(first, last + 1):
@@ -39,7 +39,7 @@ def test_what_another_node_may_have_given_to_somebody_is_chosen_by_nobody() -> N
     memory = SentRequests()
     assert sorted_out(memory, sends(5, 6), is_resent=True) == {5: LOST, 6: LOST}
     assert sorted_out(memory, sends(7, 8)) == {7: "", 8: ""}
-    assert sorted_out(memory, sends(3, 4)) == {3: LOST, 4: LOST}  # it came later than what follows it
+    assert sorted_out(memory, sends(3, 4)) == {3: LOST, 4: LOST}  # resent after the numbers behind it
 
 
 def test_refusals_are_remembered_as_far_as_it_goes_and_below_low_nothing() -> None:

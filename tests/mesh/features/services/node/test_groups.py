@@ -1,4 +1,4 @@
-"""Does each message go to one member of each group, wherever its members are?"""
+"""Groups: each message goes to one member of each group, at any node."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_what_a_node_refuses_goes_to_another_one_until_it_has_been_refused_too_o
         net.run(1)
         (uuid, e), (other, e2) = sent
         assert {uuid, other} == {b.uuid, c.uuid} and groups._count == 4
-        groups.outcome(other, e2.stream, Answer(e2.domain, 1, 9))  # both of its messages
+        groups.outcome(other, e2.stream, Answer(e2.domain, 1, 9))  # an answer to both of its messages
         groups.outcome(other, e2.stream, Answer(e2.domain, 1, 9))
         assert groups._count == 2 and a.metric("unasked") == 1
         numbers = e.number_list(range(e.count))

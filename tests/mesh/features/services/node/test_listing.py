@@ -1,4 +1,4 @@
-"""Is the list of addresses whole, page by page, whichever node is asked?"""
+"""The list of addresses: complete on all pages, and the same at every node."""
 
 from typing import Any
 

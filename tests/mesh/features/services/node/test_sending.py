@@ -1,4 +1,4 @@
-"""Does each request get a reply, or a reason, wherever it is served?"""
+"""Requests between nodes: each gets a reply, or a failure with its reason."""
 
 from mesh.features.services.node.parts import ServiceParts
 from mesh.wire.envelope import EVERY, LOCAL_ONLY, REQUEST, RESENT
@@ -108,8 +108,9 @@ def test_a_node_that_is_lost_before_it_says_how_many_it_has_counts_as_one_failur
 
 
 def test_what_was_lost_with_a_connection_that_is_replaced_has_an_end() -> None:
-    """Only the node that had dialled noticed that the connection was broken, and dialled again. The other one
-    has sent on it meanwhile, and never hears that it ended.
+    """The node that dialed notices the lost connection and dials again.
+
+    The other node has sent on the old connection meanwhile, and is never notified of its end.
     """
     net = SimNetwork()
     a, b = net.mesh("a", "b")
@@ -125,7 +126,7 @@ def test_what_was_lost_with_a_connection_that_is_replaced_has_an_end() -> None:
     net.cut("a", "b")
     kinds = (0, REQUEST, EVERY, REQUEST | EVERY)
     numbers = [asker.send(to, b"lost", flags=flags, ttl=600_000) for flags in kinds]
-    net.run(0.05)  # they are on their way
+    net.run(0.05)  # they are in transit
     net.cuts.clear()
     net.break_all("a", "b")
     net.until(lambda: peer.data not in (None, before))

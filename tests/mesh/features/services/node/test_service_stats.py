@@ -1,4 +1,4 @@
-"""Do figures of services say what happened to each request?"""
+"""Figures of services: what happened to each request."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def mesh(*names: str) -> list[SimNode]:
 
 
 def fared(node: SimNode) -> dict[tuple[str, str], dict[str, int]]:
-    """What is not 0, by address and node."""
+    """Return the figures that are not 0, by address and node."""
     rows = node.core.parts[ServiceParts].figures.busiest(100)
     return {
         (address, at): {name: getattr(one, name) for name in COUNTS if getattr(one, name)}
@@ -70,7 +70,7 @@ def test_each_way_to_fail_has_its_count() -> None:
     asker.request("x", b"never begun", ttl=1_000)
     a.net.until(lambda: len(server.contents()) == 3)
     a.net.run(2)
-    server.done(1, 1)  # and did not reply
+    server.done(1, 1)  # without a reply
     server.reply((2, b"two"))
     a.net.run(0.1)
     server.vanish()
@@ -134,7 +134,7 @@ def test_a_request_to_all_counts_at_each_node_and_so_do_its_replies() -> None:
     for server in servers:
         server.reply((1, b"I"))
     a.net.until(lambda: len(asker.replies) == 3)
-    a.net.run(20)  # nobody knows how many were to come: none is missed
+    a.net.run(20)  # the expected number is unknown
     assert fared(b) == {
         ("who", "a"): {"requests": 1, "replies": 2},
         ("who", "b"): {"requests": 1, "replies": 1},
@@ -197,7 +197,7 @@ def test_lines_hold_what_was_counted_to_the_last_one_and_none_is_written_in_vain
         0.2, abs=0.05
     )
     asker.request("nobody", b"1")
-    a.net.run(31)  # and what waited is given up
+    a.net.run(31)  # an earlier request expires
     told = lines(b)[1:]
     assert sorted((line.address, line.node, line.expired, line.refused) for line in told) == [
         ("nobody", "", 0, 1),

@@ -1,4 +1,4 @@
-"""Whom does each message to an address go to, as the strategies say?"""
+"""The consumers of messages to an address, as the strategies choose them."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def outstanding(node: SimNode, of: str) -> int:
 
 
 def sent(user: User, to: str, *customers: str) -> None:
-    """One envelope, a message for each, whose header names the customer; \"\": no such header."""
+    """Send an envelope with one message for each customer, whose header names it. "" has no such header."""
     bodies, lengths = [], b""
     for customer in customers:
         headers = Headers({"customer": customer} if customer else {})
@@ -120,7 +120,7 @@ def test_a_node_that_is_gone_owes_nothing(net: SimNetwork) -> None:
 
 
 class Nobody(Strategy):
-    """What is for all is for nobody."""
+    """A strategy that gives messages for all consumers to none."""
 
     def __init__(self) -> None:
         super().__init__(chance)

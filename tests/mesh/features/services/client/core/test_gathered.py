@@ -1,4 +1,4 @@
-"""What has come of a question to all who serve an address? Against a node that the test plays."""
+"""Replies to a request that goes to all consumers of an address. The test plays the node."""
 
 from __future__ import annotations
 

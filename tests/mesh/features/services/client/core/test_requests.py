@@ -1,4 +1,4 @@
-"""What becomes of a request? Against a node that the test plays."""
+"""Requests of a client, from sending to reply or failure. The test plays the node."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_refusal_is_told_to_each_that_it_is_of_and_is_kept_for_nobody() -> Non
     bench.answer(1, 2, "NO_HANDLERS")
     assert [type(error_of(promise)) for _, promise in asked[:2]] == [NoHandlers] * 2
     assert not asked[2][1].done()
-    bench.core.publisher.verdicts.raise_first()  # as flush does: nobody is told twice
+    bench.core.publisher.verdicts.raise_first()  # raises the failure, as flush does
     bench.answer(3, 3, "EXPIRED")
     assert isinstance(error_of(asked[2][1]), MeshTimeout) and bench.is_empty
 
@@ -242,7 +242,7 @@ def test_a_node_that_may_have_forgotten_the_session_hears_that_it_is_sent_again(
     bench = Bench()
     bench.ask()
     bench.wait(0.01)
-    bench.lose(next=1)  # it has sent nothing by then: a new session would look the same
+    bench.lose(next=1)  # nothing sent: a new session looks the same
     assert [e.flags for _, e in bench.published()] == [REQUEST | RESENT]
 
 

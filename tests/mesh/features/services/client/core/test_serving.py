@@ -1,4 +1,4 @@
-"""What is given to who serves an address, and what is said of it? Against a node that the test plays."""
+"""Services of a client: deliveries, replies and settlements. The test plays the node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REQUESTS = replace(envelope("calc/add"), flags=REQUEST)
 
 
 class Bench(CoreBench):
-    """A client that serves an address, with so much credit."""
+    """A client that serves an address with a credit."""
 
     def __init__(self, credit: int = 64) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Bench(CoreBench):
         self.wait()
 
     def open(self) -> None:
-        """The node answers the CONSUME that it was told last."""
+        """Answer the client's last CONSUME, with the next epoch."""
         self.epoch += 1
         [*_, asked] = [said for said in self.sent() if isinstance(said, c.Consume)]
         self.hear(c.Reply(asked.request, {"epoch": self.epoch}))
@@ -50,7 +50,7 @@ class Bench(CoreBench):
         return found  # type: ignore[return-value]
 
     def settled(self) -> list[tuple[c.Settle, tuple[Envelope, ...]]]:
-        """All that was settled until now, and is asked for no more."""
+        """Return all settlements since the last call."""
         self.wait()
         sends = [e for e in self.done if isinstance(e, SendCommand) and isinstance(e.command, c.Settle)]
         self.done.clear()
@@ -274,7 +274,7 @@ def test_one_that_the_node_ends_is_over_and_not_asked_for_again() -> None:
 @pytest.mark.parametrize("leave", ["leave", "give_up"])
 def test_who_leaves_while_the_node_is_away_is_not_asked_for_when_it_is_back(leave: str) -> None:
     bench = opened()
-    bench.lose()  # asked for again, and not answered
+    bench.lose()  # requested again, and not answered
     bench.core.on_disconnected(bench.context.now, bench.core.line.key)
     assert getattr(bench.core.services, leave)(bench.it) is None
     bench.done.clear()
