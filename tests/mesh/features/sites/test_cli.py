@@ -1,4 +1,4 @@
-"""`mesh relay`: does it write what is to count, and say whether it does? Without a node."""
+"""`mesh relay`, without a node: the files that it writes, and its reports on what is in force."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Does docs/sites.md run as it stands there: two sites on this machine, each in a terminal of its own?"""
+"""The steps of docs/sites.md: two sites on this machine, each in its own terminal."""
 
 import json
 import re
@@ -19,12 +19,12 @@ ADDRESS = "10.1.0.5:7710"
 
 
 def files() -> dict[str, str]:
-    """The files of the page, by their names."""
+    """Return the files of the page, by name."""
     return {f"{tomllib.loads(b.text)['site']['name'].lower()}.toml": b.text for b in blocks("toml", [SITES])}
 
 
 def typed() -> list[tuple[str, str]]:
-    """(where, command) of the steps."""
+    """Return the steps of the page as (site, command)."""
     return re.findall(r"^(nyc|lon)\$ (.*)$", PAGE, re.MULTILINE)
 
 
@@ -72,7 +72,7 @@ def test_the_two_sites_of_the_page_see_and_hear_each_other_and_the_end_of_one(tm
 
 
 def said(shell: Terminal, command: str) -> str:
-    """What it prints."""
+    """Run a command in the terminal, and return its output."""
     done = subprocess.run(
         ["bash", "-c", command], env=shell.environ, capture_output=True, text=True, timeout=LIMIT, check=True
     )

@@ -1,4 +1,4 @@
-"""Scenarios of sites (D1 to D30 in docs): views and messages while gateways and whole sites come and go."""
+"""Scenarios of sites: views and messages while gateways and whole sites come and go."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def state(node: SimNode, site: str) -> tuple[str, list[str]]:
 
 
 def told(node: SimNode) -> list[str]:
-    """What it told of other sites, in order."""
+    """Return the kinds of the node's reports of other sites, in order."""
     return [kind for note in node.notes for kind in TOLD if f": {kind}: " in note]
 
 
@@ -84,7 +84,7 @@ def test_D12_one_half_that_stops_does_not_take_the_site_down_though_it_knows_of_
     net = SimNetwork()
     x = gateway(net, "x", "NYC", "LON")
     a = gateway(net, "a", "LON", "NYC", FIRST)
-    b = gateway(net, "b", "LON", "NYC", FIRST)  # they have never met
+    b = gateway(net, "b", "LON", "NYC", FIRST)  # a and b have never met
     net.until(lambda: links(x) == 2 and state(x, "LON") == ("up", ["a", "b"]))
     a.close()
     net.run(2)
@@ -127,7 +127,7 @@ def test_D21_what_is_on_its_way_to_one_site_is_not_touched_when_another_one_leav
     net.until(lambda: at_c.contents == at_d.contents == [b"1"])
     c.close()
     net.run(2)
-    net.break_all("a", "d")  # with what is on it
+    net.break_all("a", "d")  # together with what is in transit
     publish(joe, b"2", b"3")
     net.until(lambda: at_d.contents == [b"1", b"2", b"3"])
     net.run(5)
@@ -188,7 +188,7 @@ def test_while_the_line_is_cut_for_an_hour_nobody_here_waits_longer_and_then_all
     sent: list[bytes] = []
 
     def taken() -> float:
-        """The longest that one of ten publishes waited for its answer, in virtual time."""
+        """Return the longest wait of ten publishes for their answers, in virtual time."""
         longest = 0.0
         for _ in range(10):
             sent.append(b"%d" % len(sent))

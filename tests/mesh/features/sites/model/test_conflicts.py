@@ -1,4 +1,4 @@
-"""Do all sites keep the same value, in whatever order they hear of the two?"""
+"""Conflicts of two values: all sites keep the same one, in whatever order they arrive."""
 
 from __future__ import annotations
 

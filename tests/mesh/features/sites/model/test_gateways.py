@@ -1,4 +1,4 @@
-"""Does each stream have one gateway, the same one wherever it is asked for, and for as long as it can be?"""
+"""The gateway of each stream: the same for all nodes, and kept as long as possible."""
 
 from __future__ import annotations
 

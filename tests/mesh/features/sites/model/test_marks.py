@@ -1,4 +1,4 @@
-"""Is it told how many messages a site lacks, at once, in the end, and not all the time?"""
+"""Reports of the messages that a site lacks: at once, at the end, and rarely in between."""
 
 from mesh.features.sites.model.marks import RARELY, SOON, Mark
 

@@ -1,4 +1,4 @@
-"""Is a site noticed that has a store which was not there before, and no other?"""
+"""Detection of a new store in another site."""
 
 from hypothesis import given
 from hypothesis import strategies as st

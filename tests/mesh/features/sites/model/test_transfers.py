@@ -1,4 +1,4 @@
-"""Does a transfer end when all of it is answered, and send each value under one number until then?"""
+"""A transfer to a site: it ends when all of it is answered, and sends each value under one number."""
 
 from mesh.features.sites.model.transfers import WINDOW, WINDOW_BYTES, SiteTransfer
 

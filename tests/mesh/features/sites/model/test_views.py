@@ -1,4 +1,4 @@
-"""Is it known who is in other sites, and told once, and only when it is news?"""
+"""The members of other sites, and reports of their changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def views(*sites: str) -> SiteViews:
 
 
 def up(now: float = 0.0) -> SiteViews:
-    """One whose site is up, and that this was told."""
+    """Return views in which site NYC is up, after that was reported."""
     seen = views()
     seen.record_report(K, "NYC", [HERON], now)
     assert seen.tick(now + DEBOUNCE) == [SiteNews("site-up", "NYC")]
@@ -128,7 +128,7 @@ def test_a_site_that_another_gateway_here_reaches_is_told_to_be_unreachable_once
     seen.drop_gateway(K, 10.0)
     seen.reached(lambda site: site == "NYC", 10.5)
     assert seen.tick(100.0) == [] and seen.deadline() is None
-    assert seen.view("NYC") == ("NYC", "unreachable", (), 10.0)  # from here
+    assert seen.view("NYC") == ("NYC", "unreachable", (), 10.0)  # as this gateway sees the site
     seen.reached(lambda site: False, 100.0)
     assert seen.deadline() == 100.0 + GRACE and seen.tick(114.9) == []
     assert seen.tick(115.0) == [SiteNews("site-unreachable", "NYC")]
@@ -142,7 +142,7 @@ def test_a_site_that_went_down_is_heard_of_again_when_another_gateway_here_reach
     seen = up()
     seen.reached(lambda site: True, 2.0)
     seen.record_report(K, "NYC", [HERON], 10.0, leaving=True)
-    seen.reached(lambda site: True, 10.0)  # it has not noticed yet
+    seen.reached(lambda site: True, 10.0)  # the other gateway has not noticed yet
     seen.drop_gateway(K, 10.5)
     assert seen.tick(10.5) == [SiteNews("site-down", "NYC")]
     seen.reached(lambda site: False, 11.0)

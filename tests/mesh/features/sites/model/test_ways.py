@@ -1,4 +1,4 @@
-"""Do the ways lead to a neighbour, and never back?"""
+"""Routes to other sites: they lead to a neighbor, and never back."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Has each stream of another site one name here, which that site cannot choose?"""
+"""Names of streams of another site, which that site cannot choose."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Does nothing come in from another site but what it may say here?"""
+"""Envelopes from another site: what may enter, and what may pass through."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ LON = "/site/LON/node/bilbo/client/joe/session/1"
 
 
 class Stock:
-    """It may write to STOCK/…, and to all of the domain `quotes`."""
+    """The rights of a site: it may write to STOCK/…, and to all of the domain `quotes`."""
 
     def may_write(self, domain: str, topic: str) -> bool:
         return domain == "quotes" or topic.startswith("STOCK/")
@@ -33,7 +33,7 @@ class Stock:
 
 
 def came_by(name: str, *behind: str) -> NeighbourSite:
-    """That neighbour, by which these others are reached."""
+    """Return the neighbor `name`, through which the sites `behind` are reached."""
     sites = (name, *behind)
     return NeighbourSite(name, "gull", dict.fromkeys(sites, Stock()), dict.fromkeys(sites, name))
 
@@ -61,7 +61,7 @@ def test_what_it_may_not_write_does_not(keys: str) -> None:
     error = unfit(from_lon(keys), CAME, "NYC", NOW)
     assert error is not None and error.code == "NO_RIGHT"
     assert keys.split()[-1] in error.what
-    where = "[sites.LON] at the site NYC, in mesh.toml of the node gull"  # it is read in LON
+    where = "[sites.LON] at the site NYC, in mesh.toml of the node gull"  # LON reads this hint
     assert error.hint == f"See `accepts` in {where}."
 
 
@@ -165,7 +165,7 @@ def test_a_stamp_is_refused_rather_than_replaced_when_its_clock_is_far_ahead() -
     assert f"the site LON is 60 s ahead of the clock of {CAME.node}" in error.what
 
 
-# --- what only passes through ---------------------------------------------------------------------------
+# --- envelopes that only pass through -------------------------------------------------------------------
 
 
 def passes(it: Envelope, to: str = "SFO", came: NeighbourSite = CAME, **ways: str) -> str:

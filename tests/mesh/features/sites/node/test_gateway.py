@@ -1,4 +1,4 @@
-"""Who comes in from another site, what may he say, and when is it known that nobody is there any more?"""
+"""Links between gateways of two sites: admission, allowed commands, and reports of lost sites."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.simulation import SimNetwork, SimNode
 
 
 def pair(net: SimNetwork, **wrong: Any) -> tuple[SimNode, SimNode]:
-    """NYC, which is dialled, and LON, which has that for it."""
+    """Create a gateway of NYC, and one of LON that dials it."""
     nyc = gateway(net, "gull", "NYC", "LON")
     return nyc, gateway(net, "heron", "LON", "NYC", FIRST, **wrong)
 
@@ -204,7 +204,7 @@ def test_a_gateway_that_says_nothing_more_is_given_up_and_dialled_again() -> Non
     nyc, lon = pair(net)
     net.until(lambda: links(nyc) == links(lon) == 1)
     net.run(20)
-    assert links(nyc) == links(lon) == 1  # pings keep it
+    assert links(nyc) == links(lon) == 1  # pings keep the links
     lon.kill()
     net.cut("gull", "heron")
     net.until(lambda: not links(nyc), 16)

@@ -35,7 +35,7 @@ class Apart:
         net.run(3)
 
     def soon(self, node: SimNode) -> int:
-        """In a minute, by the clock of that node."""
+        """Return the time in a minute, by the clock of `node`."""
         return node.wall + 60 * S
 
 

@@ -1,4 +1,4 @@
-"""What can a gateway of another site do that says what it likes, or a node of ours?"""
+"""Gateways of another site, or nodes of this one, that send false commands."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ MALLORY = "/site/LON/node/heron/client/mallory/session/1"
 
 
 class Pair:
-    """NYC's gull, with a reader, and LON's heron, which says what the test has it say."""
+    """NYC's gateway gull, with a reader, and LON's gateway heron, which sends what a test wants."""
 
     def __init__(self, **table: Any) -> None:
         self.net = net = SimNetwork()

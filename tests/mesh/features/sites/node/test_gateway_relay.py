@@ -1,4 +1,4 @@
-"""Does a stream keep its order when a connection between gateways is lost with some of it?"""
+"""The order of a stream when a connection between gateways is lost with some of its messages."""
 
 from typing import Any
 
@@ -20,8 +20,9 @@ HERON = "tcp://127.0.0.1:5004"
 
 
 class Sites:
-    """LON with the gateway heron, and wren; NYC with gull, which heron dials, grebe, which dials heron, and
-    tern, the master.
+    """LON has the gateway heron, and wren.
+
+    NYC has gull, which heron dials, grebe, which dials heron, and tern, the master.
     """
 
     def __init__(self) -> None:
@@ -47,14 +48,14 @@ class Sites:
             self.joe.publish("quote", text, domain=STOCK, persistent=True)
 
     def way(self) -> SimNode:
-        """The gateway of NYC by which it goes."""
+        """Return the gateway of NYC through which joe's stream goes."""
         (stream,) = flight = self.transit._flights["NYC"]
         gates = self.heron.core.parts[SiteParts].gateways._gates["NYC"].gateways
         uuid = next(uuid for uuid, each in gates.items() if each.conn is flight.route_of(stream))
         return next(node for node in (self.gull, self.grebe) if node.uuid == uuid)
 
     def lose(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What is under way is lost, with the gateway there, of which wren does not hear yet."""
+        """Lose the messages in transit together with their gateway, without a notice to wren."""
         self.way().kill()
         monkeypatch.setattr(self.transit._presence, "serve", lambda *told: None)
         self.net.until(lambda: links(self.heron) == 1)
@@ -118,7 +119,7 @@ def test_what_was_held_back_for_something_that_went_by_another_gateway_is_asked_
     it.net.run(1)
     asker = it.wren.uuid, False
     key = it.joe.stream, STOCK
-    it.transit._lost["NYC", key, asker] = 1  # that wren has the answer to
+    it.transit._lost["NYC", key, asker] = 1  # wren has the answer to it
     taken = it.transit.forward
 
     def take(source: bytes, site: str, envelopes: list[Envelope], dropped: int = 0) -> None:

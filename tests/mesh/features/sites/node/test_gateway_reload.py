@@ -1,4 +1,4 @@
-"""Does a node go by other sites while it runs, as its configuration says when it is read again?"""
+"""Other sites in a configuration that a running node reads again."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ STOCKS = {site: RemoteSite(site, domains=(STOCK,)) for site in ("LON", "NYC", "S
 
 
 def reloaded(node: SimNode, tables: dict[str, RemoteSite], **more: Any) -> None:
-    """Its file names these sites by now."""
+    """Reload the node with a configuration that has the sites of `tables`."""
     found = {
         "sites": {name: table.addresses for name, table in tables.items() if not table.via},
         "ways": ways({name: table.via for name, table in tables.items()}),
@@ -37,7 +37,7 @@ def reloaded(node: SimNode, tables: dict[str, RemoteSite], **more: Any) -> None:
 
 
 def keys(node: SimNode, here: str, *sites: str) -> Keyring:
-    """Its keys, and those of these sites."""
+    """Return the node's keys, with those of these sites only."""
     ring = node.core.parts.context.settings.keyring
     assert ring is not None
     given = {
@@ -48,7 +48,7 @@ def keys(node: SimNode, here: str, *sites: str) -> Keyring:
 
 
 def lone(net: SimNetwork, name: str, here: str) -> SimNode:
-    """A gateway that knows no site yet."""
+    """Create a gateway that knows no site yet."""
     return gateway_to(net, name, here, {})
 
 
@@ -96,7 +96,7 @@ def test_a_site_that_is_named_no_more_is_parted_from_and_owed_nothing() -> None:
     net.run(40)
     assert links(gull) == links(heron) == 0
     heron.kill()
-    heron.start()  # with its old file: it is owed nothing of before
+    heron.start()  # with its old file: nothing earlier is owed
     net.until(lambda: links(gull) == 1)
     net.run(2)
     assert gull.metric("published") == 0
@@ -111,7 +111,7 @@ def test_whoever_was_connected_is_told_and_let_in_no_more() -> None:
     assert heron.core.parts[SiteParts].gateways.link("NYC").state == "not allowed by peer: SITE"  # type: ignore[union-attr]
     publisher(heron)
     reloaded(gull, {"LON": STOCKS["LON"]}, keyring=keys(gull, "NYC", "LON"))
-    net.until(lambda: gull.metric("published") == 1)  # it waited, and the other site asks again, rarely
+    net.until(lambda: gull.metric("published") == 1)  # it waited: the other site retries rarely
 
 
 def test_what_goes_there_and_what_may_come_in_change_at_once() -> None:

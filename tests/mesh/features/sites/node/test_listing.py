@@ -1,4 +1,4 @@
-"""Who is told of other sites, what is told of each, and is it the same whichever node is asked?"""
+"""Reports on other sites, which are the same at every node."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ SITES = ("HF", "LON", "NYC", "SFO")
 
 
 def seen(asker: User) -> dict[str, Any]:
-    """The other sites, by their names, as he is told of them."""
+    """Return what `asker` is told of the other sites, by name."""
     return {row["site"]: row for row in called(asker, "sites")["sites"]}
 
 
@@ -27,7 +27,7 @@ def members(asker: User, site: str) -> list[str]:
 
 
 def asking(*nodes: SimNode) -> list[User]:
-    """Somebody at each of them."""
+    """Return a client at each of the nodes."""
     return [User(node, f"asker-{node.name}") for node in nodes]
 
 
@@ -78,7 +78,7 @@ def test_a_mesh_without_keys_says_that_it_can_have_no_gateway() -> None:
 
 
 def why(asker: User, site: str) -> dict[str, str]:
-    """(rank by code) of the reasons that all give him."""
+    """Return the rank of each reason that all nodes give, by code."""
     found = called(asker, "why", kind="site", text=site, domain="")["reasons"]
     return {each["code"]: each["rank"] for each in found}
 
@@ -171,7 +171,7 @@ def test_D11_a_site_that_returns_is_up_again_on_both_sides() -> None:
     net.until(lambda: seen(at_a)["SFO"]["state"] == "unreachable")
     x.start()
     net.until(lambda: members(at_a, "SFO") == ["x"])
-    net.run(60)  # nothing that was to say that it is down rings now
+    net.run(60)  # no late timer reports the site as down
     assert seen(at_a)["SFO"]["state"] == seen(*asking(x))["LON"]["state"] == "up"
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a value that lost against another site's?"""
+"""The record of a value that lost against another site's."""
 
 from msgspec.structs import replace
 

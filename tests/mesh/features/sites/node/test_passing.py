@@ -1,4 +1,4 @@
-"""Is it said right where a message was, as it goes from site to site?"""
+"""The route of a message from site to site, and the marks that it keeps."""
 
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ JOE = "/node/bilbo/client/joe/session/1"
 
 
 def taken_by(node: str, it: Envelope | None = None) -> Envelope:
-    """As the master there has taken it."""
+    """Return the envelope as the master `node` has accepted it."""
     it = it or replace(envelope("STOCK/1", first=7, low=3, persistent=True), sender=JOE)
     return it.mastered(5, Hop(node, 0, 9))
 

@@ -1,4 +1,4 @@
-"""Does what is for a site that is paused wait, at every node and after every start, and is nothing lost?"""
+"""Messages for a paused site: they wait at every node, also after restarts, and none is lost."""
 
 from typing import Any
 from unittest.mock import patch
@@ -25,7 +25,7 @@ from tests.simulation import SimNetwork, SimNode
 
 
 def said(node: SimNode, **values: Any) -> Any:
-    """What a node answers to whoever has its keys."""
+    """Return the node's reply to a `site_pause` call with node rights."""
     client = client_of(node).connected()
     for conn in node.core._conns.values():
         conn.grant = "node"
@@ -113,12 +113,12 @@ def test_a_row_that_says_something_else_is_refused_and_so_are_too_many() -> None
 
 
 def paused(node: SimNode, site: str, pause: bool = True) -> None:
-    """Somebody says so at that node."""
+    """Pause or resume the site at that node."""
     assert said(node, site=site, pause=pause).value == {"changed": True}
 
 
 def text(client: SimClient, number: int) -> str:
-    """Why its letter was refused."""
+    """Return the reason for which the client's direct message was refused."""
     return client.answers["", number].text
 
 

@@ -23,7 +23,7 @@ class User(user.User):
     speaks = (*user.SPEAKS, LETTERS)
 
     def answer_all(self, count: int) -> None:
-        """Reply to the first so many, when they have come."""
+        """Wait for `count` requests, and reply to all that have arrived."""
         self.net.until(lambda: len(self.contents()) >= count)
         self.reply(*((n, b"re: " + content) for n, content in self.got[1]))
 
@@ -33,7 +33,7 @@ def table(name: str, **options: Any) -> dict[str, RemoteSite]:
 
 
 def two_sites(net: SimNetwork, **there: Any) -> tuple[SimNode, SimNode, SimNode, SimNode]:
-    """LON's gateway a and its member b; NYC's gateway c and its member d."""
+    """Create LON with gateway a and member b, and NYC with gateway c and member d."""
     c = gateway(net, "c", "NYC", "LON", tables=table("LON", **there))
     a = gateway(net, "a", "LON", "NYC", FIRST, tables=table("NYC"))
     b = member(net, "b", "LON", "a", tables=table("NYC"))
@@ -151,7 +151,7 @@ def test_a_request_whose_time_is_over_is_forgotten_on_all_its_way() -> None:
 def test_what_nobody_has_answered_when_its_time_is_long_over_is_told_as_lost(
     flags: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(network, "PATIENCE", 60.0)  # nobody hears of the line
+    monkeypatch.setattr(network, "PATIENCE", 60.0)  # the lost connection is not noticed
     net = SimNetwork()
     nodes = two_sites(net)
     server, asker = User(nodes[3], "server"), User(nodes[1], "asker")
@@ -178,7 +178,7 @@ def test_to_all_there_a_line_that_is_lost_and_a_right_that_lacks_are_told_as_the
 
 
 def test_that_nobody_there_serves_it_is_asked_of_one_gateway_only() -> None:
-    """The other one would find it in the midst of later ones, and take it for lost."""
+    """Another gateway would get the request between later ones, and take it for lost."""
     net = SimNetwork()
     c = gateway(net, "c", "NYC", "LON", tables=table("LON"))
     a = gateway(net, "a", "LON", "NYC", FIRST, tables=table("NYC"))

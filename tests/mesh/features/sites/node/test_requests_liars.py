@@ -19,7 +19,7 @@ from tests.simulation import SimNetwork, SimNode
 
 @pytest.fixture
 def linked() -> tuple[SimNode, SimNode, User]:
-    """A gateway of LON, one of NYC, and who serves there: nothing that is refused changes any of them."""
+    """Return a gateway of LON, one of NYC, and a server at NYC. No refused command changes any of them."""
     a, _, c, _ = two_sites(SimNetwork())
     server = User(c, "server")
     server.serve("calc/add")
@@ -150,7 +150,7 @@ def test_a_gateway_replies_to_nothing_that_another_one_was_asked() -> None:
     gate = a.core.parts[SiteParts].gateways._gates["NYC"]
     trips = a.core.parts[SiteParts].requests._open[asker.stream]
     others = [conn for conn in gate.conns() if conn is not trips[n].conn]
-    if not others:  # it has one connection: as if that was asked by another
+    if not others:  # it has one connection: pretend another was asked
         trips[n].conn = next(iter(c.core.parts[SiteParts].gateways._gates["LON"].conns()))
     say(c, "LON", Respond((1,)), reply)
     net.run(1)

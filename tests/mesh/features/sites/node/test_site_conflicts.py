@@ -1,6 +1,4 @@
-"""Two sites set one topic, and neither knows of the other: does one value stay everywhere, and is the other
-one kept and told?
-"""
+"""Conflicts of two sites that set one topic: one value stays at both, and the other is kept and reported."""
 
 from typing import Any
 
@@ -26,7 +24,7 @@ OF_QUOTE = "__sys__conflict/quote@STOCK"
 
 
 class Two:
-    """NYC with gull and eve, LON with heron and joe; at each somebody reads what lost there."""
+    """NYC with gull and eve, LON with heron and joe, and a reader of the lost values at each."""
 
     def __init__(self, persistent: bool = True) -> None:
         self.net = net = SimNetwork()
@@ -51,12 +49,12 @@ class Two:
         return sum(node.metric("site_conflicts") for node in (self.gull, self.heron))
 
     def hold(self) -> None:
-        """Nothing leaves for another site from now on."""
+        """Stop all messages to other sites from now on."""
         for node in (self.gull, self.heron):
             node.core.parts[SiteParts].sender._is_paused = lambda site: True
 
     def quiet(self) -> None:
-        """All leaves, and has come."""
+        """Send all waiting messages, and wait until they have arrived."""
         for node, site in ((self.gull, "LON"), (self.heron, "NYC")):
             node.core.parts[SiteParts].sender._is_paused = lambda site: False
             node.core.parts[SiteParts].sender._is_due(site)
@@ -139,7 +137,7 @@ def test_what_lost_stays_over_a_restart_is_read_at_other_nodes_and_taken_away() 
 
 
 def lost(two: Two, count: int) -> None:
-    """Of so many topics, against NYC."""
+    """Create conflicts of `count` topics, which NYC wins."""
     two.hold()
     for n in range(count):
         two.says(two.joe, b"of LON", f"k{n}")
@@ -169,7 +167,7 @@ def test_a_transfer_tells_of_what_lost_unless_its_winner_knew_it() -> None:
     two.says(two.joe, b"known")
     two.quiet()
     two.hold()
-    two.says(two.eve, b"newer")  # on top of it
+    two.says(two.eve, b"newer")  # it replaces the known value
     two.net.until(lambda: two.value(two.gull) == b"newer")
     two.says(two.joe, b"unknown", "other")
     two.net.until(lambda: two.value(two.heron, "other"))
@@ -178,7 +176,7 @@ def test_a_transfer_tells_of_what_lost_unless_its_winner_knew_it() -> None:
     assert two.value(two.heron) == b"known"
     two.heron.core.parts[SiteParts].outbound.by_name[
         "NYC"
-    ].feed.in_flight._promises._open.clear()  # it found no room
+    ].feed.in_flight._promises._open.clear()  # it found no space
     for _ in range(2):
         synced(two.heron)
         two.net.until(lambda: not two.heron.metric("sites_marked"))

@@ -1,4 +1,4 @@
-"""Two sites of two nodes each set one topic. Is the value that lost found where docs/sites.md says so?"""
+"""Conflicts of two sites of two nodes each: the lost value is where docs/sites.md says."""
 
 from itertools import product
 from typing import Any
@@ -24,14 +24,16 @@ from tests.simulation import SimNetwork
 GATEWAYS = ("gull", "heron")
 SITE_OF = {"gull": "NYC", "tern": "NYC", "heron": "LON", "hawk": "LON"}
 PAIRS = [(a, b) for a in SITE_OF for b in SITE_OF if SITE_OF[a] != SITE_OF[b]]
-# The first three: two gateways without a rule, then a gateway and another node with and without one.
+# The first three are two gateways without a rule, then a gateway and a member with and without one.
 FIRST_CASES = [(PAIRS[0], False), (PAIRS[1], True), (PAIRS[2], False)]
 CASES = FIRST_CASES + [case for case in product(PAIRS, (True, False)) if case not in FIRST_CASES]
 
 
 class Four:
-    """NYC with its gateway gull, and tern; LON with its gateway heron, and hawk. `is_ruled`: tern and hawk
-    are the masters of STOCK, by a rule; else each node is of what is published at it.
+    """NYC with its gateway gull and tern, and LON with its gateway heron and hawk.
+
+    If `is_ruled`, tern and hawk are the masters of STOCK. Otherwise each node is master of what its clients
+    publish.
     """
 
     def __init__(self, is_ruled: bool) -> None:
@@ -53,7 +55,7 @@ class Four:
         net.run(1)
 
     def set_apart(self, older: str, newer: str) -> None:
-        """The line is paused, somebody sets the topic at each of these nodes, and both sites go on."""
+        """Set the topic at two nodes while nothing leaves for other sites, and then send all of it."""
         for node in self.nodes.values():
             node.core.parts[SiteParts].sender._is_paused = lambda site: True
         for name, text in ((older, b"older"), (newer, b"newer")):
@@ -67,12 +69,12 @@ class Four:
         self.net.run(2)
 
     def values(self) -> set[bytes]:
-        """What is read at each node."""
+        """Return the values that are read at the nodes."""
         found = [ann.get("quote", domain=STOCK, fresh=True) for ann in self.readers.values()]
         return {message.content for (message,) in found}
 
     def keeps(self) -> set[str]:
-        """The sites that keep the older value, where it is read at all nodes, told and counted."""
+        """Return the sites that keep the older value. There it is read at all nodes, reported and counted."""
         reads = {name for name, lost in self.lost.items() if lost.got}
         letters = [(letter.key, letter.content) for name in reads for letter in self.lost[name].got]
         assert letters == [(OF_QUOTE, b"older")] * len(reads)

@@ -1,4 +1,4 @@
-"""Letters between sites: they come once, in order, and who sends one to nowhere is told so at once."""
+"""Direct messages between sites: they arrive once and in order, or are refused at once."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -323,7 +323,7 @@ def test_a_stream_stays_with_its_gateway_while_any_of_it_is_in_flight() -> None:
     chosen: list[bytes] = []
 
     def other(stream: bytes, site: str, able: Sequence[bytes], relays: int) -> bytes:
-        """The gateways in turn."""
+        """Return the gateways in turn."""
         chosen.append(sorted(able)[len(chosen) % len(able)])
         return chosen[-1]
 

@@ -1,4 +1,4 @@
-"""Letters for which there is no room, or that may have come there: do they go again, once, and in order?"""
+"""Direct messages that find no space, or may have arrived: they are resent, once and in order."""
 
 import dataclasses
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def write(joe: SimClient, to: str, count: int, size: int = 0, force: bool = Fals
     return contents
 
 
-# --- there is no room -------------------------------------------------------------------------------------
+# --- a site without space ---------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -69,7 +69,7 @@ def test_when_room_comes_between_two_letters_the_second_waits_for_the_first() ->
     _, b, c, d = two_sites(net)
     inbox, joe = client(d, "ann").inbox(), client(b, "joe")
     said = iter([True])
-    net.cut("a", "c")  # the line is slow for a moment
+    net.cut("a", "c")  # the connection is slow for a moment
     contents = write(joe, name_at("NYC", d, "ann"), 3)
     net.run(0.1)
     with full(c, lambda: next(said, False)):
@@ -80,7 +80,7 @@ def test_when_room_comes_between_two_letters_the_second_waits_for_the_first() ->
 
 @pytest.mark.slow
 def test_when_the_letter_that_is_tried_is_void_the_next_one_goes_in_the_end() -> None:
-    """Once the gateway there waits for the first no more."""
+    """The second message leaves once the other gateway no longer waits for the first."""
     net = SimNetwork()
     _, b, c, d = two_sites(net)
     inbox, joe = client(d, "ann").inbox(), client(b, "joe")
@@ -107,7 +107,7 @@ def test_what_has_not_left_before_is_refused_at_once() -> None:
 
 
 def middle(room: int) -> tuple[Middle, str]:
-    """Its gateways have room for so many bytes of each neighbour."""
+    """Create sites whose middle gateways have room for `room` bytes of each neighbor."""
     sites = Middle(**LETTERS)
     for node in sites.middle:
         context = node.core.parts.context
@@ -138,7 +138,7 @@ def test_what_came_through_the_middle_is_not_called_refused_when_that_is_full_by
     write(joe, ann, 1)
     net.until(lambda: inbox.contents)
     for node in sites.middle:
-        net.cut("hf0", node.name)  # with the answer
+        net.cut("hf0", node.name)  # the answer is lost too
     net.run(17)
     with ExitStack() as room:
         for each in through:

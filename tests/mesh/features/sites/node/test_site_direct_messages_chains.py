@@ -1,4 +1,4 @@
-"""Do letters go by sites in the middle, once and in order, whoever goes down there?"""
+"""Direct messages through sites in the middle: they arrive once and in order, while nodes fail there."""
 
 import pytest
 

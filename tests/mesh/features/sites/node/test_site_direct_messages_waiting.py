@@ -1,4 +1,4 @@
-"""Letters that wait for another site, or whose way is lost, arrive once and in order."""
+"""Direct messages that wait for another site, or whose route is lost, arrive once and in order."""
 
 import dataclasses
 from typing import Any
@@ -77,7 +77,7 @@ def test_letters_that_may_wait_go_when_the_site_is_back_also_after_a_restart() -
 
 
 def flow(net: SimNetwork, joe: SimClient, to: str, inbox: Subscription, trouble: Any) -> None:
-    """Letters are sent all the time, and something happens meanwhile."""
+    """Send direct messages without a pause, with `trouble` after two of them. All must arrive in order."""
     for n in range(24):
         joe.send(to, b"%d" % n, persistent=n % 2 == 0, force=True)
         net.run(0.02)
@@ -189,7 +189,7 @@ def test_what_waits_for_a_site_that_is_taken_out_is_given_up_though_it_left_or_w
     a, b, c, d = two_sites(net)
     joe, ann = client(b, "joe"), name_at("NYC", d, "ann")
     if had_left:
-        joe.send(ann, b"x", force=True)  # so that it is known who is a gateway
+        joe.send(ann, b"x", force=True)  # so that the gateways are known
         joe.settled()
         net.cut("a", "c")
     else:
@@ -211,7 +211,7 @@ def test_what_waits_for_a_site_that_is_taken_out_is_given_up_though_it_left_or_w
 def test_letters_that_come_again_in_another_order_than_that_of_their_numbers_are_not_held_back_for_ever() -> (
     None
 ):
-    """What was not on the disk of a node that was started again comes behind what was."""
+    """After a restart, messages that were not on disk follow those that were."""
     net = SimNetwork()
     a, b, _, d = two_sites(net)
     joe, inbox = client(b, "joe"), client(d, "ann").inbox()
@@ -232,7 +232,7 @@ def test_letters_that_come_again_in_another_order_than_that_of_their_numbers_are
 
 
 def test_a_letter_for_which_there_is_no_room_waits_where_it_was_sent_and_is_not_called_refused() -> None:
-    """It may have been taken before, and its answer be lost."""
+    """The message may have been accepted before, and its answer lost."""
     net = SimNetwork()
     _, b, c, d = two_sites(net)
     joe, inbox = client(b, "joe"), client(d, "ann").inbox()

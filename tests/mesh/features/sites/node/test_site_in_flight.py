@@ -1,4 +1,4 @@
-"""Is what another site was given kept until that has answered it, and not longer?"""
+"""Envelopes that were sent to another site: they are kept until it has answered them, and no longer."""
 
 from collections import Counter
 
@@ -36,7 +36,7 @@ def given_all(*portions: EnvelopeSlice) -> SiteInFlight:
 
 
 def done(in_flight: SiteInFlight, said: Answer, stream: bytes = STREAM) -> list[StoredEnvelope]:
-    """The stored envelopes of which that was the last word."""
+    """Return the stored envelopes of which `said` completes the answers."""
     parts = in_flight.answered(stream, said)
     return [given.parcel for given in dict.fromkeys(part[0] for part in parts) if not given.left]
 
@@ -144,7 +144,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(DOES), st.integers(0, 11)), min_size=
 
 
 class Wanted:
-    """NYC takes `a` from LON."""
+    """The rights of a site that may write to topic `a`."""
 
     def may_write(self, domain: str, topic: str) -> bool:
         return topic == "a"
@@ -168,7 +168,7 @@ class Sites:
         self.next = 1
 
     def publish(self, which: int) -> None:
-        """One to four messages; the publisher has had answers to all but the last few before."""
+        """Publish one to four messages. All but the last two before them may count as answered."""
         keys = [("a", "b", "a", "a")[(which + i) % 4] for i in range(1 + which % 4)]
         it = replace(
             envelope(" ".join(keys), first=self.next, low=max(1, self.next - which % 3), persistent=True),
@@ -182,7 +182,7 @@ class Sites:
             self.in_flight.offer(self.stored[-1])
 
     def send(self, which: int) -> None:
-        """The next that the feed has for NYC, by one gateway or another."""
+        """Send the next slice of the feed to NYC, through one gateway or another."""
         if self.sent < len(self.stored):
             portion = self.stored[self.sent]
             self.sent += 1
@@ -192,13 +192,13 @@ class Sites:
             self.wire += [leaving(run, "LON", low, gateway) for run in in_runs(left)]
 
     def over(self, which: int) -> None:
-        """One comes over, and is not gone for that: it may come again. So may its answer, or be lost."""
+        """Deliver an envelope, which may be delivered again. Its answer is lost in some cases."""
         if self.wire:
             it = self.wire[which % len(self.wire)]
             assert (
                 unfit(it, NeighbourSite("LON", "gull", {"LON": Wanted()}, {"LON": "LON"}), "NYC", NOW) is None
             )
-            there = replace(it, route=(*it.route, Hop("heron", 0, 3)))  # a node of NYC with that name, too
+            there = replace(it, route=(*it.route, Hop("heron", 0, 3)))  # a node of NYC has that name, too
             for first, last in self.known.accept_by(leg_of(there.route), it.first, it.last, it.low, 0.0):
                 self.taken.update(range(first, last + 1))
             if which % 4:
@@ -211,11 +211,11 @@ class Sites:
 
     @property
     def settled(self) -> int:
-        """The row of the site's feed: the place up to which all is done."""
+        """Return the position up to which the site has answered all, which is the row of its feed."""
         return next(place for place in range(len(self.stored) + 1) if place + 1 not in self.done)
 
     def restart(self, site: str) -> None:
-        """That site's master comes back with what is on its disk."""
+        """Restart the master of a site from what is on its disk."""
         if site == "NYC":
             self.known = MultiPathStream.unpack(self.known.pack())
             return

@@ -1,4 +1,4 @@
-"""Is what is published in one site read in those that others lead to, once, whoever goes down between?"""
+"""Messages that pass through sites in the middle: they are read once, while nodes fail there."""
 
 from dataclasses import replace
 
@@ -182,7 +182,7 @@ def test_what_is_paused_waits_where_it_was_published_also_when_the_site_in_the_m
 def test_readers_of_a_far_site_are_told_what_the_first_one_had_no_room_for() -> None:
     sites = Middle()
     says(sites, Relay(NET2, (1,), 5), from_hf(sites, sender="/site/HF/node/x/client/y/session/1"))
-    says(sites, Relay(NET2, (1,), 2), from_hf(sites))  # what was dropped is told with what passes next
+    says(sites, Relay(NET2, (1,), 2), from_hf(sites))  # the next message reports all dropped ones
     assert [n.partition(": site: ")[2] for n in events(sites.net2, "site")] == [
         "HF discarded 7 messages for this site: its buffer was full"
     ]

@@ -1,4 +1,4 @@
-"""What can a site do that says what it likes, to those that are reached by another one, and to that one?"""
+"""Sites that send false commands to a site in the middle, and to those behind it."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def from_hf(sites: Middle, first: int = 1, content: bytes = b"x", **fields: Any)
 
 
 def says(sites: Middle, *envelopes: Envelope) -> None:
-    """HF does, to both gateways of NET1."""
+    """Send envelopes for NET2 from HF to both gateways of NET1."""
     for each in envelopes:
         say(sites.hf, NET1, Relay(NET2, (1,)), each)
     sites.net.run(1)
@@ -52,7 +52,7 @@ def test_nothing_passes_that_the_site_in_the_middle_does_not_serve(serves: tuple
     sites.publish(1)
     says(sites, from_hf(sites))
     sites.net.run(20)
-    assert not sites.heard.got and sites.hf.metric("site_pending") == 4  # they wait until it does
+    assert not sites.heard.got and sites.hf.metric("site_pending") == 4  # they wait until NET1 serves NET2
     assert sum(node.metric("refused") for node in sites.middle) == 2
     link = sites.hf.core.parts[SiteParts].gateways.link(NET2)
     assert link is not None and (link.gateways, link.state) == ([], "not reached by NET1")
@@ -135,7 +135,7 @@ def test_what_a_neighbour_says_of_sites_counts_only_of_those_that_are_reached_by
     say(sites.first, NET2, Behind(HF, "sideways", ("liar",)))
     sites.net.run(0.5)
     assert not views.has(NET1, "liar") and views.view(NET2) is None and views.view("SFO") is None
-    assert views.has(HF, "hf0")  # of whom the other gateway speaks still
+    assert views.has(HF, "hf0")  # the other gateway still reports it
     assert all(len(each.behind) <= 64 for each in gate.gateways.values()) and links(sites.net2) == 2
 
 

@@ -1,4 +1,4 @@
-"""Is what one site relays to another there once and in order, whoever of those between goes down?"""
+"""Messages that one site relays to another: they arrive once and in order, while nodes fail between."""
 
 from typing import Any
 
@@ -21,7 +21,10 @@ FROM_LON = {"LON": RemoteSite("LON", accepts=Accepts((STOCK,)))}
 
 
 class Sites:
-    """LON with two gateways and wren, NYC with one that both dial, and tern. `master`: of STOCK in NYC."""
+    """LON with gateways heron and hawk, and wren. NYC with one or two `gateways`, and tern.
+
+    `master` is the master of STOCK in NYC, if it is set.
+    """
 
     def __init__(self, master: str = "", persistent: bool = True, gateways: int = 1) -> None:
         self.net = net = SimNetwork()
@@ -53,7 +56,7 @@ class Sites:
         return self.heard.contents
 
     def settled(self) -> None:
-        """All has come, and LON keeps nothing any more."""
+        """Wait until all messages have arrived and LON keeps none of them."""
         self.net.until(lambda: len(self.got) >= len(self.sent))
         self.net.until(lambda: not self.pending)
         self.net.run(5)
@@ -65,7 +68,7 @@ class Sites:
         return self.wren.metric("site_pending")
 
     def way(self) -> SimNode:
-        """The gateway of LON by which joe's messages go."""
+        """Return the gateway of LON through which joe's messages go."""
         flight = self.wren.core.parts[SiteParts].outbound.by_name["NYC"].feed.in_flight.streams
         self.net.until(lambda: flight.streams_by(lambda uuid: True))
         (uuid,) = {flight.route_of(stream) for stream in flight}
@@ -132,7 +135,7 @@ def test_of_two_gateways_on_each_side_one_dies_and_nobody_reads_twice(reader: st
         sites.settled()
         return
     sites.net.run(20)
-    gone.start()  # it may have had what nobody else has, and had said so
+    gone.start()  # it alone may have messages it has answered
     sites.net.until(lambda: len(sites.got) >= len(sites.sent))
     sites.net.run(5)
     assert sorted(sites.got) == sorted(sites.sent)

@@ -1,4 +1,4 @@
-"""A site is away for long: is what finds no room refused to its publisher, or counted and told?"""
+"""Messages without space for a site that is unreachable for long: they are refused, or counted."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ REJECTING = frozenset({"NYC"})
 
 
 def full(count: int = 12, persistent: bool = True, **settings: Any) -> tuple[SimNode, SimNode, SimClient]:
-    """NYC is away while so many halves of a MiB are published for it in LON, which has room for four."""
+    """Publish `count` halves of a MiB for NYC, which is down, in LON, which has space for four."""
     net = SimNetwork()
     gull, heron = pair(net)
     again(heron, outboxes={"NYC": ROOM}, **settings)
@@ -154,7 +154,7 @@ def test_a_site_that_claims_to_have_dropped_without_end_harms_no_reader_and_is_t
 
 
 def owed_here(node: SimNode) -> None:
-    """Somebody at that node is owed all of it, too, so that it stays in the log."""
+    """Subscribe at the node without reading, so that all messages stay in its log."""
     SimClient(node.net, node.ipc, "eve").connected().subscribed("quote", domain=STOCK, rate=0)
 
 

@@ -1,4 +1,4 @@
-"""Does what is published so leave no site, whichever way it takes there?"""
+"""Messages that are not to leave their site, on every route."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def test_D5_what_is_not_to_be_relayed_is_read_in_its_site_and_in_no_other(master
     readers = {node: SimClient(net, node.ipc, f"ann-{node.name}").connected() for node in (gull, heron, wren)}
     heard = {node.name: ann.subscribed("quote", domain=STOCK) for node, ann in readers.items()}
     eve = SimClient(net, wren.ipc, "eve").connected()
-    eve.subscribed("quote", domain=STOCK, rate=0)  # which keeps all in the store
+    eve.subscribed("quote", domain=STOCK, rate=0)  # she reads nothing, so the store keeps all
     joe = SimClient(net, wren.ipc, "joe").connected()
     for content, flags in ((b"1", NO_RELAY), (b"2", 0), (b"3", NO_RELAY)):
         joe.publish("quote", content, domain=STOCK, persistent=True, flags=flags)

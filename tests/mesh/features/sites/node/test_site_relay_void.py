@@ -1,4 +1,4 @@
-"""Does what waits for a site hold no room when it is void, and is it counted, and given to nobody?"""
+"""Expired messages for a site: they use no space, and are counted and not delivered."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ from tests.simulation import SimNetwork
 
 KIB, S = 1024, 10**9
 ROOM = 2 * KIB * KIB
-# Where it waits: it has left for a gateway, and was given to none; or it has not left; in memory, or on the
-# disk alone.
+# Where a message waits: sent to a gateway but not to the other site, or not sent. It is in memory, or on disk
+# only.
 KINDS: dict[str, dict[str, Any]] = {
     "left": {},
     "waiting": {"window_count": 2},
@@ -24,12 +24,12 @@ KINDS: dict[str, dict[str, Any]] = {
     "read in parts": {"window_bytes": 300 * KIB, "memory_bytes": 0},
 }
 MARKS, REJECTS = frozenset[str](), frozenset({"NYC"})
-# The first four: each kind once, and both ways of saying that there is no room twice.
+# The first four cases have each kind once, and each reaction to a full buffer twice.
 CASES = [(kind, (MARKS, REJECTS)[(at + other) % 2]) for other in (0, 1) for at, kind in enumerate(KINDS)]
 
 
 class Full:
-    """NYC takes nothing, and what waits for it is void in 30 s, but for the first and the last."""
+    """Two sites, of which NYC is paused. The messages that wait for it expire in 30 s, but for the first."""
 
     def __init__(self, **settings: Any) -> None:
         self.net = net = SimNetwork()

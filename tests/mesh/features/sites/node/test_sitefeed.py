@@ -1,4 +1,4 @@
-"""What is a site owed, by a master that begins anew, and what is said of that as it leaves?"""
+"""The feed of a site: what it is owed after a restart of the master, and what leaves with it."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ STOCK = "STOCK"
 
 
 def pair(net: SimNetwork) -> tuple[SimNode, SimNode]:
-    """gull of NYC and heron of LON: each sends STOCK to the other, and takes it from there."""
+    """Create gull of NYC and heron of LON. Each sends STOCK to the other, and accepts it from there."""
     gull = gateway(net, "gull", "NYC", "LON", tables={"LON": RemoteSite("LON", domains=(STOCK,))})
     here = {"NYC": RemoteSite("NYC", domains=(STOCK,))}
     heron = gateway(net, "heron", "LON", "NYC", FIRST, tables=here)
@@ -23,7 +23,7 @@ def pair(net: SimNetwork) -> tuple[SimNode, SimNode]:
 
 
 def publisher(node: SimNode, count: int = 1) -> SimClient:
-    """It has published so many, which are answered, and somebody else at that node has not taken them."""
+    """Publish `count` messages that are answered, while another client at that node does not read them."""
     eve = SimClient(node.net, node.ipc, "eve").connected()
     eve.subscribed("quote", domain=STOCK, rate=0)
     joe = SimClient(node.net, node.ipc, "joe").connected()
@@ -34,7 +34,7 @@ def publisher(node: SimNode, count: int = 1) -> SimClient:
 
 
 def again(node: SimNode, **settings: Any) -> None:
-    """A new process; with more settings another configuration."""
+    """Restart the node, with `settings` changed."""
     node.kill()
     node._settings.update(settings)
     node.start()

@@ -1,4 +1,4 @@
-"""From which place in its master's log is a site owed everything after a restart?"""
+"""The position from which a site is owed everything after a restart."""
 
 from mesh.features.sites.node.site_in_flight import PartlySent
 from mesh.features.sites.node.sitefeed import SiteFeed
@@ -12,7 +12,7 @@ STREAM = b"s" * 16
 
 
 def sent(*places: int) -> SiteFeed:
-    """A feed from which these have left, none of which is answered."""
+    """Return a feed from which envelopes at `places` were sent, without answers."""
     left: list[int] = []
 
     def leaves(feed: SiteFeed, given: PartlySent) -> None:
@@ -27,13 +27,13 @@ def sent(*places: int) -> SiteFeed:
 
 
 def answered(feed: SiteFeed, number: int, state: str = "OK") -> int:
-    """The place up to which the site is settled, when that is answered."""
+    """Answer one number, and return the position up to which the site is settled."""
     feed.apply_answer(STREAM, Answer("", number, number, state), 0.0)
     return feed.position
 
 
 def waits(feed: SiteFeed, number: int) -> None:
-    """The site says that this one waits there for its master."""
+    """Report for the site that a number waits there for its master."""
     feed.waits(STREAM, Answer("", number, number, "NO_MASTER"))
 
 

@@ -1,4 +1,4 @@
-"""Is it known after a start what a site is owed no more, in few rows, and never too much?"""
+"""Positions that a site is no longer owed: known after a restart, in few rows."""
 
 from hypothesis import given
 from hypothesis import strategies as st

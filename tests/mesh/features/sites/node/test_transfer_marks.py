@@ -1,4 +1,4 @@
-"""Is a site that lost its store sent last values by itself, and is nothing sent for less than that?"""
+"""Automatic transfers of retained values to a site that lost its store, and to no other."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ WANTED = {f"k{n}": b"%d" % n for n in range(5)}
 
 
 def two() -> tuple[SimNode, SimNode]:
-    """gull, which was started twice, has what heron was published."""
+    """Create gull, which was restarted, and heron, whose values gull has."""
     net = SimNetwork()
     gull, heron = pair(net)
     again(gull)

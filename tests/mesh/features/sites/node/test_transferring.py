@@ -1,4 +1,4 @@
-"""Does a site that lacks last values get them, and keep what is newer there, whoever dies meanwhile?"""
+"""Transfers of retained values to a site that lacks them: newer ones there stay, while nodes fail."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from tests.simulation import SimNetwork, SimNode
 
 
 def synced(node: SimNode, site: str = "NYC") -> Any:
-    """Somebody with the keys of a node types `mesh relay sync`."""
+    """Return the reply to a `site_sync` call with node rights, as `mesh relay sync` makes it."""
     client = client_of(node).connected()
     for conn in node.core._conns.values():
         conn.grant = "node"
@@ -40,14 +40,14 @@ def puts(node: SimNode, name: str, values: dict[str, bytes], **more: Any) -> Sim
 
 
 def values(node: SimNode, count: int) -> dict[str, bytes]:
-    """What it has as last values of so many topics."""
+    """Return the retained values of the first `count` topics at the node."""
     retained = node.core.parts.router.log.retained
     found = {f"k{n}": retained.get(f"k{n}", STOCK) for n in range(count)}
     return {key: last.data for key, last in found.items() if last is not None}
 
 
 def before(count: int, **more: Any) -> tuple[SimNode, SimNode, dict[str, bytes]]:
-    """heron has so many last values of before it knew NYC."""
+    """Create gull and heron. heron has `count` retained values from before it knew NYC."""
     net = SimNetwork()
     gull, heron = pair(net)
     outboxes = heron._settings["outboxes"]
@@ -109,7 +109,7 @@ def test_what_is_on_its_way_by_itself_is_not_sent_besides() -> None:
 
 
 def erases(node: SimNode, key: str, domain: str = STOCK) -> None:
-    """Somebody at that node does."""
+    """Erase a topic at that node."""
     bob = Reader(node.net, node.ipc, "bob").connected()
     call = bob.ask(lambda request: c.Call(request, "erase", {"key": key, "domain": domain}))
     node.net.until(lambda: call.reply)
@@ -135,7 +135,7 @@ def test_what_was_erased_over_there_since_stays_erased(restarts: bool, domain: s
 
 
 def two_gateways(gull: SimNode) -> SimNode:
-    """Another one of NYC."""
+    """Create grebe, another gateway of NYC."""
     net = gull.net
     assert isinstance(net, SimNetwork)
     tables = {"LON": RemoteSite("LON", domains=(STOCK,))}
@@ -229,7 +229,7 @@ def test_an_older_site_takes_none_which_is_told_and_no_value_is_a_dead_letter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gull, heron, _ = before(2)
-    monkeypatch.setattr("mesh.features.sites.node.arrivals.INITIAL", 0)  # as it was before
+    monkeypatch.setattr("mesh.features.sites.node.arrivals.INITIAL", 0)  # as in an older release
     synced(heron)
     gull.net.until(lambda: any("does not accept retained values" in note for note in events(heron, "site")))
     gull.net.run(60)

@@ -1,4 +1,4 @@
-"""Does what another site cannot take now come there later, once and in order, and hold up nothing else?"""
+"""Messages that another site cannot accept now: they arrive later, once and in order, and delay no others."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ S = 10**9  # ns
 
 
 class Pair:
-    """LON's heron, where joe publishes, and NYC's gull and tern, which is the master of RUGBY there."""
+    """LON's heron, where joe publishes, and NYC's gull and tern, which is the master of RUGBY."""
 
     def __init__(self, *, here: dict[str, Any] | None = None, there: dict[str, Any] | None = None) -> None:
         self.net = net = SimNetwork()
@@ -81,7 +81,7 @@ def test_what_waits_there_for_a_master_holds_up_nothing_else() -> None:
     it.publish(STOCK, 5)
     it.net.until(lambda: it.heard[STOCK].contents == it.sent[STOCK])
     assert it.pending == 12
-    it.publish(RUGBY, 10)  # more than four windows
+    it.publish(RUGBY, 10)  # more than four windows in all
     it.tern.start()
     it.settled()
 
@@ -94,7 +94,7 @@ def test_a_start_sends_again_what_waits_there_though_later_ones_are_done() -> No
     it.net.until(lambda: it.pending == 2)
     it.net.run(2)
     it.heron.kill()
-    it.gull.kill()  # which had them in memory
+    it.gull.kill()  # gull had them in memory
     it.heron.start()
     it.gull.start()
     it.net.until(lambda: it.pending == 2)
@@ -155,7 +155,7 @@ def test_a_site_that_puts_off_what_it_was_not_given_changes_nothing() -> None:
         answer = Answer(STOCK, 1, 2**60, "STORE_FULL", text="x" * 10**5)
         say(it.gull, "LON", Relayed("NYC", (Outcome(stream, answer),)))
         say(it.gull, "LON", Relayed("NYC", (Outcome(stream, Answer(STOCK, 1, 1, "FORWARD_WARNING")),)))
-        parts.sender._on_outcomes("NYC", [Outcome(stream, answer)])  # as a gateway of this site would say it
+        parts.sender._on_outcomes("NYC", [Outcome(stream, answer)])  # as from a gateway of this site
     it.net.run(1)
     assert not parts.outbound.by_name["NYC"].pauses._pauses and links(it.heron) == 1
     assert not events(it.heron, "site")
