@@ -1,4 +1,4 @@
-"""What does a node write down of the mesh, and do its figures agree with what it counted?"""
+"""The history that a node records of its mesh, and its figures compared with the node's own counts."""
 
 import pytest
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ def mesh(*names: str) -> list[SimNode]:
 
 
 def balanced() -> Cluster:
-    """heron and stork are masters of the same domain, ibis asks them."""
+    """Create the masters heron and stork of one domain, and ibis, which publishes to them."""
     both = (Rule("heron", domains=(RUGBY,)), Rule("stork", domains=(RUGBY,)))
     names = ("heron", "stork", "ibis")
     return cluster(*names, rules=dict.fromkeys(names, both), known=names, snapshots=EVERY)
@@ -61,7 +61,7 @@ def test_a_state_says_the_same_whoever_writes_it_down() -> None:
         found = [
             {f: getattr(line, f) for f in line.__struct_fields__} for line in lines(node, STATE, node="c")
         ]
-        # The first may be said before all are there to hear it.
+        # The first state may be sent before all nodes are there to receive it.
         found = [line for line in found if int(str(line["version"])) > 1]
         return [{f: value for f, value in line.items() if f not in own} for line in found[:4]]
 
@@ -200,7 +200,7 @@ def test_what_leaves_with_the_goodbye_is_in_the_last_figures() -> None:
     joe.publish("k", b"We win", domain=RUGBY)
     joe.settled()
     ibis, net = c["ibis"], c.net
-    # It is stopped in the very moment in which it takes a message: that is not on its way yet.
+    # The node is stopped as it accepts a message, which is not in transit yet.
     carry_out, ibis._carry_out_all = ibis._carry_out_all, lambda: None  # type: ignore[method-assign]
     joe.publish("k", b"Again", domain=RUGBY)
     net.until(lambda: ibis.core.parts.forwarder.onward.messages)

@@ -1,4 +1,4 @@
-"""Do the lines of the history and the node's state say what is in a queue, and who takes from it?"""
+"""Queue contents and consumers, in the lines of the history and the state of a node."""
 
 from mesh.discovery.state import Sample
 from mesh.snapshots.line import QUEUE, STATE, HistoryLine

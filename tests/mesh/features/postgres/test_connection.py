@@ -1,4 +1,4 @@
-"""Are commits written once when the connection or the server fails?"""
+"""Commits that are written once, although the connection or the server fails."""
 
 import logging
 import threading
@@ -16,9 +16,9 @@ from tests.mesh.running import until
 from tests.mesh.store.images import loaded, standing
 from tests.postgres import PostgresServer
 
-pytestmark = pytest.mark.slow  # a server is killed, or leases run out: that takes its time
+pytestmark = pytest.mark.slow  # killed servers and expiring leases take time
 
-LONG = LeaseTiming(120)  # a busy machine may need so long to start a server again
+LONG = LeaseTiming(120)  # busy machines restart a server slowly
 
 
 Open = Callable[..., PostgresStore]
@@ -26,7 +26,7 @@ Open = Callable[..., PostgresStore]
 
 @pytest.fixture
 def opened(postgres: PostgresServer, uuid: bytes) -> Iterator[Open]:
-    """Opens stores, this node's in the common database unless told, and closes them in the end."""
+    """Yield a function that opens stores, by default this node's in the common database, and close them."""
     stores: list[PostgresStore] = []
 
     def open_store(url: str = "", owner: bytes = uuid, boot: int = 1, **more: Any) -> PostgresStore:
@@ -45,7 +45,7 @@ def refusal(attempt: Callable[[], object]) -> StoreError:
 
 
 def sessions(postgres: PostgresServer) -> list[int]:
-    """The processes of the server that serve stores."""
+    """Return the processes of the server that serve stores."""
     rows = postgres.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'heronry'")
     return [row[0] for row in rows]
 
@@ -99,7 +99,7 @@ def test_every_commit_that_returned_is_there_once_though_the_server_is_killed(
 
 
 class LostAnswer:
-    """In place of a connection: breaks it at COMMIT, before or after the server has carried it out."""
+    """Replacement for a connection's `execute`. It hangs up at COMMIT, before or after it runs."""
 
     def __init__(self, real: Any, before: bool) -> None:
         self._real, self._before = real, before

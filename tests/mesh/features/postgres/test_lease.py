@@ -1,4 +1,4 @@
-"""Can two processes be one node? Takeovers of a store in PostgreSQL, on real servers and processes."""
+"""Leases of a store in PostgreSQL, on real servers and processes: at most one process owns a node."""
 
 import logging
 import signal
@@ -23,16 +23,16 @@ from tests.mesh.running import LIMIT, until
 from tests.mesh.store.images import loaded, standing
 from tests.postgres import PostgresServer
 
-pytestmark = pytest.mark.slow  # a server is killed, or leases run out: that takes its time
+pytestmark = pytest.mark.slow  # killed servers and expiring leases take time
 
 SHORT = LeaseTiming(1.0)
 
 
 @dataclass(frozen=True)
 class Sleeper(LeaseTiming):
-    """Of a holder that neither renews nor looks at its clock, as one that is stopped between two lines."""
+    """Timing of a holder that neither renews nor reads its clock, as if it were stopped."""
 
-    idle: float = 60.0  # seconds until the server ends its open transaction
+    idle: float = 60.0  # s until the server ends its open transaction
 
     interval = property(lambda self: 1e5)
     useful = property(lambda self: 1e5)
@@ -40,7 +40,7 @@ class Sleeper(LeaseTiming):
 
 
 class Busy(LeaseTiming):
-    """Of a holder that renews all the time, and whose lease runs out on no machine."""
+    """Timing of a holder that renews all the time, so that its lease expires on no machine."""
 
     interval = property(lambda self: 0.2)
 
@@ -52,7 +52,7 @@ def refusal(attempt: Callable[[], object]) -> StoreError:
 
 
 def lease(postgres: PostgresServer, uuid: bytes) -> tuple[int, bool]:
-    """The epoch, and whether it has run out."""
+    """Return the epoch of the lease, and whether it has expired."""
     where = f"FROM heronry.lease WHERE res = 'store/{uuid.hex()}'"
     return postgres.sql(f"SELECT epoch, expires < clock_timestamp() {where}")[0]
 
@@ -95,7 +95,7 @@ def test_who_was_overtaken_is_fenced_and_nothing_of_its_commit_is_there(
         assert [header for _, header, _ in standing(new)] == [b"old", b"new"]
         assert new.load().tables["feed"] == {}
         old.close()
-        assert lease(postgres, uuid) == (2, False)  # not the old one's to let go
+        assert lease(postgres, uuid) == (2, False)  # not the old store's to release
         new.commit([Append(3, b"new", b"")])
 
 
@@ -116,12 +116,12 @@ def test_a_renewal_learns_of_a_takeover(postgres: PostgresServer, uuid: bytes) -
 
 
 def threads() -> int:
-    """Threads that keep a lease."""
+    """Return the number of threads that renew a lease."""
     return sum(thread.name.startswith("mesh-lease") for thread in threading.enumerate())
 
 
 class Stopper:
-    """In place of a connection's `execute_many`: stops at its first call, when the lease was found good."""
+    """Replacement for a connection's `execute_many`. It waits at its first call, after the lease check."""
 
     def __init__(self, real: Any) -> None:
         self._real = real
@@ -170,7 +170,7 @@ def waits_for_a_lock(postgres: PostgresServer) -> bool:
 
 
 class Patient(Busy):
-    """Of a holder whose open transactions nobody ends, so that a commit may take as long as it takes."""
+    """Timing of a holder whose open transactions are not ended, so that a commit may take any time."""
 
     patience = property(lambda self: 60.0)
 
@@ -178,7 +178,7 @@ class Patient(Busy):
 def test_trial_B7_a_long_commit_does_not_hold_up_the_renewals_of_its_own_node(
     postgres: PostgresServer, uuid: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor while another process asks for the lease, who is told that its holder is alive."""
+    """Another process asks for the lease meanwhile, and its error names the holder as alive."""
     store = PostgresStore(postgres.url(), uuid, 1, terms=Patient(120.0))
     stopper = Stopper(store._connection.execute_many)
     monkeypatch.setattr(store._connection, "execute_many", stopper)
@@ -200,7 +200,7 @@ def test_trial_B7_a_long_commit_does_not_hold_up_the_renewals_of_its_own_node(
 
 
 def renewed_after(postgres: PostgresServer, uuid: bytes) -> Callable[[], bool]:
-    """Has it been renewed since this was asked for?"""
+    """Return a function that tells whether the lease was renewed after this call."""
     query = f"SELECT expires FROM heronry.lease WHERE res = 'store/{uuid.hex()}'"
     begun = postgres.sql(query)
     return lambda: postgres.sql(query) != begun
@@ -209,7 +209,7 @@ def renewed_after(postgres: PostgresServer, uuid: bytes) -> Callable[[], bool]:
 def test_trial_B7_statements_that_are_slow_one_by_one_do_not_cost_the_lease(
     postgres: PostgresServer, uuid: bytes
 ) -> None:
-    """Each takes less than a statement may, all together longer than the lease runs."""
+    """Each statement takes less than its limit. Together they take longer than the lease lasts."""
     url = postgres.database()
     with closing(PostgresStore(url, uuid, 1, terms=LeaseTiming(12.0))) as store:
         postgres.sql(
@@ -226,7 +226,7 @@ def test_trial_B7_statements_that_are_slow_one_by_one_do_not_cost_the_lease(
 def test_trial_B7_a_commit_that_began_before_a_renewal_and_a_takeover_is_fenced(
     postgres: PostgresServer, uuid: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It looks at the lease as it stood when its statement began, and locks it when both are through."""
+    """The commit reads the lease as it was when its statement began, and locks it after both changes."""
     old = PostgresStore(postgres.url(), uuid, 1, terms=Sleeper(60.0))
     row, gate = f"res = 'store/{uuid.hex()}'", 77
     slow_look = postgres_lease._READ.replace(
@@ -268,7 +268,7 @@ except StoreError as error:
 
 @contextmanager
 def holder(postgres: PostgresServer, uuid: bytes) -> Iterator["subprocess.Popen[str]"]:
-    """A process that commits without a pause, until it may no longer, and says so."""
+    """Yield a process that commits without a pause until a commit fails, and prints its answers."""
     command = [sys.executable, "-c", HOLDER, postgres.url(), uuid.hex()]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -292,7 +292,7 @@ def test_a_process_that_was_stopped_for_longer_than_its_lease_commits_nothing_an
             answered += map(int, more)
             assert code in ("FENCED", "LEASE_LOST")
             headers = [header for _, header, _ in standing(new)]
-    # Its last commit may be there though nobody was told; one of after the takeover may not.
+    # Its last commit may be stored without an answer, but no commit after the takeover.
     assert headers == [b"old"] * (held.next_position - 1) + [b"new"]
     assert answered[-1] in (held.next_position - 1, held.next_position - 2)
 

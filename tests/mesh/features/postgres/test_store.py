@@ -1,4 +1,4 @@
-"""What only a store in PostgreSQL can go through: neighbours, crashes of the server, damage, bad settings."""
+"""Stores in PostgreSQL: several nodes in one database, server crashes, damage, and bad settings."""
 
 import gc
 import os
@@ -21,7 +21,7 @@ from tests.mesh.store.images import loaded, standing
 from tests.postgres import USER, PostgresServer
 from tests.waiting import until
 
-pytestmark = pytest.mark.slow  # a server is killed, or leases run out: that takes its time
+pytestmark = pytest.mark.slow  # killed servers and expiring leases take time
 
 EMPTY: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES}
 
@@ -31,7 +31,7 @@ Open = Callable[..., PostgresStore]
 
 @pytest.fixture
 def opened(postgres: PostgresServer, uuid: bytes) -> Iterator[Open]:
-    """Opens stores, this node's in the common database unless told, and closes them in the end."""
+    """Yield a function that opens stores, by default this node's in the common database, and close them."""
     stores: list[PostgresStore] = []
 
     def open_store(url: str = "", owner: bytes = uuid, boot: int = 1, **more: Any) -> PostgresStore:
@@ -44,7 +44,7 @@ def opened(postgres: PostgresServer, uuid: bytes) -> Iterator[Open]:
 
 
 def fill(store: PostgresStore) -> Image:
-    """Some envelopes, a few dropped, and some rows; closed again."""
+    """Fill a store with envelopes and rows, drop a few envelopes, and close it."""
     store.commit([Append(i, b"head %d" % i, b"body %d" % i * 40) for i in range(1, 21)])
     store.commit([Drop((3, 4, 9)), Put("feed", b"joe", b"feed" * 20), Put("position", b"joe", b"\x07")])
     image = loaded(store)
@@ -110,7 +110,7 @@ def test_the_account_of_dropped_envelopes_stays_small(
 ) -> None:
     store = opened()
     store.commit([Append(i, b"", b"") for i in range(1, 101)])
-    for start in (5, 1, 4, 2, 3):  # each fifth in its turn, so that ranges are made, grow, and meet
+    for start in (5, 1, 4, 2, 3):  # in fifths, so that ranges begin and merge
         store.commit([Drop(tuple(range(start, 101, 5)))])
     ranges = f"SELECT first, last FROM heronry.dropped WHERE owner = '{uuid.hex()}'"
     assert postgres.sql(ranges) == [(1, 100)]
@@ -230,7 +230,7 @@ def test_users_with_few_rights_come_in_as_the_page_says(postgres: PostgresServer
 
 
 class Hasty(LeaseTiming):
-    """Of a node that waits for no lock longer than a moment, so that its renewals find their way between."""
+    """Timing of a node that waits only a moment for a lock, so that its renewals run in between."""
 
     patience = property(lambda self: 0.1)
 
@@ -253,7 +253,7 @@ def test_a_full_disk_refuses_whole_and_the_store_goes_on(opened: Open, postgres:
     store.commit([Append(1, b"", b"first")])
     [(path,)] = postgres.sql("SELECT pg_relation_filepath('heronry.side')", url)
     file = postgres.directory / "data" / str(path)
-    # The next write to this file, still empty, gets ENOSPC from the kernel.
+    # The next write to this file, which is still empty, gets ENOSPC from the kernel.
     assert (stat.S_ISREG(file.stat().st_mode), file.stat().st_size) == (True, 0)
     aside = file.with_name("aside")
     disconnect(postgres, url)
@@ -291,7 +291,7 @@ def test_what_fails_for_good_ends_the_store(opened: Open, postgres: PostgresServ
 
 def test_no_thread_and_no_descriptor_is_left_behind(opened: Open) -> None:
     opened().close()
-    gc.collect()  # what earlier tests have left
+    gc.collect()  # release what earlier tests have left
 
     def held() -> tuple[int, int]:
         return threading.active_count(), len(os.listdir("/proc/self/fd"))

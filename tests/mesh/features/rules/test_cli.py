@@ -1,4 +1,4 @@
-"""Do `mesh rule` and `mesh node` change the list that is there, sign it, and say who may not?"""
+"""`mesh rule` and `mesh node`: changes of the shared list, signatures, and refusals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OWN = Agreed({"bilbo": AgreedNode((Rule("bilbo", domains=("B",)),)), "heron": Ag
 
 
 class Mesh:
-    """A node that has this list, and takes others."""
+    """A node that has a shared list, and accepts others."""
 
     def __init__(self, given: Given, agreed: Agreed = NONE, **told: Any) -> None:
         self.agreed, self.told, self.said = agreed, told, dict[str, Any]()
@@ -103,9 +103,7 @@ def test_no_node_is_given_a_rule_as_the_master_beside_one_as_a_way(
     ):
         assert main(["rule", "set", *words]) == 2 and mesh.said == {}
         assert "A node has one stratum for a topic" in capsys.readouterr().err
-    assert (
-        main(["rule", "set", "heron", "--key", "k"]) == 0
-    )  # what older releases have let be is not in the way
+    assert main(["rule", "set", "heron", "--key", "k"]) == 0  # what older releases allowed does not matter
 
 
 def test_a_rule_that_never_counts_is_said_to(given: Given, capsys: Capture) -> None:
@@ -135,7 +133,7 @@ def test_a_text_of_xmlblaster_is_taken_as_it_is(given: Given, tmp_path: Path, ca
         assert "heron.xml:1" in said and ".." not in said and len(said) < 1000
     file.write_text("<clusternode id='heron'>\n\n<masters/>\n</clusternode>")
     assert main(["rule", "set", "--xml", str(file)]) == 2
-    said = capsys.readouterr().err  # with its line, and no option that the verb does not have
+    said = capsys.readouterr().err  # with its line, but without a foreign option
     assert "heron.xml:3: unknown element <masters>" in said and "--lenient" not in said
 
 

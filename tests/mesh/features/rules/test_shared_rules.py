@@ -1,4 +1,4 @@
-"""Rules that all nodes share: do all have them, who may write them, and does nobody miss a message?"""
+"""Rules that all nodes share: their spread, the rights to change them, and no lost messages meanwhile."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def test_what_the_admin_says_at_one_node_counts_at_all_and_soon() -> None:
 
 
 def test_who_has_heard_of_them_as_it_begins_has_them_over_a_crash_a_moment_later() -> None:
-    """So does the story 7300515 of rules go: it went by rules that were not on its disk."""
+    """Simulation run 7300515 of rules failed so: a node followed rules that were not on its disk."""
     net, (heron, avalon, bilbo) = meshed("heron", "avalon", "bilbo")
     bilbo.kill()
     net.run(15)
     assert not put(heron, TO_HERON, force=True).code
-    net.cut("bilbo", "avalon")  # so it waits for another word, and does not serve yet
+    net.cut("bilbo", "avalon")  # it waits for a node before it serves
     bilbo.start()
     net.until(lambda: bilbo.core.parts.mapping.rules == (HERON,))
     net.run(2 * net.disk[1])
@@ -218,7 +218,7 @@ def test_whoever_has_not_seen_the_newest_changes_nothing() -> None:
     assert call(heron, "rules_put", row=newer, was=was).code == ""
 
 
-@pytest.mark.slow  # test_shared.py tests this for rows of any kind
+@pytest.mark.slow  # test_shared.py tests this for all kinds of rows
 def test_of_two_that_were_set_apart_the_later_counts_everywhere() -> None:
     net, nodes = meshed("heron", "avalon", "bilbo", "frodo")
     for one in ("heron", "avalon"):
@@ -298,7 +298,7 @@ def test_who_is_denied_is_linked_with_nobody_until_it_is_allowed() -> None:
     net, nodes = meshed("heron", "avalon", "bilbo")
     heron, avalon, bilbo = nodes
     ear, pub = client_of(heron, "ear").subscribed("k"), client_of(bilbo, "pub")
-    client_of(bilbo, "ear").subscribed("k")  # so it wants to be linked, too
+    client_of(bilbo, "ear").subscribed("k")  # so that this node wants links, too
     pub.publish("k", b"1")
     net.until(lambda: ear.contents == [b"1"])
     put(avalon, Agreed({"bilbo": AgreedNode(None, False)}))
@@ -316,7 +316,7 @@ def test_who_is_denied_is_linked_with_nobody_until_it_is_allowed() -> None:
 
 
 def linked(nodes: list[SimNode]) -> bool:
-    """Is each with each?"""
+    """Return whether each node is logged in to each other node."""
     peers = [peer for node in nodes for peer in node.core.parts.neighbours.peers.values()]
     return all(peer.link.state is LinkState.LOGGED_IN for peer in peers)
 
@@ -335,7 +335,7 @@ def test_who_comes_while_it_is_denied_is_linked_with_nobody_until_it_is_allowed(
 
 
 def goes_later(node: SimNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It goes by new rules a little later than the others."""
+    """Let the node adopt new rules a little later than the others."""
     net, ruling, since = node.net, node.core.parts.ruling, [0.0]
     all_ask = ruling._all_ask
 
@@ -354,7 +354,7 @@ def goes_later(node: SimNode, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_who_was_denied_and_is_not_any_more_is_linked_with_all_at_once(
     late: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever goes by the new list first, and dials: no other one takes it for denied for another minute."""
+    """The node that adopts the list first dials. The others must not deny it for a minute more."""
     net, nodes = meshed("heron", "avalon", "bilbo")
     for node in nodes:
         client_of(node, "ear").subscribed("k")
@@ -373,8 +373,10 @@ def test_who_was_denied_and_is_not_any_more_is_linked_with_all_at_once(
 def test_what_is_published_while_rules_change_waits_no_longer_than_they_do(
     slow: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One goes by them a little later than the others. What is sent by new rules to a master that has not got
-    them goes on to the one before, which has: it comes back, and what is published meanwhile goes with it.
+    """One node adopts the rules a little later than the others.
+
+    A message that the new rules send to a master without them goes on to the earlier master, which has them.
+    It comes back, together with what is published meanwhile.
     """
     net, nodes = meshed("heron", "avalon", "bilbo")
     goes_later(nodes[[node.name for node in nodes].index(slow)], monkeypatch)

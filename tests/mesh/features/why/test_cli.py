@@ -1,4 +1,4 @@
-"""Does `mesh why` print causes first, as one can read them, and nothing that a stranger could put in?"""
+"""`mesh why`: causes first, in readable text without injected control characters."""
 
 from __future__ import annotations
 

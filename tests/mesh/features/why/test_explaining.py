@@ -1,4 +1,4 @@
-"""Does `why` name the true cause of what is not delivered? One story for each cause, on simulated nodes."""
+"""`why` names the true cause of an undelivered message: one scenario for each cause, on simulated nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What if whoever is asked why lies, is silent, or knows too much; or whoever asks asks for nonsense?"""
+"""`why` with nodes that lie, are silent or give endless reasons, and with nonsensical questions."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_what_a_dead_letter_says_is_not_told_only_its_code() -> None:
 
 
 class Chatty(Component):
-    """A part that has no end of reasons."""
+    """A component with endless reasons."""
 
     def explain(self, what: What) -> Any:
         while True:
@@ -140,7 +140,7 @@ def test_the_room_of_a_part_is_told() -> None:
 
 
 def listens(node: SimNode, name: str, heard: list[str]) -> None:
-    """Note that a node is asked why by another one."""
+    """Record in `heard` each `why` question of another node."""
     verbs = node.core.parts.context.face.peer_verbs
     verb = verbs["why"]
 

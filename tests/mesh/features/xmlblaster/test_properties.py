@@ -1,4 +1,4 @@
-"""Are xmlBlaster's property files read as they are, and everything that cannot be meant refused by place?"""
+"""xmlBlaster's property files: read as they are, or refused with the place of the mistake."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Is what only xmlBlaster has refused or passed over with its reason, and all that has an equivalent read?"""
+"""Properties that only xmlBlaster has, which are refused or skipped, and those with an equivalent."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def config(text: str, *words: str, is_lenient: bool = True) -> Config:
     return load(None, {}, {}, properties=read(text, *words, is_lenient=is_lenient).settings)
 
 
-# What only xmlBlaster has, and a word of the reason that is told with its line.
+# Properties that only xmlBlaster has, each with a part of the reason that is reported with its line.
 FOREIGN = (
     ("ProtocolPlugin[IOR][1.0]=", "Java classes"),
     ("CbProtocolPlugin[SOCKET][1.0]=org.example.Driver", "Java classes"),
@@ -47,7 +47,7 @@ FOREIGN = (
     ("delay[frodo]=500", "is a setting of this node only; write delay without a node"),
     ("cluster.loadBalancer.type[frodo]=RoundRobin", "balancing.strategy is a setting of this node only"),
 )
-# Values that cannot be used here: what an error says of them, and the reason why they are passed over.
+# Values that cannot be used here: a part of the error, and the reason why they are skipped.
 UNUSABLE = (
     (
         "pingInterval=0",

@@ -1,4 +1,4 @@
-"""Do `mesh report` and `mesh ingest` find what the nodes here wrote down, and hand it to Spark?"""
+"""`mesh report` and `mesh ingest`: the history files that they find, and the Spark jobs that they start."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -29,7 +29,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def usual(state: Path) -> Path:
-    """Where a node has written that does not run now."""
+    """Return the snapshot directory of a node that is not running."""
     place = state / "data" / "heron" / "snapshots"
     place.mkdir(parents=True)
     put(place, segment(1))
@@ -38,7 +38,7 @@ def usual(state: Path) -> Path:
 
 @pytest.fixture
 def running(state: Path, tmp_path: Path) -> Iterator[Path]:
-    """Where one writes that does run, to a directory of its own choice."""
+    """Return the directory of a running node, which it chose itself."""
     data = DataDir.open(tmp_path / "wren")
     place = tmp_path / "chosen"
     put(place, segment(1, node="wren"))
@@ -59,7 +59,7 @@ def running(state: Path, tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
-    """What was handed on, in place of starting Spark."""
+    """Return the calls of Spark that the test replaced."""
     made: Calls = []
 
     def run(verb: str, arguments: list[str]) -> int:

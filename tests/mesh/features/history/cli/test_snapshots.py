@@ -1,4 +1,4 @@
-"""Does a person see what the nodes have written down, and get it elsewhere?"""
+"""`mesh snapshots`: the list of recorded files, and copies of them elsewhere."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def usual(state: Path) -> Path:
-    """The directory of a node's snapshots that does not run."""
+    """Return the snapshot directory of a node that is not running."""
     place = state / "data" / "heron" / "snapshots"
     place.mkdir(parents=True)
     return place
@@ -34,7 +34,7 @@ def usual(state: Path) -> Path:
 
 @pytest.fixture
 def running(state: Path, tmp_path: Path) -> Iterator[Path]:
-    """One that runs, with snapshots in a directory of its own choice."""
+    """Return the snapshot directory of a running node, which it chose itself."""
     data = DataDir.open(tmp_path / "wren")
     place = tmp_path / "chosen"
     place.mkdir()

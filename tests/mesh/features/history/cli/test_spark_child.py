@@ -1,4 +1,4 @@
-"""Is a Spark job that was started from here the same as one that was typed, also when it is to end?"""
+"""Spark jobs that a command starts: their arguments, signals and exit codes."""
 
 import os
 import signal
@@ -13,7 +13,8 @@ import pytest
 from mesh.features.history.cli import spark_child
 from tests.mesh.running import LIMIT
 
-# As main.py does: SIGTERM leaves by way of every `finally`. The job is a script in the place of Python.
+# The program handles SIGTERM as main.py does, so that every `finally` runs. The job is a script instead of
+# Python.
 STARTER = """
 import signal, sys
 from mesh.features.history.cli import spark_child
@@ -28,7 +29,7 @@ Child = subprocess.Popen[str]
 
 @pytest.fixture
 def children() -> Iterator[list[Child]]:
-    """What is started in a test; whatever is left of it is ended."""
+    """Yield a list for started processes, and kill those that are left."""
     started: list[Child] = []
     yield started
     for child in started:
@@ -126,5 +127,5 @@ def test_when_the_command_is_ended_the_job_is_too(children: list[Child], tmp_pat
     child = start(children, tmp_path, f"trap 'echo told; exit 0' TERM; {STAYS}")
     ready(child)
     child.send_signal(signal.SIGTERM)
-    said, _ = child.communicate(timeout=LIMIT)  # ends when nobody holds its stdout any more
+    said, _ = child.communicate(timeout=LIMIT)  # ends when no process holds its stdout
     assert (said, child.returncode) == ("told\n", 128 + signal.SIGTERM)
