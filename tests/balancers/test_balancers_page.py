@@ -1,4 +1,4 @@
-"""docs/balancing.md describes what the strategies do."""
+"""Agreement of docs/balancing.md with the strategies."""
 
 import re
 from dataclasses import replace
@@ -17,13 +17,12 @@ PAGE = (Path(__file__).parents[2] / "docs" / "balancing.md").read_text()
 
 
 def rows(head: str) -> list[list[str]]:
-    """The cells of the rows below the row that begins with `head`."""
+    """Return the cells of the rows below the row that begins with `head`."""
     [found] = re.findall(rf"^\| {head} \|.*\n\|[- |]+\|\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
     return [[cell.strip() for cell in row.strip().strip("|").split(" | ")] for row in found.splitlines()]
 
 
 def example() -> list[Candidate]:
-    """The nodes of the worked example."""
     return [
         Candidate(node, load=float(load), age=1.0, sent=float(sent), outstanding=int(outstanding))
         for node, load, _, _, sent, outstanding, _ in rows("node")
@@ -68,7 +67,7 @@ def test_in_the_long_run_the_shares_are_those_of_the_page() -> None:
 
 @pytest.fixture
 def by_address() -> Strategy:
-    """The plug-in of the page."""
+    """Return the plug-in of the page."""
     [source] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     module: dict[str, Any] = {"__name__": "by_address"}
     exec(source, module)

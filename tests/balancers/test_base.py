@@ -1,4 +1,4 @@
-"""All strategies keep the laws of balancers/base.py."""
+"""Laws of balancers/base.py that all strategies keep."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from tests.balancers.candidates import Headers, Sample, chance, fresh, named
 
 
 class Plain(Strategy):
-    """The least that somebody else can write."""
+    """The smallest strategy that a plug-in can define."""
 
     def pick(self, candidates: Sequence[Candidate], message: Message | None = None) -> str:
         return min(candidates, key=lambda candidate: (candidate.sent, candidate.node)).node
@@ -165,7 +165,7 @@ def test_equal_weights_change_nothing(candidates: list[Candidate], weight: float
 @given(weights=st.lists(st.floats(), min_size=2, max_size=6))
 def test_no_weight_shuts_a_node_out(weights: list[float]) -> None:
     among = [replace(fresh(f"n{place}"), weight=weight) for place, weight in enumerate(weights)]
-    least = 400 / (1 + 16 * (len(among) - 1))  # a quarter of the typical one among those of four times that
+    least = 400 / (1 + 16 * (len(among) - 1))  # a quarter weight against four times the typical
     for name in WEIGHING:
         counts = made(name).assign(among, 400)
         assert counts.keys() == {candidate.node for candidate in among}, name
@@ -187,7 +187,7 @@ def test_round_robin_looks_at_no_weight() -> None:
 
 def test_a_message_of_the_mesh_is_one_that_a_strategy_can_read() -> None:
     def seen_by_a_strategy(message: mesh.Message) -> Message:
-        return message  # that is what mypy is asked here
+        return message  # mypy checks this type
 
     assert all(hasattr(mesh.Message, part) for part in vars(Message) if not part.startswith("_"))
     assert seen_by_a_strategy is not None

@@ -12,7 +12,7 @@ ABC = named("a b c")
 
 
 class Foreign(Strategy):
-    """Answers what it is told to; an exception is raised."""
+    """A plug-in strategy that returns `answer`, or raises it if it is an exception."""
 
     def __init__(self, answer: Any) -> None:
         super().__init__(chance())

@@ -74,7 +74,7 @@ def test_a_node_whose_states_do_not_arrive_keeps_its_part(make: type[LeastLoaded
 
 
 def parts_of_a_newcomer(make: type[LeastLoaded]) -> list[float]:
-    """What four senders give it in each tenth of a second, after three equal nodes."""
+    """Return the share of a new node beside three equal ones in each tenth of a second, from four senders."""
     fleet = Fleet(make, dict.fromkeys("abc", 0.3), senders=4)
     fleet.run(4)
     fleet.join("new", 0.3)
@@ -100,7 +100,7 @@ def test_the_interval_of_states_says_when_one_is_old() -> None:
 
 
 def test_of_the_last_two_in_a_band_each_can_be_taken() -> None:
-    """The largest number that chance can give stays within the band."""
+    """The largest value that the jitter can have stays within the band."""
 
     def almost_one() -> float:
         return 1 - 2**-53

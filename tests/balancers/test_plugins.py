@@ -19,18 +19,18 @@ ROOT = Path(__file__).parents[2]
 
 
 class First(Strategy):
-    """Whoever is first by name."""
+    """A strategy that picks the first node by name."""
 
     def pick(self, candidates: Candidates, message: Message | None = None) -> str:
         return min(candidate.node for candidate in candidates)
 
 
 class Unfinished(Strategy):
-    """Forgets to pick."""
+    """A strategy without `pick`."""
 
 
 class Halfway:
-    """Derives from nothing, and lacks nearly all."""
+    """A class that is not a `Strategy` and lacks nearly all of its methods."""
 
     def __init__(self, jitter: object) -> None:
         pass
@@ -44,7 +44,7 @@ HERE = __name__
 
 @pytest.fixture
 def bring(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
-    """What is put in here is installed."""
+    """Return a list of entry points; its entries count as installed."""
     entries: list[EntryPoint] = []
 
     def entry_points(group: str) -> list[EntryPoint]:

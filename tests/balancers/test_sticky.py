@@ -17,7 +17,7 @@ def of(value: str, header: str = "sticky") -> Sample:
 
 
 def homes(names: str) -> dict[str, str]:
-    """Where each value goes."""
+    """Return the node of each value."""
     return {value: Sticky(chance(len(value))).pick(named(names), of(value)) for value in VALUES}
 
 

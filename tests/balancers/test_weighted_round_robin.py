@@ -12,7 +12,7 @@ from tests.balancers.candidates import Sample, chance, named, picks
 
 
 def serving(**consumers: int) -> list[Candidate]:
-    """Equal nodes with so many consumers."""
+    """Return equal nodes with these numbers of consumers."""
     return [replace(node, consumers=consumers[node.node]) for node in named(" ".join(consumers))]
 
 
