@@ -1,4 +1,4 @@
-"""Does a flood of adverts cost no more than we are ready to pay?"""
+"""Limits on the cost of a flood of adverts."""
 
 from dataclasses import replace
 
@@ -73,7 +73,7 @@ def test_so_many_services_are_kept_and_a_goodbye_makes_room() -> None:
     assert all(ours.keep(str(number)) for number in range(MOST_SERVICES))
     assert not ours.keep("one more")
     assert ours.ignored == 1
-    assert ours.keep("7")  # it has its place
+    assert ours.keep("7")  # is kept already
     ours.forget("7")
     assert ours.keep("one more")
     assert len(ours) == MOST_SERVICES
@@ -126,7 +126,7 @@ def test_each_node_counts_its_own_boots() -> None:
 def test_a_boot_that_another_member_made_up_for_it_makes_no_recording_of_a_node() -> None:
     boots = Boots()
     true, forged = replace(HERON, key=b"h" * 32), replace(HERON, boot=10**18, key=b"e" * 32)
-    assert boots.judge(forged) == forged  # whose key is the right one others decide
+    assert boots.judge(forged) == forged  # the key is checked elsewhere
     assert boots.judge(true) == true
 
 
@@ -135,7 +135,7 @@ def test_boots_are_remembered_of_those_heard_last() -> None:
     boots.judge(HERON)
     for number in range(MOST_BOOTS - 1):
         boots.judge(replace(HERON, uuid=number.to_bytes(16, "big")))
-    assert isinstance(boots.judge(replace(HERON, boot=6)), Rejected)  # it stands at the end of the line now
+    assert isinstance(boots.judge(replace(HERON, boot=6)), Rejected)  # moves to the end of the line
     for number in range(5_000, 5_000 + MOST_BOOTS):
         boots.judge(replace(HERON, uuid=number.to_bytes(16, "big")))
     assert boots.judge(replace(HERON, boot=6)) == replace(HERON, boot=6)

@@ -1,4 +1,4 @@
-"""Are adverts small, and does nothing get through that is not proven?"""
+"""The size of adverts, and the rejection of adverts that are not authenticated."""
 
 import hashlib
 import hmac
@@ -17,7 +17,7 @@ HERON = Advert(b"\x01" * 16, "heron", 7, 7710, ("10.0.0.5",))
 
 
 def _sign(text: bytes) -> bytes:
-    """Stands for Ed25519 with the one key KEY."""
+    """Sign as a stand-in for Ed25519 with the single key KEY."""
     return hashlib.sha512(KEY + text).digest()
 
 
@@ -32,7 +32,7 @@ def adverts(cluster: str = "birds", secret: bytes = SECRET, keyed: bool = False)
 def heard(
     reader: Adverts, advert: Advert, /, writer: Adverts | None = None, **changed: bytes | None
 ) -> Advert | Rejected | Near | None:
-    """What `reader` makes of an advert of `writer`, some fields of which were changed on the way."""
+    """Return the result of `reader` for an advert of `writer`, with some fields changed in transit."""
     txt: dict[bytes, bytes | None] = {k.encode(): v for k, v in (writer or reader).write(advert).items()}
     txt.update((field.encode(), value) for field, value in changed.items())
     return reader.read(advert.instance, txt, advert.port, advert.hosts)
@@ -94,7 +94,7 @@ def test_an_advert_is_bound_to_its_node_its_boot_and_its_port() -> None:
 
 
 def test_a_member_that_speaks_for_another_is_found_out_by_the_signature() -> None:
-    # It has the secret, so its MAC is right; it does not have the key.
+    # The liar has the secret, so its MAC is right; it does not have the key.
     liar = Adverts("birds", SECRET, lambda text: b"x" * 64, _verify)
     assert code(heard(adverts(keyed=True), replace(HERON, key=KEY), liar)) == "ADVERT_SIGNATURE"
 
@@ -199,7 +199,7 @@ def test_no_more_hosts_are_kept_than_one_would_try(hosts: list[str]) -> None:
 
 
 def test_the_cluster_in_an_advert_does_not_tell_the_secret_of_its_mac() -> None:
-    # The id is public. Were it made like a MAC of something that can be advertised, it could serve as one.
+    # The id is public. If it were derived like a MAC of an advertised text, it could serve as such a MAC.
     txt = adverts().write(HERON)
     of_nothing = hmac.digest(SECRET, b"", hashlib.sha256)
     assert txt["c"] not in (txt["m"][:16], of_nothing[:8].hex().encode())
@@ -214,7 +214,7 @@ def test_trial_C_a_mesh_with_other_keys_is_near_for_who_has_keys() -> None:
     assert told == Near(OTHERS.write(theirs)["c"].decode(), "heron", "tcp://10.0.0.5:7710")
     six = heard(ours, replace(theirs, hosts=("fe80::1%eth0", "2001:db8::5")), OTHERS)
     assert isinstance(six, Near) and six.address == "tcp://[2001:db8::5]:7710"
-    assert heard(adverts(), theirs, OTHERS) is None  # without keys it would be somebody else's business
+    assert heard(adverts(), theirs, OTHERS) is None  # a reader without keys ignores other meshes
     assert heard(ours, HERON, adverts(secret=b"o" * 32)) is None  # another user of this machine
 
 

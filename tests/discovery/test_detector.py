@@ -165,12 +165,12 @@ def test_nobody_can_make_us_remember_errands_without_bound() -> None:
     assert sum(any(isinstance(r, DirectProbe) for r in results) for results in found) == 1024
 
 
-# --- doubts about ourselves ---------------------------------------------------------------------------------
+# --- doubts about this node ---------------------------------------------------------------------------------
 
 
 def test_in_a_crowd_what_is_new_runs_ahead_of_the_probes_three_times() -> None:
     members = crowd()
-    until(members, 20.0)  # what is known so far has been said
+    until(members, 20.0)  # earlier rumors have been sent
     members.hear(node("heron"), 20.0)
     spread = [(due, ask) for due, ask in until(members, 30.0) if isinstance(ask, Spread)]
     told = [due for due, ask in spread if any(r.node.uuid == HERON for r in ask.rumours)]
@@ -270,7 +270,7 @@ def test_one_sign_of_life_is_enough(sign: object) -> None:
     assert callable(sign)
     sign(members, helper.number)
     assert "Dead" not in [fate for _, fate in fates(members, 6.5)]
-    assert members.knocked(HERON, True, 6.6) != []  # and one may ask again
+    assert members.knocked(HERON, True, 6.6) != []  # the helpers may be asked again
 
 
 def test_what_was_still_under_way_is_no_sign_of_life() -> None:

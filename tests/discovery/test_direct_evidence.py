@@ -1,4 +1,4 @@
-"""What does a node make of what another node says of itself?"""
+"""A node's conclusions from packets that another node sends about itself."""
 
 from collections.abc import Callable
 
@@ -133,7 +133,7 @@ def test_a_dead_node_that_speaks_is_alive_and_told_to_deny_its_death() -> None:
 
 
 def test_who_was_called_dead_and_denied_it_is_suspected_by_all_when_one_suspects_it_again() -> None:
-    # Else each would suspect it alone, and wait three times as long for others to agree.
+    # Otherwise each node would suspect it alone, and wait three times as long for others to agree.
     members = dead_heron()
     members.hear(node("heron"), 11.0)
     members.rumoured(HERON, (rumour(ALIVE, incarnation=1),), 11.1)

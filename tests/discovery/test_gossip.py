@@ -1,4 +1,4 @@
-"""What one node makes of what others say: whom it believes, what it hands on, whom it misses."""
+"""Gossip of one node: which states it believes, forwards and misses."""
 
 import msgspec
 import pytest
@@ -23,7 +23,7 @@ from tools.models.gossip_mesh import boots, line, state
 
 
 def handed_on(mine: StateGossip, now: float = 1.0) -> list[tuple[bytes, int]]:
-    """(uuid, counter) of the lines of others in the next message."""
+    """Return the (uuid, counter) pairs of other nodes' lines in the next message."""
     return [(each.uuid, each.counter) for each in mine.outgoing(LARGE, now).lines[1:]]
 
 
@@ -75,7 +75,7 @@ def test_after_a_restart_its_counter_begins_again() -> None:
     restarted = boots(HERON, boot=2)
     mine.heard(StateMessage(HERON, 2, 1, (line(state(HERON, 2, 1)),)), restarted, 1.0)
     assert mine.known[HERON].state.version == (2, 1)
-    # What the old process said and is still under way is no news any more, nor is the process.
+    # Late messages of the old process are ignored, and so is the process itself.
     assert mine.heard(says(HERON, line(state(HERON, 1, 501)), number=9), restarted, 2.0) == []
     assert mine.known[HERON].state.version == (2, 1)
 
@@ -187,7 +187,7 @@ def test_what_is_too_much_for_one_message_goes_with_the_next_in_order() -> None:
 
 
 def knowing(count: int, counter: int = 100) -> StateGossip:
-    """Ours, in a large mesh, knowing so many others."""
+    """Return the gossip of this node in a large mesh of which it knows `count` nodes."""
     mine = large()
     mine.heard(says(FRODO, *(line(state(uuid, 1, counter)) for uuid in OTHERS[:count])), ALL, 0.0)
     return mine
@@ -195,7 +195,7 @@ def knowing(count: int, counter: int = 100) -> StateGossip:
 
 def test_digests_go_round_all_that_is_known_without_a_hole() -> None:
     mine = knowing(70)
-    assert len(mine.outgoing(100, 0.0).digest) == 70  # of 99 others: it lacks some
+    assert len(mine.outgoing(100, 0.0).digest) == 70  # 99 others exist, so some are missing
     parts = [mine.outgoing(LARGE, 0.0) for _ in range(4)]
     assert [len(part.digest) for part in parts] == [DIGEST, DIGEST, 6, DIGEST]
     edges = [OTHERS[DIGEST], OTHERS[2 * DIGEST]]
@@ -217,7 +217,7 @@ def test_a_newcomer_is_told_what_it_lacks_in_several_messages_and_nobody_hands_t
     mine.heard(asks(), ALL, 1.0)
     first = mine.outgoing(LARGE, 1.0).lines[1:]
     assert (len(first), {each.far for each in first}) == (LINES, {False})
-    mine.heard(asks(*((each.uuid, 1, 100) for each in first)), ALL, 2.0)  # the same number: not heard again
+    mine.heard(asks(*((each.uuid, 1, 100) for each in first)), ALL, 2.0)  # same message number: ignored
     mine.heard(msgspec.structs.replace(asks(*((e.uuid, 1, 100) for e in first)), number=2), ALL, 2.0)
     assert len({each.uuid for each in (*first, *mine.outgoing(LARGE, 2.0).lines[1:])}) == 60
 
@@ -226,7 +226,7 @@ def test_what_a_node_lacks_is_told_once_though_it_was_marked_for_those_afar_and_
     mine = large()
     mine.heard(says(FRODO, far(HERON), line(state(BILBO))), ALL, 0.0)
     assert handed_on(mine) == [(HERON, 1)]
-    mine.heard(asks(), ALL, 1.0)  # bilbo
+    mine.heard(asks(), ALL, 1.0)  # from bilbo
     [answer] = mine.outgoing(LARGE, 1.0).lines[1:]
     assert (answer.uuid, answer.far) == (HERON, False)
 
@@ -276,7 +276,7 @@ def test_who_is_listened_to_and_says_nothing_for_three_intervals_is_asked_otherw
     assert mine.unheard(listened, 16.0) == set()
     assert mine.unheard(listened, 16.1) == {FRODO}
     mine.heard(says(HERON, line(state(FRODO)), number=2), ALL, 17.0)
-    assert mine.unheard(listened, 17.0) == {FRODO}  # what others say of it is not its voice
+    assert mine.unheard(listened, 17.0) == {FRODO}  # forwarded states do not count as its own
     mine.heard(says(FRODO, line(state(FRODO, 1, 2))), ALL, 18.0)
     assert mine.unheard(listened, 18.1) == set()
     assert mine.unheard(listened, 24.1) == {HERON, FRODO}

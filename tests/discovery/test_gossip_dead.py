@@ -1,4 +1,4 @@
-"""What does gossip keep and say of nodes that are dead?"""
+"""Gossip about dead nodes: what a node keeps and sends."""
 
 from mesh.discovery.gossip import FULL, GRAVES, MOURNING, TOMBS, StateMessage
 from tests.discovery.gossips import ALL, BILBO, FRODO, HERON, LARGE, OTHERS, far, gossip, large, says
@@ -18,7 +18,7 @@ def test_a_state_of_the_dead_never_comes_back() -> None:
     mine = gossip()
     mine.heard(says(HERON, line(state(HERON, 1, 5))), ALL, 0.0)
     mine.remove_node(HERON, 1, 1.0)
-    assert mine.heard(says(FRODO, line(state(HERON, 1, 5))), ALL, 2.0) == []  # not even if it is called alive
+    assert mine.heard(says(FRODO, line(state(HERON, 1, 5))), ALL, 2.0) == []  # not even if it is alive
     assert mine.heard(says(FRODO, line(state(HERON, 1, 6)), number=2), boots(FRODO), 2.0) == []
     assert HERON not in mine.known
 

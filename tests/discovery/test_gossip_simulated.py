@@ -1,4 +1,4 @@
-"""Gossip among 3 to 500 nodes: all learn all, soon and again and again, and no node says more for it."""
+"""Gossip among 3 to 500 nodes: all nodes learn all states soon, and the cost of a node stays bounded."""
 
 import gc
 from collections.abc import Iterator, Sized
@@ -13,8 +13,8 @@ from tools.models.gossip_mesh import INTERVAL, GossipMesh, boots, line, state
 
 pytestmark = pytest.mark.slow  # for its length
 
-USUAL = 260  # bytes of one line, and of a message that holds nothing else
-HOPS = 6  # intervals that a state may take from one end of a large mesh to the other
+USUAL = 260  # bytes of a message with one line
+HOPS = 6  # intervals until a state crosses a large mesh
 
 
 def rounds_until_all_know_all(mesh: GossipMesh, limit: int) -> int:
@@ -28,9 +28,9 @@ def rounds_until_all_know_all(mesh: GossipMesh, limit: int) -> int:
 
 @pytest.fixture
 def shared_states(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The nodes of a simulation live in one process: what one of them has read is read for all.
+    """Share decoded states among the nodes of a simulation, and turn the garbage collector off.
 
-    And no walks through all that hundreds of nodes know, looking for circles that are not there.
+    Hundreds of nodes hold many objects without reference cycles, so collections only cost time.
     """
     monkeypatch.setattr("mesh.discovery.gossip.decode_state", lru_cache(100_000)(decode))
     gc.disable()

@@ -1,4 +1,4 @@
-"""When does a node doubt itself rather than the others?"""
+"""The local health of a node: when it doubts itself rather than its peers."""
 
 from itertools import pairwise
 from math import inf
@@ -24,7 +24,7 @@ def test_health_has_a_best_and_a_worst() -> None:
 
 
 def gap(members: Membership, start: float) -> float:
-    """Seconds between two probes."""
+    """Return the seconds between two probes."""
     probes = [at for at, result in until(members, start + 30.0) if isinstance(result, DirectProbe)]
     return round(probes[1] - probes[0], 6)
 

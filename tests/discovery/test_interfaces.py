@@ -1,4 +1,4 @@
-"""Is a node spoken to and heard where others are, and nowhere else?"""
+"""The network interfaces on which a node advertises itself and listens."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -111,7 +111,7 @@ def test_a_node_on_one_address_speaks_on_its_interface_only() -> None:
     assert mdns_interfaces("tcp://192.168.1.5:7710", ALL) == ("192.168.1.5", "fe80::6%wlan0")
     assert mdns_interfaces("tcp://[fd00::5]:7710", ALL) == ("10.0.0.5", "fe80::5%eth0")
     assert mdns_interfaces("tcp://[fe80::6%wlan0]:7710", ALL) == ("192.168.1.5", "fe80::6%wlan0")
-    assert mdns_interfaces("tcp://172.17.0.1:7710", ALL) == ("172.17.0.1",)  # it was asked for
+    assert mdns_interfaces("tcp://172.17.0.1:7710", ALL) == ("172.17.0.1",)  # the address is configured
 
 
 def test_a_node_on_an_address_that_is_away_speaks_nowhere() -> None:
@@ -134,7 +134,7 @@ def test_a_machine_without_any_interface_speaks_nowhere() -> None:
 
 
 def adopted(changes: InterfaceChanges[str], seen: str, start: int) -> list[tuple[float, str]]:
-    """When what is adopted, if each letter is what is seen, a second each."""
+    """Return the times and values of adoptions, when `seen` has the value of each second."""
     moments = ((start + index, letter) for index, letter in enumerate(seen))
     return [(now, changes.adopted) for now, letter in moments if changes.see(letter, now)]
 
@@ -145,7 +145,7 @@ def test_a_change_that_stays_is_adopted_once() -> None:
 
 def test_looked_at_every_three_seconds_a_change_is_adopted_within_ten() -> None:
     changes = InterfaceChanges("a")
-    assert not changes.see("b", 3.0)  # it came right after 0.0
+    assert not changes.see("b", 3.0)  # changed right after 0.0
     assert changes.see("b", 6.0)
 
 

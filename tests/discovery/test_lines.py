@@ -1,4 +1,4 @@
-"""Gossip to bytes and back: whole, bounded, and nothing else passes."""
+"""Encoding of gossip messages: they survive a round trip, are bounded, and malformed ones are refused."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whose gossip does each node hear? All of a small mesh; of a large one few, who yet reach everybody."""
+"""The choice of gossip sources: all nodes in a small mesh, a few in a large one, which together reach all."""
 
 from collections import Counter
 from random import Random
@@ -16,12 +16,12 @@ def uuids(count: int, seed: int = 1) -> list[bytes]:
 
 
 def graph(nodes: list[bytes]) -> dict[bytes, set[bytes]]:
-    """Whom each hears."""
+    """Return the sources of each node."""
     return {node: Listening(node).choose(nodes, ()) for node in nodes}
 
 
 def hops(heard: dict[bytes, set[bytes]], origin: bytes) -> dict[bytes, int]:
-    """How far each is from `origin`, along who hears whom; those that it does not reach are missing."""
+    """Return the distance of each reachable node from `origin`, along the gossip sources."""
     reached, front = {origin: 0}, [origin]
     listeners: dict[bytes, set[bytes]] = {node: set() for node in heard}
     for node, sources in heard.items():
@@ -45,7 +45,7 @@ def test_in_a_large_mesh_few_are_heard_and_nobody_has_more_listeners_than_anothe
     heard = graph(uuids(count))
     listeners = Counter(source for sources in heard.values() for source in sources)
     assert {len(sources) for sources in heard.values()} <= set(range(2, 2 * RINGS + 1))
-    # Who is heard hears back, so these are as many.
+    # Listening is mutual, so each node has as many listeners as sources.
     assert listeners == {node: len(sources) for node, sources in heard.items()}
     assert all(node in heard[source] for node, sources in heard.items() for source in sources)
 

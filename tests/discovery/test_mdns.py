@@ -1,4 +1,4 @@
-"""Do nodes on one network hear each other, whatever else is called there? Real packets, on loopback only."""
+"""Discovery by mDNS among other traffic, with real packets, on loopback only."""
 
 import secrets
 import socket
@@ -40,7 +40,7 @@ class Listener:
         return self.seen
 
     def found(self) -> dict[str, Advert]:
-        """The last advert of each node, by name."""
+        """Return the last advert of each node, by name."""
         return {sight.advert.name: sight.advert for sight in self.look() if isinstance(sight, Discovered)}
 
     def complaints(self) -> list[str]:
@@ -52,7 +52,7 @@ class Listener:
 
 @pytest.fixture
 def secret() -> bytes:
-    """Of this test alone: other tests call on the same loopback at the same time."""
+    """Return a secret of this test alone, since other tests use the same loopback at the same time."""
     return secrets.token_bytes(32)
 
 
@@ -69,7 +69,7 @@ def listening(*listeners: Listener) -> Iterator[tuple[Listener, ...]]:
 
 @contextmanager
 def stranger() -> Iterator[Callable[[bytes], None]]:
-    """Somebody else on this loopback who sends any packet."""
+    """Yield a function that sends any packet, as another program on this loopback."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
 
@@ -80,7 +80,7 @@ def stranger() -> Iterator[Callable[[bytes], None]]:
 
 
 def packet(instance: str, txt: dict[str, bytes] | bytes, part: slice = slice(None)) -> bytes:
-    """An announcement with this TXT record, or a part of its records, as any program could send it."""
+    """Return an announcement with this TXT record, or a part of its records, as any program could send it."""
     info = ServiceInfo(
         TYPE,
         f"{instance}.{TYPE}",
@@ -142,7 +142,7 @@ def test_a_change_is_announced_and_another_only_after_a_pause(
         until(lambda: a.found()["b"].port == 7004)
         assert time.monotonic() - start >= 0.9
         ports = [sight.advert.port for sight in a.seen if isinstance(sight, Discovered)]
-        assert not {7001, 7002} & set(ports) or ports.index(7003) > 0  # only the newest is worth a packet
+        assert not {7001, 7002} & set(ports) or ports.index(7003) > 0  # superseded changes are not announced
         assert set(ports) <= {7000, 7001, 7003, 7004}
 
 
@@ -226,7 +226,7 @@ def test_adverts_that_are_not_proven_are_told_once_and_not_found(
         for _ in range(3):
             send(packet("01" * 16, spoofed))
             send(packet("02" * 16, spoofed | {"x": b"x" * 250, "y": b"y" * 250}))
-            send(packet(b.advert.instance, old))  # recorded in an earlier life of b
+            send(packet(b.advert.instance, old))  # recorded during an earlier boot of b
         until(lambda: len(a.complaints()) >= 3)
         assert sorted(a.complaints()) == ["ADVERT_MAC", "ADVERT_REPLAYED", "ADVERT_TOO_LARGE"]
         assert list(a.found()) == ["b"]
@@ -249,7 +249,7 @@ def test_so_many_are_asked_at_a_time_and_no_more(secret: bytes) -> None:
         until(lambda: a.ups_and_downs() == [Up])
         for _ in range(ASKED + 5):
             send(packet(secrets.token_hex(16), {}, slice(1)))
-        until(lambda: a.mdns.ignored >= 5)  # more, if other tests call on this loopback
+        until(lambda: a.mdns.ignored >= 5)  # more, if other tests use this loopback
         assert len(a.mdns._ear._asking) <= ASKED
 
 
@@ -271,7 +271,7 @@ def test_malformed_packets_and_odd_names_break_nothing(secret: bytes) -> None:
 
 
 def raw(instance: str, txt: bytes) -> bytes:
-    """An announcement with a TXT record of any length, as no library would make it."""
+    """Return an announcement with a TXT record of any length, which no library would build."""
     name = b"".join(
         bytes([len(part)]) + part.encode() for part in f"{instance}.{TYPE}".rstrip(".").split(".")
     )
@@ -283,15 +283,17 @@ def raw(instance: str, txt: bytes) -> bytes:
 
 
 def chained(instance: str, length: int) -> bytes:
-    """An announcement whose name is a chain of so many pointers, each to the one before, or to itself."""
+    """Return an announcement whose name is `length` pointers, each to the one before, or to itself."""
     chain = b"".join(struct.pack(">H", 0xC000 | (12 + 2 * max(0, n - 1))) for n in range(length))
     header = struct.pack(">6H", 0, 0x8400, 0, length, 0, 0)
     return header + chain + struct.pack(">HHIH", 16, 0x8001, 120, 0)
 
 
 def test_row_59_records_of_any_size_and_shape_break_nothing_and_are_not_followed(secret: bytes) -> None:
-    """TXT of 9 kB and of all that one packet of UDP can carry, with 1,000 keys, of any bytes, and chains of
-    pointers. Who is called so is not found; who calls properly is, before and after.
+    """Malformed records are never found, and valid nodes are found before and after them.
+
+    The TXT records have 9 kB, as much as one UDP packet can carry, 1,000 keys, or any bytes. Names can be
+    chains of pointers.
     """
     keys = b"".join(bytes([len(each)]) + each for each in (b"k%d=v" % n for n in range(1000)))
     long = b"".join(b"\xff" + b"n" * 255 for _ in range(250))
@@ -321,7 +323,7 @@ def test_row_59_records_of_any_size_and_shape_break_nothing_and_are_not_followed
 
 @pytest.mark.parametrize("size", [100_000, 9_000, 513])
 def test_row_59_a_record_that_is_too_long_is_rejected_unread(secret: bytes, size: int) -> None:
-    """Also one that is right but for its length."""
+    """A valid record that is only too long is rejected, too."""
     a, b = Listener("a", secret), Listener("b", secret)
     right: dict[bytes, bytes | None] = {k.encode(): v for k, v in a.adverts.write(b.advert).items()}
     assert a.adverts.read(b.advert.instance, right, 7000, LOOPBACK) == b.advert

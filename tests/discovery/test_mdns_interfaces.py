@@ -1,4 +1,4 @@
-"""Is mDNS spoken where it was asked for, and nowhere else? In namespaces with real interfaces."""
+"""The interfaces on which mDNS runs, in namespaces with real interfaces."""
 
 import json
 import queue
@@ -47,7 +47,7 @@ class Caller:
         return self._seen
 
     def found(self) -> dict[str, list[str]]:
-        """Hosts of the last advert of each, by name."""
+        """Return the hosts of the last advert of each node, by name."""
         return {sight["name"]: sight["hosts"] for sight in self.seen() if sight["kind"] == "found"}
 
     def is_up(self) -> bool:
@@ -72,7 +72,7 @@ def lab() -> Iterator[NetLab]:
 
 
 def link_local(lab: NetLab, host: int) -> str:
-    """The IPv6 address of the link on eth0, with its scope, once it may be used."""
+    """Return the IPv6 link-local address of eth0, with its scope, once it is usable."""
     until(lambda: "tentative" not in lab.output(host, ["ip", "-6", "addr", "show", "eth0"]))
     shown = lab.output(host, ["ip", "-6", "-brief", "addr", "show", "dev", "eth0", "scope", "link"])
     return f"{shown.split()[2].partition('/')[0]}%eth0"
@@ -122,7 +122,7 @@ def test_an_interface_without_its_address_yet_is_tried_again(lab: NetLab) -> Non
 def test_those_that_started_on_two_sides_of_a_split_find_each_other_once_it_is_mended(lab: NetLab) -> None:
     lab.split([1], [2, 3])
     callers = [Caller(lab, n, [lab.address(n)], look=2.0) for n in lab.hosts]
-    # Told a third time: two looks have passed, and nobody announces himself any more.
+    # After a third sighting, two checks have passed, and no node announces itself any more.
     until(lambda: [sight.get("name") for sight in callers[1].seen()].count("3") >= 3)
     assert callers[0].found() == {}
     lab.join()

@@ -215,7 +215,7 @@ def happen(members: Membership, step: Step, now: float) -> list[MemberEvent | Di
 
 
 def follow(event: MemberEvent, alive: dict[bytes, NodeLife]) -> None:
-    """Rule: Joined, then Restarted, Moved, Suspected and SuspicionRefuted, then Dead, Left or Conflict."""
+    """Check the order: Joined; Restarted, Moved, Suspected or SuspicionRefuted; Dead, Left or Conflict."""
     match event:
         case Joined(m):
             assert m.uuid not in alive

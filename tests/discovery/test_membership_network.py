@@ -1,4 +1,4 @@
-"""Many memberships together: who finds whom, who is missed, and who is not."""
+"""Many memberships together: nodes that meet, die, are partitioned, and come back."""
 
 import gc
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tools.models.swim_wires import subject
 def together(
     size: int, seed: int = 0, loss: float = 0.0, is_tcp: bool = True, has_hints: bool = False
 ) -> tuple[SwimNetwork, list[SwimNode]]:
-    """So many, a few seconds after they met."""
+    """Return a network and its nodes, a few seconds after they met."""
     net = SwimNetwork(seed, loss=loss, is_tcp=is_tcp, has_hints=has_hints)
     nodes = net.together(size)
     net.run(3.0 + net.random.random() * 3.0)
@@ -23,7 +23,7 @@ def together(
 
 
 def about(net: SwimNetwork, name: str) -> dict[str, list[type[MemberEvent]]]:
-    """By observer: what it concluded of that node."""
+    """Return the conclusions about a node, by observer."""
     found: dict[str, list[type[MemberEvent]]] = {}
     for h in net.happened:
         if subject(h.event) == name:
@@ -104,7 +104,7 @@ def test_several_that_die_at_once_are_all_missed_and_nobody_else() -> None:
     assert {subject(h.event) for h in net.happened if isinstance(h.event, Dead)} == {"n0", "n1", "n2", "n3"}
 
 
-# --- nobody is called dead in vain ---------------------------------------------------------------------
+# --- no false deaths -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", stories([10, 2, 3, 40]))
@@ -245,7 +245,7 @@ def test_who_is_killed_and_started_again_at_once_is_another_boot_everywhere() ->
 
 @pytest.fixture
 def without_garbage_collection() -> Iterator[None]:
-    """A million records that stay are looked through again and again otherwise."""
+    """Turn the garbage collector off, since it would scan a million permanent records again and again."""
     gc.disable()
     yield
     gc.enable()

@@ -1,4 +1,4 @@
-"""Who has a turn, and how often?"""
+"""The order in which nodes are probed, and how often."""
 
 from collections import Counter
 from random import Random

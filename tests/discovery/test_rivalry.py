@@ -1,4 +1,4 @@
-"""Two processes of one node: when are both refused, and which one stays?"""
+"""Two processes of one node: when both are refused, and which one stays."""
 
 import pytest
 

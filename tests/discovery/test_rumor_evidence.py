@@ -125,8 +125,10 @@ def test_old_rumours_do_not_raise_the_dead_and_a_denial_or_a_new_boot_does() -> 
 
 
 def test_trial_A2_a_goodbye_that_another_tells_of_shuts_nobody_out() -> None:
-    """A liar says LEFT of a node that lives. Whoever has just heard from it lets it deny that; the others
-    believe it only until it speaks, or its denial has come to them.
+    """A false LEFT about a node does not exclude it.
+
+    An observer that has just received a message from the node lets it refute the rumor. Other observers
+    believe the rumor only until they receive a message from the node, or its refutation.
     """
     members = crowd()
     members.hear(node("heron"), 0.0)
@@ -327,7 +329,7 @@ def test_what_a_newcomer_among_many_is_told_makes_everybody_alive_for_it() -> No
     )
 
 
-# --- who makes nodes up ------------------------------------------------------------------------------
+# --- nodes that invent others ------------------------------------------------------------------------
 
 
 def invented(count: int, first: int = 0, state: NodeLife = ALIVE) -> tuple[Rumour, ...]:

@@ -1,4 +1,4 @@
-"""Rumors heard in any order, twice, or from a node that makes nodes up."""
+"""Rumors that arrive in any order, twice, or from a node that invents others."""
 
 from collections.abc import Callable
 from itertools import permutations
@@ -51,7 +51,7 @@ EVERYWHERE = pytest.mark.parametrize("made", [few, many, many_with_heron])
 
 
 def believed(members: Membership, words: list[Rumour]) -> tuple[object, ...]:
-    """What is held of heron after these. Beside the state: what would still be news."""
+    """Return the state, node and incarnation of heron after `words`; the last two decide about news."""
     for word in words:
         members.rumoured(b"?" * 16, (word,), 5.0)
     found = members.of(HERON)
@@ -67,7 +67,10 @@ def test_the_order_of_rumours_does_not_matter(made: Made, words: list[Rumour], s
 
 
 def test_who_is_back_by_the_word_of_others_has_not_spoken_itself() -> None:
-    """Else it counted for more than their later suspicion, and only where its death was heard of first."""
+    """A node that is alive by rumor has not sent a message itself.
+
+    Otherwise its return would outweigh a later suspicion, and only where its death was reported first.
+    """
     words = [
         rumour(state, "heron", 1, number, "n1") for state, number in ((DEAD, 0), (ALIVE, 1), (SUSPECT, 1))
     ]

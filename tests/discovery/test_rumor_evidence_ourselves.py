@@ -1,4 +1,4 @@
-"""What does a node answer to rumors about itself?"""
+"""The answers of a node to rumors about itself."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""Which rumors travel in a packet, how often, and in which order?"""
+"""The rumors that travel in a packet: which ones, how often, and in which order."""
 
 from collections import Counter
 

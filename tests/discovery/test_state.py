@@ -1,4 +1,4 @@
-"""A node's state: what passes, what is refused, and how busy it says it is."""
+"""A node's state: which encodings are accepted or refused, and how its load is computed."""
 
 import math
 from typing import Any
@@ -99,7 +99,7 @@ def test_a_mark_of_a_machine_is_eight_digits_or_none(machine: str) -> None:
 
 
 def sample(cpu: float = 100, free: int = 4 * GIB, lag: float = 0.0) -> Sample:
-    """`cpu` is % idle."""
+    """Return a sample in which each core is `cpu` percent idle."""
     return Sample((cpu, cpu), free, 8 * GIB, lag)
 
 

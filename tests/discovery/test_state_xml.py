@@ -1,4 +1,4 @@
-"""A node's state, as clients read it."""
+"""A node's state as XML, as clients read it."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def test_a_state_has_the_shape_that_xmlblaster_drew() -> None:
     )
     content = etree.tostring(root)
     assert attributes(content, "cpu") == [{"id": "0", "idle": "40"}, {"id": "1", "idle": "44"}]
-    assert attributes(content, "ram")[0]["free"] == "12000"  # kB: that page calls it 12 MB
+    assert attributes(content, "ram")[0]["free"] == "12000"  # in kB, which the page calls 12 MB
     assert attributes(content, "performance")[0]["idleIndex"] == "20"
 
 

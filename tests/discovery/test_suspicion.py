@@ -1,4 +1,4 @@
-"""How long does a suspicion last, and what ends it?"""
+"""The length of a suspicion, and what ends it."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_a_suspect_that_speaks_is_trusted_and_told_to_deny_it_to_the_others() ->
     assert told == Inform(HERON, (rumour(SUSPECT),))
     assert members.on_message(HERON, 10.1) == []
     _, probe = until_probe(members, "stork")
-    assert {rumour.state for rumour in probe.rumours} == {ALIVE}  # it spreads what is void no further
+    assert {rumour.state for rumour in probe.rumours} == {ALIVE}  # the refuted rumor is not spread
     assert fates(members, 10.9) == []
 
 

@@ -1,4 +1,4 @@
-"""Who gets a name, and who gets room in a full table?"""
+"""The names of nodes, and the limit on nodes in the table."""
 
 from mesh.discovery.member import Node, NodeLife
 from mesh.discovery.membership import CAPACITY, Joined, NameClash

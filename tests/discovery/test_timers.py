@@ -1,4 +1,4 @@
-"""What is due when, and what is canceled?"""
+"""Timers: the order in which they fire, and their cancellation."""
 
 from math import inf
 
@@ -11,7 +11,7 @@ from mesh.discovery.timers import Timers, call_off
 
 
 class Record:
-    """What was done, when."""
+    """Timers, and a record of the actions that were done, with their times."""
 
     def __init__(self) -> None:
         self.timers = Timers()
