@@ -21,7 +21,7 @@ from tests.mesh.security.keyed import mesh_file, user
 pytestmark = pytest.mark.slow
 
 
-# A program that publishes numbers to itself, ten at a time, until it is told to stop.
+# A program that publishes numbers to itself, ten at a time, until it is stopped.
 TO_ITSELF = """
     const mesh = await connect({ name: 'ann', session: 1 });
     mesh.on('connected', (anew) => say({ anew }));
@@ -56,7 +56,7 @@ WAYS = {
 
 @pytest.fixture(scope="module")
 def keyed() -> Iterator[RunningNode]:
-    """A node of a mesh with keys."""
+    """Yield a node of a mesh with keys."""
     with user(mesh_file("test")) as (state, _):
         node = RunningNode("heron", state, "test", ("--bind", "tcp://127.0.0.1:0"))
         node.start()
@@ -78,7 +78,7 @@ def test_with_the_keys_of_the_mesh_it_speaks_curve(keyed: RunningNode, role: str
 
 
 def test_trial_A5_another_node_under_the_same_name_is_found_out(keyed: RunningNode) -> None:
-    """As by the client in Python, with the same file."""
+    """The client uses the same file of pins as the client in Python."""
     text = f"""await connect({{ node: '{keyed.tcp}' }})
         .then(async (mesh) => {{ say('in'); await mesh.close(); }})
         .catch((error) => say(error.code));"""
@@ -122,7 +122,7 @@ def test_after_kill_9_of_its_node_nothing_is_lost_and_nothing_comes_twice(way: s
         beginnings = []
         for _ in range(3):
             at = answered = 0
-            while answered <= at + 100:  # it goes on after the restart
+            while answered <= at + 100:  # publishing continues after the restart
                 said = js.heard()
                 if "anew" in said:
                     beginnings.append(said["anew"])
@@ -179,7 +179,7 @@ def test_a_new_connection_to_the_same_node_goes_on_where_the_old_one_ended(
 
 
 class FakeNode:
-    """Says WELCOME with a version of the wire, and then what it is told to; keeps what it hears."""
+    """A node that sends WELCOME with a given version of the wire, and then the frames of the test."""
 
     def __init__(self, path: Path, version: int) -> None:
         self.address = f"ipc://{path}"
@@ -206,7 +206,7 @@ class FakeNode:
         return who, read(frames)[0]
 
     def until(self, last: c.Command) -> list[c.Command]:
-        """What it says up to that."""
+        """Return the commands that arrive, up to `last`."""
         said: list[c.Command] = []
         while last not in said:
             said.append(self._hears()[1])

@@ -181,7 +181,7 @@ domains = ["NEWS"]
 
 @pytest.fixture
 def rules(tmp_path: Path) -> tuple[str, str]:
-    """Options for nodes that know who is master of NEWS."""
+    """Return options for nodes that know the master of NEWS."""
     config = tmp_path / "mesh.toml"
     config.write_text(RULES)
     return "--config", str(config)
