@@ -1,4 +1,4 @@
-"""Does a file name strategies for addresses and domains, and is what makes no sense refused there?"""
+"""Strategies for addresses and domains in a configuration, and the refusal of invalid ones."""
 
 from pathlib import Path
 from random import random
@@ -19,7 +19,7 @@ def read(place: Path, text: str, **environ: str) -> Config:
 
 
 def refusal(place: Path, text: str, **environ: str) -> str:
-    """What the check says; the start says the same."""
+    """Return the error of the check, without the path. The start refuses the file with the same text."""
     with pytest.raises(BadConfig) as caught:
         prepared(read(place, text, **environ), place)
     said = str(caught.value).removeprefix(str(place / "mesh.toml"))

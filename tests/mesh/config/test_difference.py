@@ -1,4 +1,4 @@
-"""Does a configuration that is read again say what is otherwise, and when that counts?"""
+"""Differences between a configuration and a reloaded one, and when each of them takes effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a section of a site come into a mesh.toml, and out of it, and all else stays as it was written?"""
+"""Adding and removing the section of a site in a mesh.toml, without changes to the rest."""
 
 from pathlib import Path
 

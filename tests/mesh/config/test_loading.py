@@ -1,4 +1,4 @@
-"""Does a configuration say what it means, and does a wrong one say where it is wrong?"""
+"""Loading of a configuration: sources, defaults, and errors with their places."""
 
 import subprocess
 import sys

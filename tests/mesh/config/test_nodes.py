@@ -1,4 +1,4 @@
-"""Are the nodes and rules of a file read as they are written?"""
+"""Nodes and rules of a configuration."""
 
 import json
 from pathlib import Path
@@ -123,7 +123,7 @@ def test_what_looks_odd_but_makes_sense_is_taken(tmp_path: Path, text: str) -> N
 # --- any valid file loads as it is written ----------------------------------------------------------------
 
 NAMES = st.text("abcXYZ019_.:-", min_size=1, max_size=64)
-# Without * there is no wildcard by accident; the rest of Unicode that can be published.
+# Without `*` there is no accidental wildcard. Every other character that can be published is included.
 TEXT = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cc", "Cs"), exclude_characters="*"), max_size=20
 )
@@ -139,7 +139,7 @@ def can_be_published(key: str) -> bool:
 
 @st.composite
 def some_nodes(draw: st.DrawFn) -> list[NodeRecord]:
-    """Nodes whose refids lead to earlier ones only, and who have each domain and key at one stratum."""
+    """Draw nodes whose refids name earlier nodes only, with each domain and key of a node at one stratum."""
     found: list[NodeRecord] = []
     for name in draw(st.lists(NAMES, max_size=3, unique=True)):
         earlier = st.sampled_from(["", *(record.name for record in found)])

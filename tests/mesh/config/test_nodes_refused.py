@@ -1,4 +1,4 @@
-"""Is everything that is wrong with the nodes and rules of a file named with its line?"""
+"""Errors in the nodes and rules of a configuration, each with its line."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def test_xpaths_that_together_take_long_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        # what is not there
+        # unknown keys and sections
         ("[nodes.a]\nadress = 'x'", 2, "unknown key 'adress' in section [nodes.a]. Did you mean 'address'?"),
         (
             "[nodes.a]\nzzz = 1",
@@ -46,7 +46,7 @@ def test_xpaths_that_together_take_long_are_refused(tmp_path: Path) -> None:
         ('[nodes."a.b"]\nx = 1', 2, "unknown key 'x' in section [nodes.\"a.b\"]"),
         ("[node.a]", 1, "in section [node]. The section of another node is [nodes.a]."),
         ("[nods.a]", 1, "unknown section 'nods'. Did you mean 'nodes'?"),
-        # what is of another kind
+        # wrong types
         ("\nnodes = 5", 2, "'nodes' must be a section. Write [nodes.NAME]"),
         ("[[nodes]]\nname = 'a'", 1, "'nodes' must be a section."),
         ("[nodes]\naddress = 'x'", 2, "'address' in [nodes] is not the section of a node. Write [nodes."),
@@ -83,7 +83,7 @@ WAY = "domains = ['D']\nstratum = 1\n"
 @pytest.mark.parametrize(
     ("rule", "line", "says"),
     [
-        # what is not there
+        # unknown keys
         ("\nrefId = 'heron'", 2, "unknown key 'refId' in section [[nodes.a.master]]. Did you mean 'refid'?"),
         ("domain = 'D'", 1, "unknown key 'domain' in section [[nodes.a.master]]. Did you mean 'domains'?"),
         ("key = 'k'", 1, "unknown key 'key' in section [[nodes.a.master]]. Did you mean 'keys'?"),
@@ -91,7 +91,7 @@ WAY = "domains = ['D']\nstratum = 1\n"
         ("acceptOtherDefault = true", 1, "Did you mean 'accept_other_default'?"),
         ("dirtyRead = true", 1, "Did you mean 'dirty_read'?"),
         ("clean = true", 1, "Known there: domains, keys, stratum, refid, accept_default, accept_other_d"),
-        # what is of another type
+        # wrong types
         ("domains = 'D'", 1, "[[nodes.a.master]] domains = 'D' is invalid: Expected `array`, got `str`"),
         ("domains = 'D'", 1, 'Write a list, such as domains = ["NEWS", "SPORTS"].'),
         ("domains = [1]", 1, "Expected `str`, got `int` - at `$[0]`"),
@@ -106,7 +106,7 @@ WAY = "domains = ['D']\nstratum = 1\n"
         # strata
         ("keys = ['k']\nstratum = -1", 2, "stratum = -1 is invalid: Expected `int` >= 0. 0 is the master"),
         ("keys = ['k']\nstratum = 16", 2, "stratum = 16 is invalid: Expected `int` <= 15. 0 is the mast"),
-        # nothing
+        # no condition
         ("", 0, "[[nodes.a.master]] has no condition, so it matches no message. Add one of domai"),
         ("stratum = 1\nrefid = 'heron'", 0, "[[nodes.a.master]] has no condition"),
         ("domains = []\nkeys = []", 0, "[[nodes.a.master]] has no condition"),
@@ -169,7 +169,7 @@ def test_a_node_that_is_master_and_way_of_the_same_is_refused_with_both_places(
 
 
 def chain(*steps: tuple[str, str], sets: str = "domains = ['D']") -> str:
-    """Nodes of which each has a way, stratum 1, to the next."""
+    """Return the nodes of a file in which each has a route to the next, at stratum 1."""
     return "".join(
         f"[[nodes.{node}.master]]\n{sets}\nstratum = 1\nrefid = '{refid}'\n" for node, refid in steps
     )

@@ -1,4 +1,4 @@
-"""Stores of queues in a file: read in their order, and refused with their line."""
+"""Stores of queues in a configuration: read in order, and refused with their line."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Does the JSON Schema of mesh.toml say what the reader says, as far as a schema can?"""
+"""Agreement of the JSON Schema of mesh.toml with the reader, as far as a schema can express it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SITE = "[site]\nname = 'LON'\n[sites.NYC]\n"
 
 @cache
 def check() -> Validator:
-    # Imported when it is asked: it takes a second of CPU, and each worker imports all files of tests.
+    # The import is late, as it takes a second of CPU, and each worker imports all test files.
     from jsonschema import Draft202012Validator
 
     return Draft202012Validator(schema())
@@ -48,7 +48,7 @@ def test_it_is_a_schema() -> None:
 
 
 def examples() -> list[Any]:
-    """What the pages and the tests have of files, as far as it stands alone."""
+    """Return the TOML examples of the pages that are valid files on their own."""
     found = []
     for page in sorted(DOCS.glob("*.md")):
         for number, text in enumerate(re.findall(r"```toml\n(.*?)```", page.read_text(), re.S)):

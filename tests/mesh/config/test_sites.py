@@ -1,4 +1,4 @@
-"""Is a file read as its sites are meant, and is everything wrong named with its line?"""
+"""Sites of a configuration, and errors in them with their lines."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}relays = 17", 3, "Expected `int` <= 16"),
         (f"{HERE}relays = 1.5", 3, "Expected `int`"),
         (f"{HERE}relays = nan", 3, "Expected `int`"),
-        # others
+        # other sites
         ("[sites.NYC]", 1, "[sites.NYC] names another site, but this site has no name. Add its name"),
         (f"{HERE}[sites.LON]", 3, "[sites.LON] is this site, according to site.name (mesh.toml:2)"),
         (f"{HERE}[[sites]]", 3, "'sites' must be a section. Write [sites.NAME]"),
@@ -128,7 +128,7 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}addresses = ['tcp://10.0.0.1:70000']", 4, "a gateway. Write tcp://IP"),
         (f"{HERE}{N}addresses = ['tcp://10.0.0.1:1', '']", 4, "'' is not the address of a gateway"),
         (f"{HERE}{N}addresses = [{17 * QUOTED}]", 4, "Expected `array` of length <= 16"),
-        # what goes there
+        # sent messages
         (f"{HERE}{N}domains = 'STOCK'", 4, "Expected `array`, got `str`. Write a list, such as domains"),
         (f"{HERE}{N}domains = ['queue/x']", 4, "[sites.NYC] domains: Messages of the domain 'queue/x' "
             "never leave"),
@@ -140,7 +140,7 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}topics = ['']", 4, "The pattern is empty"),
         (f"{HERE}{N}topics = ['__sys__/#']", 4, "begins with __sys__: messages of the mesh"),
         (f"{HERE}{N}topics = [{1001 * QUOTED}]", 4, "Expected `array` of length <= 1000"),
-        # how much of it
+        # limits
         (f"{HERE}{N}max_bytes = 0", 4, "Expected `int` >= 2097152"),
         (f"{HERE}{N}max_bytes = -1", 4, "Expected `int` >= 2097152"),
         (f"{HERE}{N}max_bytes = 9223372036854775808", 4, "is invalid"),
@@ -154,7 +154,7 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}max_bytes = '1GB'", 4, "'1GB' is not a size. Write a number of bytes, or a text"),
         (f"{HERE}{N}max_bytes = '٣GiB'", 4, "is not a size"),
         (f"{HERE}{N}when_full = 'drop'", 4, '"mark" marks the site'),
-        # what comes from there
+        # received messages
         (f"{HERE}{N}accepts = ['a']", 4, "Expected `object`, got `array`. Write what that site may send"),
         (f"{HERE}{N}accepts = {{topic = ['a']}}", 4, "unknown key 'topic' in [sites.NYC] accepts"),
         (f"{HERE}{N}accepts = {{domains = ['map/x']}}", 4, "accepts domains: Messages of the domain 'map/x'"),
@@ -172,7 +172,7 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}serves = ['a#']", 4, "has a wildcard within the level"),
         (f"{HERE}{N}one_way = true\nserves = ['calc']", 5, "'serves' in [sites.NYC] lets messages in, but"),
         (f"{HERE}{N}one_way = true\naccepts = {{topics = ['a']}}", 5, "'accepts' in [sites.NYC] lets mess"),
-        # ways
+        # routes
         (f"{HERE}{N}via = 'SFO'", 4, "via = 'SFO' is not another site in the file. Add a section"),
         (f"{HERE}{N}via = ''", 4, "Expected `str` of length >= 1"),
         (f"{HERE}{N}via = 'NYC'", 4, "the routes form a loop: NYC -> NYC"),

@@ -1,4 +1,4 @@
-"""Sources of settings: a file of TOML with the line of each value, and what is refused with its place."""
+"""Sources of settings: TOML files with the line of each value, and errors with their places."""
 
 from collections.abc import Mapping
 from pathlib import Path
