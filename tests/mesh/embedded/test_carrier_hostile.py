@@ -1,4 +1,4 @@
-"""What a program says straight to its node passes the checks of the door, and harms nobody."""
+"""Hostile input from a program to its embedded node: the same checks as over a connection, and no damage."""
 
 import asyncio
 from array import array
@@ -31,7 +31,7 @@ FIELDS = [name for name in Envelope.__struct_fields__ if name != "body"]
 
 
 def outcome(way: Any, command: Any, envelopes: Any) -> Any:
-    """What comes of it: the command and the envelopes, or the code of the refusal."""
+    """Return the command and the envelopes that pass, or the code of the refusal."""
     try:
         said, taken = way(command, envelopes)
     except RemoteError as error:
@@ -56,7 +56,7 @@ def test_both_doors_refuse_the_same_envelopes(changes: list[tuple[str, Any]]) ->
     assert outcome(checked, publish, [envelope]) == outcome(by_frames, publish, [envelope])
 
 
-OF_ANYTHING: Any = c  # types that are not kept
+OF_ANYTHING: Any = c  # allows arguments of wrong types
 COMMANDS: list[Any] = [
     *(OF_ANYTHING.Publish(n) for n in ((), (0,), (2,), (1, 1), (-1,), ("1",), (2**31,), (1.0,), None, [1])),
     *(OF_ANYTHING.Ping(stamp) for stamp in (-1, 2**64, 1.5, "1")),
@@ -103,11 +103,11 @@ def test_too_many_and_too_large_are_refused() -> None:
         checked(c.Publish((1,)), [GOOD], max_content=2)
 
 
-# --- and at a node that runs ------------------------------------------------------------------------------
+# --- on a running node ------------------------------------------------------------------------------------
 
 
 def own(m: NodeClient, **changes: Any) -> Envelope:
-    """The next envelope that this client could publish, but for what is wrong with it."""
+    """Return the next envelope that this client could publish, with `changes`, which make it invalid."""
     made = Envelope(m._stream, "", 1, 1, ("k",), 1, 1, b"x")
     return replace(made, **changes)
 
@@ -140,7 +140,7 @@ def test_hostile_values_harm_neither_the_node_nor_its_peers(names: list[str]) ->
                         count = body_frames(envelope) if type(envelope.body) is bytes else 1
                         m._shell._put(c.Publish((count,)), (envelope,))
                         async with asyncio.timeout(LIMIT):
-                            await m.publish("good", b"%d" % number)  # perhaps on a new connection
+                            await m.publish("good", b"%d" % number)  # this can need a new connection
                             assert (await anext(sub)).content == b"%d" % number, name
                 for each in (m, peer):
                     assert runtime(each).driver.why is None

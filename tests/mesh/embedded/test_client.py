@@ -1,4 +1,4 @@
-"""A node in the program's own process: what a user does, and what stops one of the two but not the other."""
+"""A node in the program's own process: what a user does, and failures that stop only one of the two."""
 
 import asyncio
 import gc
@@ -24,7 +24,7 @@ def alive(m: Any) -> set[str]:
 
 
 def last_heard(m: Any, name: str) -> float:
-    """Return when the node of `m` heard from that node."""
+    """Return when the node of `m` last received a message from that node."""
     member = runtime(m).core.parts.neighbours.membership.by_name(name)
     assert member is not None
     return member.heard
@@ -94,7 +94,7 @@ def test_a_program_that_blocks_is_dead_to_nobody_and_goes_on_where_it_was() -> N
                 before = runtime(m).core.parts.context.clock.now
                 blocks.set()
                 assert (await anext(sub)).content == b"first"
-                goes_on.wait(LIMIT)  # no loop runs here now
+                goes_on.wait(LIMIT)  # blocks the event loop
                 assert (await anext(sub)).content == b"while it was blocked"
                 assert runtime(m).core.parts.context.clock.now > before
                 await m.publish("after", b"")
@@ -124,7 +124,7 @@ def test_a_program_that_blocks_is_dead_to_nobody_and_goes_on_where_it_was() -> N
                 finally:
                     goes_on.set()
                     await eventually(lambda: not thread.is_alive())
-        assert not events  # of its own node it was never lost
+        assert not events  # the connection to its node stayed up
 
     asyncio.run(story())
 
@@ -157,7 +157,7 @@ def test_a_node_whose_loop_stands_still_does_not_stop_its_program() -> None:
 
 
 async def is_heard(m: Any) -> bool:
-    """Publish, and return whether a subscriber anywhere was there for it."""
+    """Publish, and return whether a subscriber at any node matched."""
     return bool((await m.publish("k", b"ready")).matched)
 
 
@@ -190,7 +190,7 @@ def test_two_of_one_name_in_one_process_are_refused_by_name() -> None:
 def test_who_is_not_let_in_by_his_own_node_may_try_again() -> None:
     async def story() -> None:
         with place() as here:
-            m = here.node("robot", client="robot")  # that is the name of a node
+            m = here.node("robot", client="robot")  # a node has this name
             for _ in range(2):
                 with pytest.raises(Refused, match="is the name of a node"):
                     await m.__aenter__()
@@ -310,7 +310,7 @@ def test_who_is_cancelled_while_it_opens_leaves_nothing(pause: float) -> None:
                 await m.close()
             except asyncio.CancelledError:
                 pass
-            async with here.node("robot") as again:  # nobody holds its directory
+            async with here.node("robot") as again:  # its directory is no longer locked
                 assert (await again.publish("k", b"x")).ok
 
     asyncio.run(story())
@@ -368,7 +368,7 @@ def test_nobody_has_to_be_told_of_the_other() -> None:
             async with here.node("robot", mdns=True, cluster=cluster) as robot:
                 async with here.node("arm", mdns=True, cluster=cluster) as arm:
                     async with arm.subscribe("k") as sub:
-                        # That it is there robot knows before it is told what arm wants.
+                        # Robot learns of the node of arm before it learns of the subscription of arm.
                         await eventually(lambda: is_heard(robot))
                         assert (await anext(sub)).content == b"ready"
                         assert alive(robot) == alive(arm) == {"robot", "arm"}

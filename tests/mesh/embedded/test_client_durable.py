@@ -1,4 +1,4 @@
-"""A durable subscription of nodes that come and go, with files and sockets."""
+"""A durable subscription at nodes that restart, with files and sockets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ async def knows_both(m: Client) -> bool:
 
 
 async def texts(jobs: mesh.Consumer[object], n: int) -> list[tuple[str, bool]]:
-    """The next n, which are not acked, and whether they came before."""
+    """Return the texts of the next `n` messages, and whether each was redelivered, without an ack."""
     found: list[tuple[str, bool]] = []
     async with asyncio.timeout(LIMIT):
         while len(found) < n:

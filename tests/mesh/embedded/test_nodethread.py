@@ -1,4 +1,4 @@
-"""Is the thread of a node waited for whose loop cannot begin? It has ended, and says why."""
+"""The thread of a node whose loop cannot start: it ends, and the error gives the reason."""
 
 import asyncio
 import errno

@@ -1,6 +1,6 @@
-"""A program that ends without closing its node: nothing stands still, and others hear a goodbye.
+"""Programs that end without closing their node: they do not hang, and peers receive a goodbye.
 
-Each story is a program of its own.
+Each scenario is a program of its own.
 """
 
 import asyncio
@@ -142,7 +142,7 @@ STORIES = {
 
 
 async def told(here: Place, name: str, seed: str) -> str:
-    """What it says of itself; "" when it ends as it should."""
+    """Run the program of a scenario, and return an empty string, or a description of its failure."""
     program = BEGIN + textwrap.dedent(STORIES[name]) + "print('over')\n"
     command = [sys.executable, "-W", "ignore::ResourceWarning", "-c", program, seed]
     process = await asyncio.create_subprocess_exec(*command, env=here.environ, stdout=-1, stderr=-1)
@@ -157,7 +157,7 @@ async def told(here: Place, name: str, seed: str) -> str:
     return "" if is_fine else f"{name}: {process.returncode} {out!r} {err.decode()}"
 
 
-@pytest.mark.timeout(600)  # each step has a limit of its own
+@pytest.mark.timeout(600)  # each step has its own limit
 @pytest.mark.parametrize("names", stories([list(STORIES)[:1], list(STORIES)[1:]]), ids=("some", "others"))
 def test_a_program_that_ends_takes_its_node_along_and_others_hear_it(names: list[str]) -> None:
     def fate(m: Any) -> object:

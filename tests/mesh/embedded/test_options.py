@@ -1,4 +1,4 @@
-"""What may be said of a node of one's own, and what is refused before anything is begun."""
+"""Options of an embedded node, and the refusal of invalid ones before the node starts."""
 
 import inspect
 from pathlib import Path
@@ -78,7 +78,7 @@ def test_what_makes_no_sense_is_refused_by_name(options: dict[str, Any]) -> None
 
 
 class Text(str):
-    """A str of a class of its own, as numpy's are."""
+    """A subclass of str, like that of numpy."""
 
 
 def test_texts_of_a_class_of_their_own_become_bare_ones(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A lane between two threads: all, in order, once, in turns; and what becomes of it when one end is gone."""
+"""The channel between two threads: complete, in order, in batches, and with a defined end."""
 
 import asyncio
 import threading
@@ -11,7 +11,7 @@ from tests.mesh.meshes import LIMIT
 
 
 class Reader:
-    """What a lane's hearer gets."""
+    """The items and ends that the reader of a channel received."""
 
     def __init__(self) -> None:
         self.turns: list[list[int]] = []
@@ -71,7 +71,7 @@ def test_it_wakes_its_reader_once_a_turn_and_never_calls_it_within_a_put(
             lane.put_item(number)
         assert len(woken) == 1 and not reader.turns
         await asyncio.sleep(0)
-        assert [len(turn) for turn in reader.turns] == [TURN]  # others have theirs
+        assert [len(turn) for turn in reader.turns] == [TURN]  # other tasks get their turns
         for _ in range(3):
             await asyncio.sleep(0)
         assert reader.all == list(range(3 * TURN)) and len(woken) == 1
@@ -83,7 +83,7 @@ def test_it_is_bounded_while_nobody_reads_and_after_the_loop_has_ended() -> None
     loop, reader = asyncio.new_event_loop(), Reader()
     lane = ThreadChannel(loop, reader.hear)
     assert all(lane.put_item(number) for number in range(MOST)) and not lane.put_item(MOST)
-    lane.end_stream()  # there is always room for that
+    lane.end_stream()  # the end always fits
     loop.close()
     lane.end_stream()
     other = ThreadChannel(loop, reader.hear)
