@@ -1,4 +1,4 @@
-"""A bounded dictionary keeps its last entries, and returns those that it drops."""
+"""A bounded dictionary keeps its last entries, and returns the dropped ones."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The rows of what other nodes serve."""
+"""The rows of tables that this node follows at other nodes."""
 
 from mesh.flow.followed import Followed
 

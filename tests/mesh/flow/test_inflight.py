@@ -12,7 +12,7 @@ ROUTES = {"a": "gull", "b": "grebe"}
 
 
 def flight(*sent: tuple[str, int, int, int]) -> Flight:
-    """One stream, with these numbers and bytes in flight for waiters, by one route."""
+    """Return one stream, with these numbers and bytes in flight for waiters, by one route."""
     made = Flight()
     for waiter, first, last, size in sent:
         made.record_sent("s", "gull", waiter, first, last, size)
@@ -72,7 +72,7 @@ STEPS = st.one_of(
 
 
 class Model:
-    """One entry for each stream, waiter and number in flight; the rest is searched for."""
+    """A model with one entry for each stream, waiter and number in flight; every query is a search."""
 
     def __init__(self) -> None:
         self.open = set[tuple[str, str, int]]()

@@ -29,7 +29,7 @@ def test_E21_one_lookup_for_an_address_and_answers_in_order() -> None:
 
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just("wait"), st.sampled_from("ab"), st.integers(0, 2)),  # versions more than before
+        st.tuples(st.just("wait"), st.sampled_from("ab"), st.integers(0, 2)),  # number of versions ahead
         st.tuples(st.just("nested"), st.sampled_from("ab"), st.integers(0, 2)),
         st.tuples(st.just("know"), st.sampled_from("ab"), st.integers(0, 8)),
         st.tuples(st.just("time"), st.sampled_from("ab"), st.integers(0, 3)),

@@ -28,7 +28,7 @@ class Stage:
         self.changed = dict.fromkeys(KEYS, 0)
         self.mirror = Mirror[str, Row, str](self._parts)
         self.wish: dict[str, None] = {}
-        self.asked: list[set[str]] = [set()]  # the keys at each version of the wish
+        self.asked: list[set[str]] = [set()]  # the keys at each version of the request
         self.is_open = dict.fromkeys((NAMED, WHOLE), False)
         for who in (NAMED, WHOLE):
             self.connect(who)
@@ -53,7 +53,7 @@ class Stage:
         self.changed[key] = self.mirror.version
 
     def name(self, keys: Collection[str], is_full: bool) -> None:
-        """Follow other keys, by a change of two parts."""
+        """Follow other keys, by a change in two parts."""
         before, self.wish = self.wish, dict.fromkeys(keys)
         version, half = len(self.asked), len(self.wish) // 2
         self.asked.append(set(self.wish))

@@ -16,7 +16,7 @@ from tests.each import each
 
 @dataclass(eq=False)
 class Run:
-    """Messages, of which each is a number."""
+    """A run of messages, each represented by a number."""
 
     tag: int
     n: int

@@ -40,9 +40,7 @@ def test_as_much_is_given_as_there_is_room_for_and_evenly(some: list[tuple[int, 
     given_to = {id(c): share for c, share in shares}
     after = {id(c): c.busy + given_to.get(id(c), 0) for c in all_of_them}
     for c in all_of_them:
-        if (
-            given_to.get(id(c), 0) < room[id(c)]
-        ):  # it could have had more: nobody who got some has more than it
+        if given_to.get(id(c), 0) < room[id(c)]:  # no other consumer holds more
             assert all(after[id(other)] <= after[id(c)] + 1 for other, _ in shares)
 
 
