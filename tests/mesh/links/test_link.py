@@ -40,7 +40,7 @@ def refused(now: float = 0.0) -> Link:
 
 
 def fail(link: Link, times: int) -> None:
-    """Leave so many dials unanswered, and dial again."""
+    """Leave `times` dials unanswered, each followed by another dial."""
     for _ in range(times):
         link.tick(link.deadline() or 0.0)
         link.tick(link.deadline() or 0.0)
@@ -78,7 +78,7 @@ def test_a_link_does_what_each_cell_says(state: LinkState, event: LinkEvent) -> 
     target, listed = LINK_TABLE[state][event]
     assert link.state is target
     assert link.since == (0.0 if target is state else 1.0)
-    # One second after a dial or a refusal only a change lets a dial through, and only one at a time.
+    # Within a second after a dial or a refusal, only a change allows a dial, and only one at a time.
     may_dial = LinkAction.FORGIVE in listed and (state is not LinkState.POLLING or HANG_UP in listed)
     assert actions == tuple(a for a in listed if a not in OWN and (a is not DIAL or may_dial))
 

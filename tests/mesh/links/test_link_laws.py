@@ -15,7 +15,7 @@ def tell(link: Link, event: LinkEvent, now: float) -> tuple[LinkAction, ...]:
     if event is LinkEvent.DUE:
         return link.tick(now)
     if event is LinkEvent.HELLO and link.by in ("me", "both"):
-        return ()  # the node refuses such a HELLO before the link hears of it
+        return ()  # the node refuses such a HELLO itself
     return SAY[event](link, now)
 
 
@@ -84,7 +84,7 @@ def test_from_everywhere_a_peer_that_answers_is_logged_in_again(
     if link.by in ("me", "both"):
         link.allowed(now)
     link.wanted(now)
-    for _ in range(3):  # at most: give up a dial that hangs, wait, dial
+    for _ in range(3):  # give up a hanging dial, wait, dial
         if link.is_dialling or link.state is LinkState.LOGGED_IN:
             break
         now = max(now, link.deadline() or now)

@@ -4,7 +4,7 @@ from mesh.errors import LocalError
 from mesh.links.table import LINK_TABLE, LinkAction, LinkEvent, LinkState, step
 from tests.mesh.tables import drawn, reached
 
-# Written by hand, against slips in the table. L logged in, P polling, N not allowed, - cannot happen.
+# Written by hand, to detect mistakes in the table. L logged in, P polling, N not allowed, - cannot happen.
 LEADS_TO = """
                 from L  from P  from N
 WANTED               L       P       N

@@ -1,4 +1,4 @@
-"""Do the pages show the tables of states as they are?"""
+"""The tables of states on the pages, as the code generates them."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def test_a_page_that_shows_something_else_is_found_and_drawn_anew(
     tmp_path: Path, drawing: int, word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page, right = tmp_path / "links.md", (DOCS / "links.md").read_text(encoding="utf-8")
-    # The text between the marks is spoilt, nothing outside of them.
+    # The text between the marks is damaged, and nothing outside them.
     parts = right.split("<!-- drawn from")
     at = 2 * drawing + 1
     assert word in parts[at]
