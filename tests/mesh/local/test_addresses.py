@@ -1,4 +1,4 @@
-"""May an address be bound, and what does it mean?"""
+"""The addresses to which a node may bind, and the meaning of each form."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Is a backup believed only as a whole, and is nothing overwritten by it?"""
+"""Verification of backups: only a whole one is accepted, and no file is overwritten."""
 
 import json
 import zipfile
@@ -58,7 +58,7 @@ def test_no_byte_that_was_changed_makes_one_that_is_taken(backup: Path, tmp_path
         other.write_bytes(changed)
         try:
             with verified(other) as (it, _):
-                assert it == before  # a byte that means nothing, such as a date of the zip
+                assert it == before  # insignificant byte, such as a date
         except MeshError as error:
             assert error.code == BAD
 

@@ -1,4 +1,4 @@
-"""A node's directory: one holder, one uuid, and a boot number that only grows."""
+"""A node's directory: one owner, one uuid, and a boot number that only grows."""
 
 import errno
 import json
@@ -36,7 +36,7 @@ else:
 
 
 class Holder:
-    """Another process, which opens a data directory when told and holds it until its end."""
+    """A process that opens a data directory on request, and holds it until the process ends."""
 
     def __init__(self, path: Path) -> None:
         self.process = subprocess.Popen(
@@ -169,7 +169,7 @@ def test_a_look_at_the_lock_does_not_keep_its_owner_out(path: Path, monkeypatch:
     second = try_lock(path, shared=True)
     assert second is not None
     os.close(second)
-    monkeypatch.setattr("time.sleep", lambda seconds: os.close(look))  # the look ends during the first pause
+    monkeypatch.setattr("time.sleep", lambda seconds: os.close(look))  # released during the first pause
     data = DataDir.open(path)
     assert data.boot == 2
     data.close()
@@ -198,7 +198,7 @@ def test_a_look_at_the_lock_does_not_keep_its_owner_out(path: Path, monkeypatch:
 def test_a_damaged_identity_is_refused_with_what_to_type_and_left_as_it_is(path: Path, content: str) -> None:
     DataDir.open(path).close()
     identity(path).write_text(content)
-    for _ in range(2):  # the lock is let go each time
+    for _ in range(2):  # each refusal releases the lock
         with pytest.raises(
             DataDirRefused, match=rf"identity.json is damaged.*mv {path} {path}.old"
         ) as refusal:
@@ -239,7 +239,7 @@ def test_a_directory_open_to_others_is_refused(path: Path) -> None:
 
 
 def test_a_directory_that_cannot_be_written_is_refused() -> None:
-    # Even root can make no file here.
+    # Even root cannot create a file here.
     with pytest.raises(DataDirRefused, match="/proc/self/fd cannot be used"):
         DataDir.open(Path("/proc/self/fd"))
 

@@ -1,4 +1,4 @@
-"""Is a process without descriptors told so by name, in place of an end of ZeroMQ's?"""
+"""The error of a process that runs out of descriptors, in place of an abort by ZeroMQ."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ from mesh.local.localnodes import running_nodes
 
 
 def with_room_for(count: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Let the process have so many more descriptors; returns those that are open."""
+    """Allow the process `count` more descriptors, and return the list of the open ones."""
     real: tuple[Callable[..., int], Callable[[int], None]] = (os.open, os.close)
     taken: list[int] = []
 

@@ -1,4 +1,4 @@
-"""The nodes of this machine: who is listed, and what the next one is called."""
+"""The nodes of this machine: the list of running nodes, and the name of the next one."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from mesh.local.localnodes import NodeFile, check_original, pick_name, running_n
 
 
 class Nodes:
-    """Nodes as far as this page knows them: a name, a held data directory, and a told file."""
+    """Stand-ins for nodes: each has a name, a locked data directory, and a node file."""
 
     def __init__(self, state: Path) -> None:
         self.state = state
@@ -223,7 +223,7 @@ def test_a_wanted_name_that_runs_with_other_data_is_an_error(nodes: Nodes, tmp_p
         with pytest.raises(NodeInUse, match="'heron' already runs on this machine") as refusal:
             nodes.start("heron", data)
         assert refusal.value.code == "NAME_IN_USE"
-    assert nodes.start("crane", tmp_path / "third") == "crane"  # its lock was let go
+    assert nodes.start("crane", tmp_path / "third") == "crane"  # its lock was released
 
 
 def test_a_copy_of_the_data_of_a_node_that_runs_is_refused_whatever_it_is_called(

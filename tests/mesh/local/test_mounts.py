@@ -1,4 +1,4 @@
-"""Which file system holds a directory, and is it one of this machine?"""
+"""The file system of a directory, and the refusal of network file systems."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def fake(tmp_path: Path, kind: str) -> Path:
 
 @pytest.mark.parametrize("kind", sorted(NETWORK))
 def test_row_48_a_network_file_system_is_refused_by_name(tmp_path: Path, kind: str) -> None:
-    """Two machines could have the same store open at once: a lock there binds perhaps only one of them."""
+    """A lock there may bind one machine only, so two machines could have the same store open at once."""
     with pytest.raises(DataDirRefused, match="is on a network file system") as found:
         check_disk(tmp_path / "data", fake(tmp_path, kind))
     assert found.value.code == "DATA_DIR"

@@ -1,4 +1,4 @@
-"""Which events has a node written down since then?"""
+"""The events that a node has recorded since a moment."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

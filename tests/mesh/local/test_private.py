@@ -1,4 +1,4 @@
-"""The state directory, the cookie, the place of the socket, and files written whole."""
+"""The state directory, the cookie, the path of the socket, and files that are replaced as a whole."""
 
 import os
 import subprocess
@@ -200,7 +200,7 @@ UUID = bytes.fromhex("0123456789abcdef0123456789abcdef")
 
 @pytest.fixture
 def short_tmp(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A short temporary directory in the place of the system's."""
+    """Replace the temporary directory of the system by one with a short path."""
     with tempfile.TemporaryDirectory(dir="/tmp") as short:
         monkeypatch.setattr(tempfile, "tempdir", short)
         yield Path(short)

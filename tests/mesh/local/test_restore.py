@@ -1,4 +1,4 @@
-"""A restored node is the same node with a boot that never was, and nothing is overwritten by it."""
+"""A restored node: the same identity, an unused boot number, and no overwritten files."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ from tests.mesh.local.backups import Quiet, forged
 
 
 def places(folder: Path) -> QueuePlaces:
-    """Of a machine whose configuration names the store of the queue."""
+    """Return the places of a machine whose configuration names the store of the queue."""
     return QueuePlaces([f"sqlite://{folder / 'orders.db'}"])
 
 

@@ -1,4 +1,4 @@
-"""What is kept, and what goes: only a node's own segments, the safe ones first, and never unsaid."""
+"""Deletion of segments: only a node's own ones, safe ones first, and never without a report."""
 
 import os
 from pathlib import Path
@@ -13,12 +13,10 @@ from mesh.snapshots.segment import Segment
 from tests.mesh.local.snapshotting import BROKEN, Told, faulty_os, files, mark, put, put_unfinished
 from tests.mesh.snapshots.lines import HOUR, UUID8, segment
 
-LIMIT = 500  # bytes: five of the segments here
+LIMIT = 500  # bytes: five segments of this test
 
 
 class Kept:
-    """A keeper, and the directory in which it keeps."""
-
     def __init__(self, place: Path) -> None:
         self.place = place
         self.told = Told()
@@ -35,7 +33,7 @@ class Kept:
         self.keeper.add(it, now)
 
     def left(self) -> list[tuple[int, int]]:
-        """Boot and number of each that is there."""
+        """Return the boot and the number of each remaining segment."""
         found = segmentfiles.find(self.place).closed
         return sorted((it.name.boot, it.name.number) for it in found if it.name.uuid8 == UUID8)
 

@@ -1,4 +1,4 @@
-"""The snapshots' thread: nobody waits for it, it loses next to nothing, and it survives its disk."""
+"""The snapshot thread: no caller waits for it, it loses almost nothing, and it survives disk errors."""
 
 import itertools
 import json
@@ -31,7 +31,7 @@ from mesh.local.segments import SegmentLog
 from tests.mesh.snapshots.lines import UUID, line
 log = SegmentLog(Path(sys.argv[1]), "heron", UUID, 6, 10**9, print)
 """
-# As long as it lives. No more than the disk takes, so that nothing is lost.
+# Writes until the process ends, at the pace of the disk, so that nothing is lost.
 FOR_EVER = """
 import time
 number = 0
@@ -43,7 +43,7 @@ while True:
             time.sleep(0.001)
         print(number, flush=True)
 """
-# With room for 50,000 bytes in a file, and then with more.
+# Limits files to 50,000 bytes, and then removes the limit.
 WITHOUT_ROOM = """
 import json, resource, time
 from mesh.local import segmentwriter
@@ -92,7 +92,7 @@ def start(place: Path, told: Told) -> Iterator[Start]:
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """A disk that hangs until this is set."""
+    """Block writes to the disk until the test sets the event."""
     opened = threading.Event()
     write = OpenSegment.write
 
@@ -106,7 +106,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
 
 def content(place: Path) -> bytes:
-    """Of all closed segments, in the order in which they were written."""
+    """Return the content of all closed segments, in the order in which they were written."""
     paths = sorted(place.rglob("heron-*.jsonl"), key=lambda path: int(path.stem.rpartition("-")[2]))
     return b"".join(path.read_bytes() for path in paths)
 
@@ -175,7 +175,7 @@ def test_a_disk_that_hangs_keeps_nobody_waiting(
     gate.set()
     log.close(LIMIT)
     found = numbers(content(place))
-    assert found[:WAITING] == [*range(1, WAITING + 1)]  # a first batch leaves room for some that come later
+    assert found[:WAITING] == [*range(1, WAITING + 1)]  # the first batch makes room for later lines
     assert found == sorted(set(found)) and len(found) == count - lost
     assert log.counters()["snapshot_lines"] == count - lost
     assert told.take().count("can be written; the excess is lost") == 1
@@ -189,7 +189,7 @@ def test_what_comes_after_close_is_lost_and_counted(start: Start) -> None:
 
 
 def test_whoever_cannot_be_told_does_not_end_it(start: Start, place: Path) -> None:
-    put_unfinished(place, segment(1, boot=6), b"{}\n")  # it would be told of this
+    put_unfinished(place, segment(1, boot=6), b"{}\n")  # this would be reported
 
     def gone(level: str, text: str) -> None:
         raise RuntimeError("Event loop is closed")
@@ -237,7 +237,7 @@ def test_a_killed_node_loses_no_more_than_a_moment(
     found = numbers(content(place))
     assert found == [*range(1, len(found) + 1)]
     assert len(found) >= said[-1] - 1000 - segments.BATCH
-    assert len(told) <= len(unfinished)  # an empty one is nothing to speak of
+    assert len(told) <= len(unfinished)  # an empty file is not reported
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Lines become segments: whole ones only, whatever the disk does."""
+"""The writing of segments: only whole lines, whatever the disk does."""
 
 import os
 import shutil
@@ -48,7 +48,7 @@ def writer(place: Path, told: Told) -> SegmentWriter:
 
 
 def counts(writer: SegmentWriter) -> tuple[int, int, int]:
-    """Lines in segments, segments, lines lost."""
+    """Return the numbers of lines in segments, of segments, and of lost lines."""
     return writer.lines, writer.segments, writer.lost
 
 
@@ -121,7 +121,7 @@ def test_a_full_disk_costs_lines_and_nothing_else(
 ) -> None:
     writer.write([line(1), line(2)], 100.0)
     with monkeypatch.context() as patch:
-        left = [20]  # bytes for which there is room
+        left = [20]  # bytes of free space
 
         def nearly_full(handle: int, content: bytes) -> int:
             size: int = os.write(handle, bytes(content)[: left[0]]) if left[0] else FULL()

@@ -1,4 +1,4 @@
-"""Segments get to another place once, whole, and only what is there is said to be safe."""
+"""Copies of segments in another place: each is made once and whole, and only copied ones count as safe."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ sync(Path(sys.argv[1]), Path(sys.argv[2]), SyncTally())
 
 
 class Way:
-    """From a node's directory to another."""
+    """A node's directory, and the one to which it is copied."""
 
     def __init__(self, top: Path) -> None:
         self.place, self.to = top / "from", top / "to"

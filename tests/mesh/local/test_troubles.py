@@ -1,4 +1,4 @@
-"""A person is told once when something goes wrong, and once when it is over."""
+"""A problem is reported once when it begins, and once when it is over."""
 
 from mesh.local.troubles import QUIET, Troubles
 

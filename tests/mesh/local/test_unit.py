@@ -1,4 +1,4 @@
-"""Is a unit what systemd reads, whatever stands in paths?"""
+"""The systemd unit of a node, with any characters in its paths."""
 
 import pytest
 

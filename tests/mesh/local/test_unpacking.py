@@ -1,4 +1,4 @@
-"""Is a hostile archive refused before it fills a disk or names a file?"""
+"""Refusal of a hostile archive before it fills a disk or names a file."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def test_directories_on_one_disk_need_their_room_together(tmp_path: Path) -> Non
 
 
 def deflated(backup: Path, size: int) -> Path:
-    """A backup whose store has been filled with zeros."""
+    """Return a copy of `backup` whose store is filled with zeros."""
     out = backup.with_name("bomb")
     with zipfile.ZipFile(backup) as archive, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as bomb:
         for name in archive.namelist():
@@ -60,7 +60,7 @@ def test_a_bomb_is_refused_before_a_byte_of_it_is_unpacked(
     assert caught.value.code == BAD and not taken
     with pytest.raises(DataDirRefused) as again, verified(file, tmp_path, any_ratio=True):
         pass
-    assert again.value.code == BAD and taken  # wanted, and still not what its digest says
+    assert again.value.code == BAD and taken  # unpacked, but its digest is wrong
 
 
 def test_a_store_that_is_nearly_empty_makes_a_backup_that_can_be_unpacked(

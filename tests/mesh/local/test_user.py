@@ -1,4 +1,4 @@
-"""Where is a user at home whom the system does not know, as in many containers?"""
+"""The home directory of a user without an entry in the system, as in many containers."""
 
 import pwd
 from pathlib import Path
@@ -12,7 +12,7 @@ from mesh.local.user import home_directory, user_name
 
 @pytest.fixture(autouse=True)
 def unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system has no entry for this user, and no variable names it."""
+    """Remove the user's entry from the system, and the variables that name the user."""
 
     def nobody(uid: int) -> None:
         raise KeyError(uid)
