@@ -1,4 +1,4 @@
-"""Does Prometheus's own reader find in the text what was put into it?"""
+"""The text format of metrics, as Prometheus's own reader parses it."""
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families

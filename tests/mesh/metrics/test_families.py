@@ -1,4 +1,4 @@
-"""Is each figure of a node one metric, of which page, dashboard and alerts know, and nobody makes more?"""
+"""The metrics of a node: one for each figure, in agreement with page, dashboard and alerts, and bounded."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from mesh.wire.replies import FaredRow, Info, QueueRow
 from tests.mesh.metrics.infos import info
 
 DOCS = Path(__file__).parents[3] / "docs"
-MACHINE = {  # figures of the shell, which a core has not: see mesh.store.roomy and mesh.local.segments
+MACHINE = {  # figures of the shell: mesh.store.roomy, mesh.local.segments
     "disk_free", "disk_short", "disk_refused",
     "snapshot_lines", "snapshot_bytes", "snapshot_segments", "snapshot_lost", "snapshot_dropped",
 }  # fmt: skip
@@ -65,7 +65,7 @@ def test_a_figure_becomes_its_sample() -> None:
     assert found["mesh_matched_done_total"] == [({"fate": "delivered"}, 4.0), ({"fate": "dropped"}, 2.0)]
     assert found["mesh_tailback_messages"] == [({}, 1.0)] and found["mesh_disk_free_bytes"] == [({}, 7.0)]
     assert found["mesh_loop_lag_seconds"] == [({"share": "1"}, 0.2), ({"share": "0.99"}, 0.1)]
-    assert "mesh_topics" not in found  # an older node does not say
+    assert "mesh_topics" not in found  # an older node does not report them
     assert found.keys() <= {family.title for family in known()}
 
 

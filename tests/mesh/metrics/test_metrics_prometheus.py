@@ -1,6 +1,6 @@
-"""Does a real Prometheus get data for all that the dashboard asks, and do the alerts fire, and only then?
+"""A real Prometheus: it has data for each query of the dashboard, and alerts fire only past their limits.
 
-These need Debian's package `prometheus`, which has promtool, too.
+The tests need Debian's package `prometheus`, which includes promtool.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ from tests.pages import ROOT, free_port
 
 FOLDER = ROOT / "docs" / "monitoring"
 DASHBOARD: dict[str, Any] = json.loads((FOLDER / "grafana.json").read_text())
-# In a mesh that is well.
+# Panels that can show 0 in a healthy mesh.
 MAY_BE_NOUGHT = {"Nodes", "Waiting for subscribers", "What others said that is not taken"}
-# What each asks for, a value to be alarmed at, and one that is well.
+# The sample of each alert, a value that fires it, and a value that does not.
 ALERTS: dict[str, tuple[str, float, float]] = {
     "MeshNodeGone": ('up{job="heronry",instance="a"}', 0, 1),
     "MeshTailbackOld": ('mesh_tailback_age_seconds{instance="a"}', 61, 60),
@@ -47,7 +47,7 @@ def program(name: str) -> str:
 
 
 class Prometheus:
-    """One that runs, and is asked over its HTTP API as Grafana does."""
+    """A running Prometheus, which is queried over its HTTP API, as by Grafana."""
 
     def __init__(self, port: str) -> None:
         self._at = f"http://127.0.0.1:{port}"
@@ -68,7 +68,7 @@ class Prometheus:
 
 @contextmanager
 def prometheus(folder: Path, job: dict[str, Any]) -> Iterator[Prometheus]:
-    """One with a directory of its own, which reads its configuration as JSON: that is YAML."""
+    """Run a Prometheus with a directory of its own. Its configuration is JSON, which is valid YAML."""
     port, file = free_port(), folder / "prometheus.yml"
     rules = [str(FOLDER / "alerts.yml")]
     every = {"scrape_interval": "1s", "evaluation_interval": "1s"}
@@ -87,7 +87,7 @@ def prometheus(folder: Path, job: dict[str, Any]) -> Iterator[Prometheus]:
 
 
 def as_asked(expression: str, targets: Sequence[str]) -> str:
-    """As Grafana fills it in where all nodes are chosen, and each is scraped once a second."""
+    """Return the query as Grafana expands it, with all nodes selected and one scrape a second."""
     chosen = {"$__rate_interval": "5s", "$node": f"({'|'.join(targets)})", "$job": "(heronry)"}
     for name, value in chosen.items():
         expression = expression.replace(name, value)
@@ -95,7 +95,7 @@ def as_asked(expression: str, targets: Sequence[str]) -> str:
 
 
 async def traffic(a: RunningNode, b: RunningNode) -> None:
-    """Of each kind some, again and again, until somebody cancels it."""
+    """Send messages, requests and jobs of each kind in a loop, until the task is canceled."""
     async with (
         mesh.connect(a.name, environ=a.environ) as here,
         mesh.connect(b.name, environ=b.environ) as there,
@@ -133,7 +133,7 @@ async def answer(requests: Any) -> None:
 
 @contextmanager
 def under_traffic(a: RunningNode, b: RunningNode) -> Iterator[None]:
-    """While a thread of its own, with a loop, has programs at both."""
+    """Run programs at both nodes during the block, in a thread with its own loop."""
     loop = asyncio.new_event_loop()
     task = loop.create_task(traffic(a, b))
     thread = threading.Thread(target=lambda: loop.run_until_complete(asyncio.wait([task])))

@@ -1,4 +1,4 @@
-"""Is a node judged as its figures are?"""
+"""The verdict about a node, from its figures."""
 
 import pytest
 
@@ -62,4 +62,4 @@ def test_one_limit_is_for_both_and_least_ones_go_down() -> None:
     for check in CHECKS:
         with pytest.raises(BadArgument, match="is not a threshold") as caught:
             checks_of({check.name: "nan"})
-        checks_of({check.name: caught.value.hint.split()[-1].rstrip(".")})  # it can be typed
+        checks_of({check.name: caught.value.hint.split()[-1].rstrip(".")})  # the example in the hint is valid
