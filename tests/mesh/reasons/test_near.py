@@ -1,4 +1,4 @@
-"""Is what somebody meant found among many names, with little work?"""
+"""The search for similar names among many, with bounded work."""
 
 from itertools import count
 
@@ -55,7 +55,7 @@ def test_a_pattern_that_nearly_matches_is_found() -> None:
 
 
 def test_work_is_bounded_however_many_and_evil_the_names_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work grows with both bounds, so a twentieth of them shows as much."""
+    """Work grows with both bounds, so a twentieth of each suffices to measure it."""
     monkeypatch.setattr("mesh.reasons.near.LOOKED_AT", 500)
     monkeypatch.setattr("mesh.reasons.near.COMPARED", 50)
     alike = (f"{'a' * 240}{n:010}{'a' * 250}" for n in count())

@@ -1,4 +1,4 @@
-"""Do the texts of reasons stand on the page, name commands that are there, and take what they are given?"""
+"""The texts of reasons: listed on the page, with valid arguments and existing commands."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Is every message that did not reach somebody counted once, in a bounded table?"""
+"""The table of undelivered messages: bounded, and each message is counted once."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What follows of all reasons together: the causes first, and nothing that something else explains away?"""
+"""The verdict from all reasons: causes first, and no reason that another one explains."""
 
 import pytest
 

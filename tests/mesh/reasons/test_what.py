@@ -1,4 +1,4 @@
-"""What `mesh why` is asked about: one kind and one well-formed name."""
+"""Subjects of `mesh why`: one kind and one well-formed name."""
 
 import pytest
 
