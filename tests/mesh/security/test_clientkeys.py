@@ -1,4 +1,4 @@
-"""With which keys does a client dial, and is it told of keys only where they are what is wrong?"""
+"""The keys with which a client dials, and the errors that mention keys."""
 
 from pathlib import Path
 
@@ -97,5 +97,5 @@ def test_a_node_of_this_machine_says_itself_whether_it_has_keys(
         file.write(state)
         found = client_keys(environ, None, "tcp://127.0.0.1:7710")
         assert (found is not None) == keyed
-        with pytest.raises(KeysRefused):  # at another address it is not that node
+        with pytest.raises(KeysRefused):  # another address is another node
             client_keys(environ, None, "tcp://192.0.2.1:7710")

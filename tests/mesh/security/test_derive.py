@@ -1,4 +1,4 @@
-"""Does one secret become many that tell nothing of each other?"""
+"""Secrets derived from one secret, none of which reveals another."""
 
 import zmq
 import zmq.utils.z85

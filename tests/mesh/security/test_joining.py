@@ -1,4 +1,4 @@
-"""Meshes are made, joined and left by tokens; keys that are there are never lost."""
+"""Creating, joining and leaving a mesh with tokens, without the loss of existing keys."""
 
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def test_a_client_lets_nobody_else_in() -> None:
 
 
 def another_site(folder: Path, cluster: str = "default", role: str = "relay") -> Token:
-    """A token of the mesh in that directory, which is made."""
+    """Create a mesh in `folder`, and return a token of it."""
     folder.mkdir(mode=0o700)
     return token_of(new_mesh(folder, cluster), role, 0, "LON")
 

@@ -1,4 +1,4 @@
-"""Are keys where only their user can read them, and noticed when they are not?"""
+"""Files of keys: private to their user, and refused when others can read them or they are damaged."""
 
 import errno
 from pathlib import Path
@@ -69,7 +69,10 @@ def test_keys_that_could_not_be_read_for_a_moment_are_not_to_be_removed(
 
 
 def test_trial_A7_keys_damaged_at_any_byte_are_refused_as_keys(tmp_path: Path) -> None:
-    """Or still fit: a flaw in the secret itself shows at the door. Nothing but KEYS is ever raised."""
+    """A damaged file can still be valid: a flaw in the secret itself shows at the handshake.
+
+    No error but KEYS is ever raised.
+    """
     new_mesh(tmp_path, "prod")
     node_keys(tmp_path)
     for read, path in (

@@ -47,7 +47,7 @@ def test_no_secret_of_a_node_is_in_a_traceback(tmp_path: Path) -> None:
     shown = repr(settings) + repr(found)
     for secret in (repr(seed), repr(found.advert), stored, "sesame", *map(repr, ring.secrets.values())):
         assert secret not in shown
-    assert ring.mine in shown  # what everybody may know
+    assert ring.mine in shown  # the public key may be shown
 
 
 def test_a_password_that_is_no_hash_stops_the_start(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Does a client notice that its node is another one? Real nodes with keys, in one loop."""
+"""Detection by a client that another node answers: real nodes with keys, in one loop."""
 
 import asyncio
 import os
@@ -66,10 +66,10 @@ def test_trial_A5_a_client_finds_out_that_another_node_answers_under_the_name(
     async def story() -> None:
         with user(mesh_file("test")) as (_, one), user(mesh_file("test")) as (_, two):
             with user(mesh_file("test", "client")) as (guest, environ):
-                for _ in range(2):  # started anew it is the same
+                for _ in range(2):  # a restart keeps the key
                     async with node("a", one, "test", node__store=store) as a:
                         await _enters(a, environ)
-                async with node("a", two, "test", node__store=store) as other:  # has all keys of the mesh
+                async with node("a", two, "test", node__store=store) as other:  # it has the keys of the mesh
                     with pytest.raises(Refused, match="another key") as refused:
                         await _enters(other, environ)
                     assert refused.value.code == "OTHER_KEY"

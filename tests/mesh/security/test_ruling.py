@@ -1,4 +1,4 @@
-"""Does an admin sign only what is made from a list of his own, and of none that is older than he knows?"""
+"""Signing of rules by an admin: only on top of a signed list that is not older than the last known one."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -20,13 +20,13 @@ from mesh.wire.replies import RulesTold
 
 NOW = 1_800_000_000 * 10**9
 HOUR = 3600 * 10**9
-OTHER = b"x" * 32  # a seed of somebody else
+OTHER = b"x" * 32  # seed of another admin
 TO_HERON = Agreed({"heron": AgreedNode((Rule("heron", domains=("NEWS",)),))})
 EVIL = Agreed({"bilbo": AgreedNode((Rule("bilbo", domains=("SECRET",)),))})
 
 
 class Desk:
-    """An admin's, with the keys of one mesh."""
+    """The state directory of an admin, with the keys of one mesh."""
 
     def __init__(self, state: Path) -> None:
         self.state, self.environ = state, {"MESH_STATE_DIR": str(state)}
@@ -34,7 +34,7 @@ class Desk:
         self.seed = read_admin(state, "lab")
 
     def told(self, agreed: Agreed, stamp: int, seed: bytes = b"", **fields: object) -> RulesTold:
-        """As a node tells them that has such a row."""
+        """Return the rules as a node with such a row reports them."""
         seed = seed or self.seed
         row = SharedRow(RULES, "", stamp, packed(agreed), NOBODY, 0).signed(
             public_key(seed), partial(sign, seed)
@@ -43,7 +43,7 @@ class Desk:
         return replace(told, signature=row.signature, **fields)
 
     def denies(self, found: RulesTold, now: int = NOW, cluster: str = "lab") -> NewRules:
-        """The list with one node more."""
+        """Return the list with a further, denied node."""
         new = new_rules(
             found, lambda it: it.with_("mallory", AgreedNode(None, False)), cluster, self.environ, now
         )
@@ -103,7 +103,7 @@ def test_nothing_older_is_built_on_than_was_seen_or_set_here(context: Desk) -> N
         with pytest.raises(LocalError, match="STALE") as stale:
             context.denies(older)
         assert str(rules_path(context.state, "lab")) in stale.value.hint
-    again = context.denies(context.told(TO_HERON, NOW - HOUR, next=NOW))  # what was refused was not set
+    again = context.denies(context.told(TO_HERON, NOW - HOUR, next=NOW))  # the refused list was not set
     again.mark_accepted()
     with pytest.raises(LocalError, match="STALE"):
         context.denies(context.told(TO_HERON, NOW - HOUR))
@@ -130,7 +130,7 @@ def test_another_admin_of_that_name_begins_anew(context: Desk) -> None:
     [(NOW - 1, NOW - 1), (NOW + HOUR, NOW), (0, NOW - 4), (-1, NOW - 4), (2**64 - 1, NOW)],
 )
 def test_no_list_is_signed_for_later(context: Desk, proposed: int, stamp: int) -> None:
-    """Who keeps one back that is of tomorrow could bring it when others count."""
+    """A list with a future timestamp could be held back, and be used when other rules are valid."""
     assert context.denies(context.told(TO_HERON, NOW - 5, next=proposed)).row.stamp == stamp
 
 

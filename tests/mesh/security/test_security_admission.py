@@ -1,4 +1,4 @@
-"""Who comes into a real mesh with keys, as what, and what is said of the others?"""
+"""Admission to a real mesh with keys: by which keys, in which role, and with which errors."""
 
 import asyncio
 
@@ -81,8 +81,8 @@ def test_who_has_no_keys_is_told_what_to_type() -> None:
                     assert refused.value.code == "NO_KEYS"
                     return bool(events(made.nodes["a"], "refused"))
 
-                # The side that reads the other's greeting first hangs up. The other may see a mere reset,
-                # which a node does not note, so the client dials until the node was first.
+                # The first side to read the other's greeting hangs up. The other side can see a mere reset,
+                # which a node does not report, so the client dials until the node was first.
                 await eventually(is_noted)
 
     asyncio.run(story())
@@ -96,7 +96,7 @@ def test_who_has_the_keys_of_another_mesh_is_told_so(keys: tuple[bytes, str]) ->
         async with keyed_mesh("a") as made:
             with user(mesh_file(cluster, secret=secret)) as (_, environ):
                 timeout = 1.0
-                while True:  # until the handshake had the time to fail
+                while True:  # until the handshake had time to fail
                     with pytest.raises(MeshError) as refused:
                         async with mesh.connect(
                             at(made.nodes["a"]), cluster=cluster, environ=environ, timeout=timeout
@@ -183,14 +183,14 @@ def test_a_hello_that_was_heard_before_opens_nothing() -> None:
             first.say(said)
             assert isinstance(await first.hear(), c.Welcome)
             first.sockets.close()
-            # Even by its own author, with the same key: the node asks with another nonce.
+            # A replay fails even for its author with the same key, since the node sends another nonce.
             again = Talker(first.keys)
             again.nonce = first.nonce
             await again.challenged(at(made.nodes["a"]))
             again.say(said)
             assert (await again.hear()).code == "WRONG_SECRET"
             again.sockets.close()
-            # And without asking for a nonce the node gives one all the same, which is invalid.
+            # A replay without a request for a nonce makes the node send one, so the proof is invalid.
             third = Talker(first.keys)
             third.sockets.dial(1, at(made.nodes["a"]))
             third.say(said)
@@ -207,7 +207,7 @@ def test_the_proof_of_one_holds_for_no_other_key() -> None:
         async with keyed_mesh("a") as made:
             honest, middle = await _client(made), await _client(made)
             middle.nonce = honest.nonce
-            challenge = await middle.challenged(at(made.nodes["a"]))  # passed on to the honest one
+            challenge = await middle.challenged(at(made.nodes["a"]))  # relayed to the honest client
             proof = honest.proof(role_secret(SECRET, "test", "client"), challenge)
             middle.say(middle.hello(proof=proof))
             assert (await middle.hear()).code == "WRONG_SECRET"
@@ -236,7 +236,7 @@ def test_a_node_that_wants_a_password_gets_it_from_whoever_has_it(monkeypatch: p
     async def story() -> None:
         with user(mesh_file("test")) as (_, environ), user(mesh_file("test", passwd="no")) as (_, wrong):
             async with node("a", environ, "test", node__passwd=stored) as a:
-                async with mesh.connect("a", environ=environ):  # over its own file: asks for nothing
+                async with mesh.connect("a", environ=environ):  # the node's own socket needs no password
                     pass
                 with user(mesh_file("test", passwd="open sesame")) as (_, right):
                     async with mesh.connect(at(a), environ=right), mesh.connect(at(a), environ=right):
@@ -282,7 +282,7 @@ def test_who_does_not_answer_at_all_is_not_called_a_stranger() -> None:
 
 
 async def _client(made: Mesh) -> Talker:
-    """Somebody with the keys of a client of that mesh, new each time."""
+    """Return a talker with the keys of a new client of that mesh."""
     with user(mesh_file("test", "client")) as (_, environ):
         keys = client_keys(environ, "test", "tcp://192.0.2.1:1")
     assert keys is not None

@@ -1,4 +1,4 @@
-"""Two users with keys of their own at one node: whose are names, inboxes and dead letters? Real sockets."""
+"""Names, inboxes and dead letters of two users with their own keys at one node, over real sockets."""
 
 import asyncio
 

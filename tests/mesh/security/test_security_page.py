@@ -1,4 +1,4 @@
-"""Do docs/wire.md and docs/wire-vectors.json say of keys what the code does?"""
+"""Agreement of docs/wire.md and docs/wire-vectors.json with the code, for keys."""
 
 import json
 import re

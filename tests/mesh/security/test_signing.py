@@ -1,4 +1,4 @@
-"""Is a signature what its owner made, and nothing else?"""
+"""Signatures: valid for their owner's key only."""
 
 import pytest
 from hypothesis import given

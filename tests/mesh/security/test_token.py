@@ -1,4 +1,4 @@
-"""Does a token come back as it was written, or not at all?"""
+"""Tokens: each is read as it was written, or refused."""
 
 import pytest
 from hypothesis import given
@@ -36,7 +36,7 @@ def test_one_wrong_or_missing_letter_is_noticed(token: Token, data: st.DataObjec
     text = write_token(token)
     at = data.draw(st.integers(len(PREFIX), len(text) - 1))
     letter = data.draw(st.sampled_from("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567").filter(lambda x: x != text[at]))
-    # The last letter may hold a few bits that mean nothing.
+    # The last character can contain a few unused bits.
     for damaged in (text[:at] + letter + text[at + 1 :], text[:at] + text[at + 1 :], text + letter):
         try:
             assert read_token(damaged, 0.0) == token
@@ -61,7 +61,7 @@ def test_what_a_chat_does_to_it_does_no_harm() -> None:
 def test_after_its_time_it_is_refused() -> None:
     assert read_token(write_token(CLIENT), CLIENT.expires - 0.1) == CLIENT
     assert refused(write_token(CLIENT), CLIENT.expires) == "TOKEN_EXPIRED"
-    assert read_token(write_token(NODE), 1e12) == NODE  # has none
+    assert read_token(write_token(NODE), 1e12) == NODE  # never expires
 
 
 def test_neither_longer_nor_other_than_a_token_is_looked_at() -> None:

@@ -1,4 +1,4 @@
-"""Who may shake hands, and is everybody else refused, whatever is asked?"""
+"""Admission to a handshake, and the refusal of every other request."""
 
 import pytest
 from hypothesis import given
@@ -43,7 +43,7 @@ def test_one_address_brings_so_many_new_keys_a_second() -> None:
     gate = ZapGate()
     answers = [gate.decide(request(key), 10.0).status for key in range(NEW_A_SECOND + 3)]
     assert answers == [b"200"] * NEW_A_SECOND + [b"300"] * 3
-    assert gate.decide(request(99, "192.0.2.2"), 10.0).status == b"200"  # another is not to blame
+    assert gate.decide(request(99, "192.0.2.2"), 10.0).status == b"200"  # another address is not affected
     assert gate.decide(request(99), 11.0).status == b"200"
 
 
@@ -53,11 +53,11 @@ def test_so_many_keys_in_all_may_wait_to_prove_themselves() -> None:
         assert gate.decide(request(key, f"192.0.2.{key}"), 1.0).status == b"200"
     late = request(1000, "192.0.2.200")
     assert gate.decide(late, 1.0).status == b"300"
-    assert gate.decide(request(0, "192.0.2.0"), 1.0).status == b"200"  # waits already
+    assert gate.decide(request(0, "192.0.2.0"), 1.0).status == b"200"  # already waiting
     gate.proven(z85((0).to_bytes(32)))
     assert gate.decide(late, 1.0).status == b"200"
     assert gate.decide(request(1001, "192.0.2.201"), 1.0).status == b"300"
-    assert gate.decide(request(1001, "192.0.2.201"), 6.1).status == b"200"  # their time is over
+    assert gate.decide(request(1001, "192.0.2.201"), 6.1).status == b"200"  # the waiting keys have expired
 
 
 def test_who_has_proven_itself_and_this_machine_are_not_counted() -> None:
