@@ -1,4 +1,4 @@
-"""Do all nodes that have heard the same rows have the same table?"""
+"""The shared table: nodes that have received the same rows have the same table."""
 
 from collections import Counter
 from hashlib import blake2b
@@ -75,7 +75,7 @@ def test_a_digest_that_follows_each_change_is_that_of_the_rows_that_are_there(ro
 
 
 def test_the_digest_of_one_row_is_that_of_earlier_releases() -> None:
-    """They compare that of rules and of weights, which are one row each."""
+    """Earlier releases compare the digests of rules and of weights, which are one row each."""
     text = b"1 7 x" + A + blake2b(b"v", digest_size=8).digest()
     assert told([row(stamp=7)]).summary.digest == blake2b(text, digest_size=8).digest()
 
