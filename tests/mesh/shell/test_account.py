@@ -1,4 +1,4 @@
-"""What does a node say of itself in its log, at its start and at its end?"""
+"""The lines that a node logs about itself at its start and at its end."""
 
 from mesh.shell.account import begins, ends, waiting
 

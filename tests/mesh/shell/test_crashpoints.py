@@ -1,4 +1,4 @@
-"""Does a node die where it is told to, at the passing that is named, and nowhere when nothing is said?"""
+"""Crash points: a node ends at the configured point and passing, and nowhere without one."""
 
 from collections.abc import Hashable
 
@@ -22,7 +22,7 @@ SAID: dict[str, Command] = {
 
 
 class Died(BaseException):
-    """In place of the end of the process."""
+    """A stand-in for the end of the process."""
 
 
 @pytest.fixture(autouse=True)

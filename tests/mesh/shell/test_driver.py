@@ -1,4 +1,4 @@
-"""When are effects carried out? Without a node."""
+"""When the driver of a node carries out effects, without a node."""
 
 import asyncio
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def test_who_watches_and_has_gone_meanwhile_is_told_nothing_and_harms_nobody(tmp
 
 
 def turns(happens: Callable[[Driver], None], place: Path) -> list[int]:
-    """How often were effects carried out when it has happened, and a turn of the loop later?"""
+    """Return how often effects were taken right after `happens`, and one turn of the loop later."""
     counts: list[int] = []
     taken: list[None] = []
 

@@ -1,4 +1,4 @@
-"""What becomes of a node whose core raises what nobody expected? It ends by name, and over that only once."""
+"""A node whose core raises an unexpected error: it ends with a code, and only once for the same message."""
 
 import asyncio
 import json
@@ -34,11 +34,11 @@ BAD = b"a poisonous one"
 
 
 class Fault(Exception):
-    """A mistake of ours."""
+    """A programming error in the core."""
 
 
 class Core:
-    """One that fails where it is told to, and notes what it is asked."""
+    """A core that raises where `fails` returns true, and that records the names of its calls."""
 
     def __init__(self, fails: Callable[[str, Any], bool]) -> None:
         self.fails, self.asked = fails, list[str]()
@@ -57,7 +57,7 @@ class Core:
 
 
 def driver(core: Core, place: Path) -> tuple[Driver, list[str]]:
-    """It, and the last words of its world."""
+    """Return a driver of `core`, and the list of the last texts of its world."""
     said: list[str] = []
     world = SimpleNamespace(carry_out=None, last_words=lambda kind, text: said.append(text))
     loop = asyncio.get_running_loop()
@@ -78,7 +78,7 @@ HAPPENS: dict[str, Callable[[Driver], object]] = {
     "readdressed": lambda d: d.events.readdressed(("tcp://x",)),
     "report_event": lambda d: d.events.report_event("settings", "text"),
     "stored": lambda d: d.stores._stored([7], None),
-    "lagged": lambda d: d._tick(),  # it was due long ago
+    "lagged": lambda d: d._tick(),  # its tick was due long ago
     "tick": lambda d: d._tick_now(),
     "take_effects": lambda d: d._turn(),
     "goodbye": lambda d: d.goodbye(),
@@ -109,7 +109,7 @@ def test_whatever_a_core_fails_at_it_is_asked_nothing_more(
 
 
 def test_of_several_messages_that_may_have_done_it_the_guilty_one_is_found(tmp_path: Path) -> None:
-    """The core fails when it puts on its way what BAD has brought about."""
+    """The core fails in `take_effects`, after it has received `bad`."""
 
     async def life(messages: list[bytes], bad: bytes = BAD) -> list[str]:
         has_come: list[bytes] = []
@@ -129,9 +129,9 @@ def test_of_several_messages_that_may_have_done_it_the_guilty_one_is_found(tmp_p
     good = [b"one", b"another", b"three"]
     assert asyncio.run(life([*good, BAD])) == []
     assert all(Poison(tmp_path).verdict([each]) is Guilt.SUSPECT for each in (*good, BAD))
-    assert asyncio.run(life([b"new", *good], bad=b"new")) == []  # what came before a suspect is not its fault
+    assert asyncio.run(life([b"new", *good], bad=b"new")) == []  # earlier messages are not suspects
     assert all(Poison(tmp_path).verdict([each]) is Guilt.SUSPECT for each in (*good, BAD))
-    assert asyncio.run(life([*good, BAD])) == []  # each was heard alone
+    assert asyncio.run(life([*good, BAD])) == []  # each was received alone
     assert Poison(tmp_path).verdict([BAD]) is Guilt.GUILTY
     assert all(Poison(tmp_path).verdict([each]) is Guilt.CLEAN for each in good)
     asked = asyncio.run(life([*good, BAD]))
@@ -155,7 +155,7 @@ def test_a_message_alone_in_its_turn_is_guilty_at_once_and_not_with_something_el
 
 
 def test_memory_that_is_refused_ends_the_process_as_ever(tmp_path: Path) -> None:
-    """See mesh.shell.memory."""
+    """The process ends with the handler of mesh.shell.memory."""
 
     class Empty(Core):
         def receive(self, *args: Any) -> None:
@@ -181,7 +181,7 @@ def config(store: str = "sqlite") -> Config:
 
 
 async def ended(node: NodeRuntime, then: Callable[[], Any]) -> MeshError:
-    """With what the node ends."""
+    """Return the error with which the node ends."""
     running = asyncio.create_task(node.run())
     await then()
     with pytest.raises(MeshError) as error:
@@ -191,7 +191,7 @@ async def ended(node: NodeRuntime, then: Callable[[], Any]) -> MeshError:
 
 
 def events(state: Path) -> list[tuple[str, str]]:
-    """Kind and text of all that is on the disk."""
+    """Return the kind and the text of all events on disk."""
     lines = [
         json.loads(line)
         for path in (state / "data" / "a" / "snapshots").rglob("*.jsonl*")
@@ -250,7 +250,7 @@ def test_a_fault_in_a_verb_ends_the_node_and_then_only_the_connection_of_who_ask
 def test_what_hears_a_fact_ends_the_node_over_the_message_that_brought_it(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And not over the next one, which has done nothing."""
+    """The node does not blame the next message."""
     hear = FactQueue.dispatch
     seen: list[bytes] = []
     unheard: list[bytes] = []
@@ -268,7 +268,7 @@ def test_what_hears_a_fact_ends_the_node_over_the_message_that_brought_it(
             unheard.extend(frames)
         if self.why is not None and not seen:
             seen.append(b"".join(frames))
-            assert self._poison.verdict(frames) is Guilt.CLEAN  # known to the next process
+            assert self._poison.verdict(frames) is Guilt.CLEAN  # only the next process knows it
             assert Poison(state / "data" / "a").verdict(frames) is Guilt.GUILTY
 
     async def story() -> None:

@@ -1,4 +1,4 @@
-"""What the shell tells the core of this machine: its interfaces, and how late the loop is."""
+"""Facts that the shell passes to the core about this machine: its interfaces, and the lag of the loop."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Does the lag of the loop tell of now, and not of long ago?"""
+"""The lag of the loop: a recent figure, which forgets old delays."""
 
 from mesh.shell.lag import WINDOW, Lag
 

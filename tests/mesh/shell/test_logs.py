@@ -1,4 +1,4 @@
-"""Is each line of a log one line, in its format, whatever stands in it?"""
+"""The lines of a log: one line for each record, in the configured format, whatever the text contains."""
 
 import io
 import json
@@ -74,7 +74,7 @@ def test_a_line_of_json_can_be_read_by_a_strict_reader(text: str, fails: bool) -
     how = FORMATS[JSON]()
     called(how, "heron")
     line = how.format(record(text, fails=fails))
-    found = msgspec.json.decode(line.encode())  # unlike json.loads it takes no half of a letter
+    found = msgspec.json.decode(line.encode())  # unlike json.loads it refuses lone surrogates
     assert len(line.splitlines()) == 1 and found["node"] == "heron" and found["level"] == "warning"
     assert found["message"] == text.encode("utf-8", "backslashreplace").decode()
     assert ("exception" in found) is fails
@@ -87,7 +87,7 @@ def test_the_journal_is_known_by_what_systemd_says(tmp_path: Path) -> None:
         assert not goes_to_journal({"JOURNAL_STREAM": "1:1"}, file) and not goes_to_journal({}, file)
         assert isinstance(formatter("auto", {}, file), FORMATS[TEXT])
     assert not goes_to_journal({"JOURNAL_STREAM": "1:1"}, io.StringIO())
-    assert not goes_to_journal({"JOURNAL_STREAM": "1:1"}, file)  # closed
+    assert not goes_to_journal({"JOURNAL_STREAM": "1:1"}, file)  # the file is closed
 
 
 def test_one_logger_has_another_level_than_the_rest_and_all_together_end_that() -> None:

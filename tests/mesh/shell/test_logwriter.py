@@ -1,4 +1,4 @@
-"""Does nobody wait for whoever reads the log, and does a line say how many are missing?"""
+"""The log writer: no caller waits for a slow reader, and a line counts the lost lines."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ from mesh.shell.logs import Lines, write_to
 from mesh.shell.logwriter import DROPPED, MOST, LogWriter
 from tests.waiting import LIMIT, until
 
-writers: list[LogWriter] = []  # of the running test
+writers: list[LogWriter] = []  # writers of the running test
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_the_end_waits_a_moment_for_who_does_not_read(
     assert it._bytes
     os.set_blocking(pipe[0], False)
 
-    def is_drained() -> bool:  # else its thread would write to the next file with this descriptor
+    def is_drained() -> bool:  # keeps its thread off the next file
         with suppress(BlockingIOError):
             os.read(pipe[0], 200_000)
         return not it._bytes

@@ -1,4 +1,4 @@
-"""Does a node see the network interfaces that there are?"""
+"""The network interfaces of a machine, as a node finds them."""
 
 import json
 import sys
@@ -32,7 +32,7 @@ def test_a_pulled_cable_a_dead_interface_and_addresses_are_seen() -> None:
         seen = json.loads(lab.output(1, argv))
         addresses, is_up, has_multicast = seen["eth0"]
         assert addresses[0] == "10.99.0.1"
-        assert all(address.endswith("%eth0") for address in addresses[1:])  # of the link
+        assert all(address.endswith("%eth0") for address in addresses[1:])  # link-local addresses
         assert (is_up, has_multicast) == (True, True)
         assert seen["eth1"] == [["10.1.1.1"], False, True]
         lab.cut(1)

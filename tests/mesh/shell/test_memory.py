@@ -1,4 +1,4 @@
-"""Is all that waited in the store there again when the node starts again?"""
+"""Waiting messages in the store after a restart of the node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOM = 1 << 40  # bytes that may wait
 
 
 class Reader(Guest):
-    """A client that remembers the numbers of what it was given."""
+    """A client that records the numbers of the messages that it received."""
 
     numbers: list[int]
 
@@ -74,7 +74,7 @@ def test_all_that_wait_come_in_order_after_a_restart(tmp_path: Path, many: int) 
 
 @pytest.fixture
 def thawed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The tests have frozen what they all share; a node's process has not."""
+    """Unfreeze the objects that the test session has frozen, as in a node's process."""
     monkeypatch.setattr(memory, "_FROZEN", memory._Frozen())
     gc.unfreeze()
     yield

@@ -1,4 +1,4 @@
-"""The shell of a node: it sleeps when there is nothing to do, remembers its port, counts its boots."""
+"""The shell of a node: it sleeps without work, remembers its port, and counts its boots."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from tests.mesh.running import environment, running, state_directory
 def test_an_idle_mesh_sleeps() -> None:
     async def story() -> None:
         async with mesh_of("a", "b", "c") as m:
-            # Linked, introduced and settled: what is due next is a probe, not something at once, for ever.
+            # After the login and the introductions, the next deadline is a probe, and no loop is busy.
             def all_sleep() -> bool:
                 return all(node.core.alarm - time.monotonic() > 0.1 for node in m.nodes.values())
 
@@ -90,7 +90,7 @@ def test_a_node_that_says_goodbye_has_left_at_once() -> None:
     async def story() -> None:
         async with mesh_of("a", "b") as m, m.connect("a") as ma:
             b = m.nodes["b"]
-            await eventually(lambda: any(conn.is_open for conn in b.core._conns.values()))  # to say it on
+            await eventually(lambda: any(conn.is_open for conn in b.core._conns.values()))  # for the goodbye
             await b.close()
 
             async def has_left() -> bool:
@@ -176,7 +176,7 @@ def test_without_snapshots_nothing_is_written_and_no_thread_is_there_for_it() ->
         async with mesh_of("a", "b", settings={"snapshots.enabled": False}) as m:
             await eventually(
                 lambda: m.nodes["a"].core.parts.gossiping.gossip.known
-            )  # something to write down
+            )  # gives the log something to record
             assert "mesh-snapshots" not in {thread.name for thread in threading.enumerate()}
             info = m.nodes["a"].core.parts.status.info()
             assert info.snapshots == {} and "snapshots" not in os.listdir(info.data)
@@ -220,13 +220,13 @@ def test_a_store_that_cannot_be_read_is_the_end_of_its_node() -> None:
             await eventually(node.driver.stopping.is_set)
             assert found == [failure]
             assert node.driver.why is not None and node.driver.why.code == "DATA_LOSS"
-            node.driver.why = None  # it is to end as any other
+            node.driver.why = None  # lets it end as usual
 
     asyncio.run(story())
 
 
 def test_the_stores_thread_begins_when_the_core_has_taken_up_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until then the store is read where the core is."""
+    """Until then the store is read in the thread of the core."""
     seen: list[int | None] = []
     begin = Driver.begin
 

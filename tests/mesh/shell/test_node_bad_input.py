@@ -1,4 +1,4 @@
-"""What is thrown at a node's doors: it is refused, counted and named, and everybody else goes on."""
+"""Hostile input to a node: it is refused, counted and reported, and other clients continue."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ HELLO = c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="mallory", stream=STREAM
 
 
 class Stranger:
-    """A socket that says whatever it is told to."""
+    """A socket that sends any frames that a test passes."""
 
     def __init__(self, address: str) -> None:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -37,7 +37,7 @@ class Stranger:
         self.socket.connect(address)
 
     async def hears(self) -> c.Command:
-        """The next command from the node."""
+        """Return the next command from the node."""
         await eventually(lambda: self.socket.poll(0))
         return read(self.socket.recv_multipart())[0]
 
@@ -47,7 +47,7 @@ class Stranger:
 
 
 async def with_stranger(story: Callable[[Mesh, Stranger], Awaitable[None]], *, tcp: bool = False) -> None:
-    """A node with a good client, which must work before and after."""
+    """Run `story` with a node and a stranger, and check that a good client works before and after."""
     async with mesh_of("a") as m, m.connect("a") as good, good.subscribe("k") as sub:
         node = m.nodes["a"].described()
         stranger = Stranger(node["tcp"][0] if tcp else node["ipc"])

@@ -1,4 +1,4 @@
-"""What does a node hold for those who begin a message and never end it, and is it told of?"""
+"""The memory that a node holds for unfinished messages, and the events about them."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Is a message known again over which a node has failed, and no other? Whatever stands in the file."""
+"""The file of messages over which a node has failed: such a message is recognized, and no other."""
 
 import json
 from hashlib import blake2b
@@ -78,7 +78,7 @@ def test_only_what_is_as_long_as_a_known_one_is_hashed(
 
 def test_the_file_is_bounded_and_keeps_the_newest(tmp_path: Path) -> None:
     known = Poison(tmp_path)
-    for number in range(4 * KEPT):  # each has one mark, and those of clients have two
+    for number in range(4 * KEPT):  # one mark each; clients' have two
         known.blame([[b"g%03d" % number]], True, "x" * 1000)
     for start in range(0, 4 * KEPT, KEPT):
         known.blame([[b"s%03d" % (start + number)] for number in range(KEPT)], False, "x" * 1000)

@@ -1,4 +1,4 @@
-"""Does `mesh config check` accept exactly what `mesh up` accepts? Both are given the same, good and bad."""
+"""Agreement of `mesh config check` with `mesh up`, for the same valid and invalid configurations."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ def fresh() -> Iterator[Path]:
 
 
 def started(file: Path, environ: Mapping[str, str]) -> str:
-    """The code with which the start refuses, "" if it does not."""
+    """Return the code with which the start refuses the configuration, or an empty string."""
 
     async def begin() -> None:
         node = await start(load(file, environ, {}), environ)
@@ -66,11 +66,11 @@ def written(state: Path, text: str) -> tuple[Path, dict[str, str]]:
 
 
 def both(state: Path, text: str) -> tuple[str, str]:
-    """What the check says, then what the start says."""
+    """Return the result of the check, then that of the start."""
     file, environ = written(state, text)
     before = sorted(state.rglob("*"))
     found = checked(file, environ)
-    assert sorted(state.rglob("*")) == before  # it leaves nothing behind
+    assert sorted(state.rglob("*")) == before  # the check creates nothing
     return found, started(file, environ)
 
 
@@ -114,7 +114,7 @@ BAD = {
 
 @pytest.fixture(scope="module")
 def bad_places(shared: Path) -> Iterator[dict[str, str]]:
-    """Things that are there and must not be, by the word that stands for them above."""
+    """Yield the paths and values of invalid places, by the words that stand for them in BAD."""
     from mesh.password import hashed
 
     keys = new_mesh(shared / "other", "guest")
@@ -169,7 +169,7 @@ GOOD = (
 @pytest.mark.parametrize("text", GOOD)
 def test_trial_C_the_check_accepts_what_the_start_accepts_and_leaves_nothing(fresh: Path, text: str) -> None:
     assert both(fresh, text + QUIET) == ("", "")
-    assert both(fresh, text + QUIET) == ("", "")  # also where a node has been, with a store
+    assert both(fresh, text + QUIET) == ("", "")  # again with the store of a node
 
 
 TEXTS = st.one_of(
@@ -239,7 +239,7 @@ def test_trial_C_the_configuration_of_a_node_that_runs_can_be_checked() -> None:
 
 
 def changed(file: Path) -> tuple[int, int]:
-    """Return the size of a file and when it was changed. Reading it changes neither."""
+    """Return the size and the modification time of a file. Reading changes neither."""
     return file.stat().st_size, file.stat().st_mtime_ns
 
 

@@ -1,4 +1,4 @@
-"""The figures of a machine: measured, within a container's limit, or from a file."""
+"""The figures of a machine: measured, within the limit of a container, or from a file."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ GIB = 1024**3
 
 
 def write(path: Path, **figures: Any) -> Path:
-    """A new file in the place of the old one, as an editor writes it."""
+    """Replace the file by a new one, as an editor does."""
     beside = path.with_suffix(".new")
     beside.write_text(json.dumps(figures))
     return beside.replace(path)
@@ -59,7 +59,7 @@ def test_all_nodes_of_a_machine_have_its_mark_and_nobody_finds_it_by_that(tmp_pa
 def test_each_sample_has_the_work_since_the_last_one_and_never_waits_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Without an interval the library counts from its last call, and returns at once."""
+    """Without an interval psutil counts from its last call, and returns at once."""
     figures, asked = iter([[7.0, 7.0], [25.4, 100.0], [0.0, 50.0]]), list[dict[str, object]]()
 
     def cpu_percent(**options: object) -> list[float]:

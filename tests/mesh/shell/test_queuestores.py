@@ -1,4 +1,4 @@
-"""Queues with stores of their own, on real files: over a kill -9, with one of them missing, and moved."""
+"""Queues with stores of their own, on real files: after a kill -9, with a missing store, and after a move."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ class Place:
         return f"sqlite://{self.disk}/{name}.db"
 
     def set(self, head: str = HEAD, **queues: str) -> None:
-        """These queues have these stores from now on."""
+        """Write a configuration in which these queues have these stores."""
         rows = [f'[[queues]]\nname = "{name}"\nstore = "{store}"\n' for name, store in queues.items()]
         self.file.write_text(head + "".join(rows))
 
@@ -53,7 +53,7 @@ class Place:
         asyncio.run(told())
 
     def started(self, **options: Any) -> str:
-        """The code with which the start refuses, "" if it does not."""
+        """Return the code with which the start refuses the configuration, or an empty string."""
 
         async def nothing(it: NodeRuntime) -> None:
             pass
@@ -80,7 +80,7 @@ class Place:
         return self.checked(), self.started()
 
     def lying(self, name: str) -> list[bytes]:
-        """What stands in the store of that name, "" the node's own."""
+        """Return the contents in the store of that name. An empty name is the node's own store."""
         store = SQLiteStore(self.disk / f"{name}.db" if name else self.data / "store.sqlite")
         try:
             found = [decode(header, body) for _, header, body in store.load().envelopes]
@@ -206,7 +206,7 @@ def test_what_waits_goes_along_when_its_queue_has_another_store(place: Place) ->
 
         return story
 
-    place.run(first)  # all of it in the node's own store
+    place.run(first)  # all in the node's own store
     place.set(orders=place.store("one"), bills=place.store("one"))
     place.run(still_there(4))
     assert sorted(place.lying("one")) == sorted(contents("orders", "bills", count=4))

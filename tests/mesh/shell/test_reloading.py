@@ -1,4 +1,4 @@
-"""What does a node take on while it runs, and what does it say of the rest?"""
+"""The settings that a running node applies, and the report about the other ones."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Are repeated reports of the shell limited?"""
+"""Limits on repeated reports of the shell."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ def test_a_node_that_is_knocked_at_by_thousands_tells_of_few() -> None:
                     "advert", f"{number}: its authentication code is wrong", "warning"
                 )
                 a.driver.events.report_event("mdns", "multicast DNS on lo")
-            # Nobody but this node can have it say that.
+            # Only this node itself can cause these reports, so they are not limited.
             await eventually(lambda: len(events(a, "mdns")) == 100)
             assert len(events(a, "refused")) == len(events(a, "advert")) == MOST
             assert m.metric("a", "adverts_rejected") == 100

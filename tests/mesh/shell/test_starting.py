@@ -1,4 +1,4 @@
-"""Does a start that fails leave nothing behind, at whatever step it fails?"""
+"""A start that fails at any step leaves nothing behind."""
 
 import asyncio
 import contextlib
@@ -61,11 +61,11 @@ DONE: list[tuple[Any, str]] = [(Driver, "begin"), (Finding, "start"), (NodeFile,
 
 
 class Broken(MeshError):
-    """The step that was chosen."""
+    """The error of the chosen step."""
 
 
 def failing(then: Callable[..., Any], *, is_late: bool) -> Callable[..., Any]:
-    """The same, and it fails before it begins, or when it is done."""
+    """Return a step that fails before it calls `then` or, with `is_late`, after it."""
 
     def step(*args: Any, **more: Any) -> Any:
         if is_late:
@@ -93,34 +93,34 @@ def config(store: str = "sqlite", peers: Sequence[str] = ()) -> Config:
 
 
 def held() -> tuple[list[str], set[str]]:
-    """What this process has open, and its threads."""
+    """Return the open files of this process, and the names of its threads."""
     found = []
     for number in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(FileNotFoundError):  # the one that lists them
+        with contextlib.suppress(FileNotFoundError):  # the descriptor of the listing itself
             found.append(os.readlink(f"/proc/self/fd/{number}").partition(":")[0])
     return sorted(found), {thread.name for thread in threading.enumerate()}
 
 
 def files(state: Path) -> list[Path]:
-    """By which others would find the node."""
+    """Return the files by which other processes would find the node."""
     return [path for kind in ("*.sock", "*.pub", "nodes/*") for path in state.rglob(kind)]
 
 
 def planned(loop: Any) -> list[str]:
-    """The timers of a node."""
+    """Return the timers of a node."""
     handles = [repr(handle) for handle in loop._scheduled if not handle.cancelled()]
     return [handle for handle in handles if "Driver" in handle or "Finding" in handle]
 
 
 async def fails(settings: Config, environ: dict[str, str]) -> None:
-    """Start in vain, and look."""
+    """Start a node, which fails, and check that nothing stays behind."""
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda loop, context: pytest.fail(str(context)))
     before, tasks = held(), asyncio.all_tasks()
     with pytest.raises(Broken):
         await start(settings, environ)
-    await asyncio.sleep(0)  # what was to come in the next turn has come
-    await eventually(lambda: held() == before)  # ZeroMQ's threads are told to end, and do
+    await asyncio.sleep(0)  # due callbacks have run
+    await eventually(lambda: held() == before)  # ZeroMQ's threads end later
     assert asyncio.all_tasks() == tasks and not planned(loop)
 
 
@@ -128,7 +128,7 @@ async def fails(settings: Config, environ: dict[str, str]) -> None:
 def test_a_start_that_fails_at_any_step_lets_go_of_all(
     state: Path, monkeypatch: pytest.MonkeyPatch, is_late: bool
 ) -> None:
-    """Each start takes the directory, the addresses and the store that those before it had."""
+    """Each start takes the same directory, addresses and store as the failed ones before it."""
     for step in DONE if is_late else STEPS:
         settings = config("memory" if step[1] == "be_another" else "sqlite")
         with monkeypatch.context() as patched:

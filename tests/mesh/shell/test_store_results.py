@@ -16,7 +16,7 @@ from mesh.store.lease import FENCED, LEASE_LOST
 
 
 def told(error: StoreError | None, place: Path, *later: StoreError) -> tuple[list[int], str]:
-    """The commits whose end the core hears of, and the code with which the node stops."""
+    """Return the commits whose end the core receives, and the code with which the node stops."""
     heard: list[int] = []
 
     async def story() -> Driver:

@@ -1,4 +1,4 @@
-"""Does systemd hear what it wants to know, and does nobody wait for it?"""
+"""Notifications to systemd: complete, and never waited for."""
 
 import os
 import signal
@@ -26,10 +26,10 @@ def heard() -> Iterator[socket.socket]:
 
 @contextmanager
 def drained(server: socket.socket) -> Iterator[SimpleQueue[bytes]]:
-    """All datagrams of the socket, in order.
+    """Yield a queue of all datagrams of the socket, in order.
 
-    A thread takes them at once: the socket holds about ten, and a further one is lost. During a slow command
-    of this test more would arrive.
+    A thread reads them at once: the socket holds about ten, and a further one is lost. More would arrive
+    during a slow command of this test.
     """
     words: SimpleQueue[bytes] = SimpleQueue()
 

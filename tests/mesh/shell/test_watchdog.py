@@ -1,4 +1,4 @@
-"""Is a strategy named that keeps its node waiting, and is each answer its own?"""
+"""The watchdog of strategies: it reports a slow one, and passes on results and errors."""
 
 from random import Random
 
@@ -10,7 +10,7 @@ TWO = [Candidate("a"), Candidate("b")]
 
 
 class Clock:
-    """Shows a later time at each look, by `step`."""
+    """A clock whose time advances by `step` at each call."""
 
     def __init__(self) -> None:
         self.now, self.step = 0.0, 0.0

@@ -1,4 +1,4 @@
-"""Each effect is carried out by the one thing that it is for."""
+"""The world of a core: each effect is carried out by one receiver."""
 
 from types import SimpleNamespace
 from typing import Any, cast, get_args

@@ -1,4 +1,4 @@
-"""Who gets what over HTTP?"""
+"""Access to the pages of a node over HTTP."""
 
 import pytest
 

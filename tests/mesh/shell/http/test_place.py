@@ -1,4 +1,4 @@
-"""Where may a node answer over HTTP, and whose token counts?"""
+"""The HTTP address of a node, and the token that protects it."""
 
 import errno
 import os

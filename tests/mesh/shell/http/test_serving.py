@@ -1,4 +1,4 @@
-"""Does the thread answer whoever asks well, whatever others do meanwhile?"""
+"""The HTTP thread: it answers valid requests, whatever other connections do."""
 
 import http.client
 import socket
@@ -20,7 +20,10 @@ TOKEN = "0123456789abcdef"
 
 
 class Node:
-    """In place of a node's loop. `why`: it does not serve yet; `is_stuck`: it never answers."""
+    """A stand-in for a node's loop.
+
+    `why` is the reason that it does not serve yet; with `is_stuck` it answers only after a call of `answer`.
+    """
 
     def __init__(self, why: str = "", is_stuck: bool = False) -> None:
         self.why, self.is_stuck, self.asked = why, is_stuck, 0
@@ -33,7 +36,7 @@ class Node:
             self.answer()
 
     def answer(self) -> None:
-        """To all who have asked, and who will."""
+        """Answer all waiting requests and all later ones."""
         self.is_stuck = False
         while self._waiting:
             self._waiting.pop().set_result(SeenNode(info(client_published=5), why=self.why))
@@ -120,7 +123,7 @@ def test_too_many_at_once_are_refused_and_there_is_room_again(monkeypatch: pytes
 def test_who_says_nothing_keeps_nobody_out_and_makes_way_for_who_comes() -> None:
     with serving_for(Node()) as thread:
         idle = dialled(thread, SILENT + 1)
-        assert idle[0].recv(1) == b""  # the oldest one
+        assert idle[0].recv(1) == b""  # the oldest connection was closed
         assert get(thread, "/healthz")[0] == 200
         for each in idle:
             each.close()
