@@ -1,4 +1,4 @@
-"""Does a site write here only what it may, whatever it says?"""
+"""Messages and requests that a node accepts from another site."""
 
 from __future__ import annotations
 

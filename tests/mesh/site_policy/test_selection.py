@@ -1,4 +1,4 @@
-"""Does a message go to the sites that are to get it, to no others, and nowhere twice?"""
+"""The sites to which a message is sent."""
 
 from __future__ import annotations
 
