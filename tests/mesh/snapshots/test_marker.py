@@ -1,4 +1,4 @@
-"""What is safe elsewhere: kept as ranges, and never more than what was said."""
+"""The marker of segments that are safe elsewhere, kept as ranges."""
 
 import contextlib
 import itertools

@@ -1,4 +1,4 @@
-"""Is a moment written as everybody else writes it?"""
+"""The text of a moment, as the standard library writes it."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Who writes down whom? In a large mesh two others, and each node itself."""
+"""The observers of each node: the node itself, and two others in a large mesh."""
 
 import pytest
 from hypothesis import given

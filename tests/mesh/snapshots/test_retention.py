@@ -1,4 +1,4 @@
-"""What a node deletes when it has too much: what is safe elsewhere first, and the oldest first."""
+"""The segments that a node deletes when it has too many: safe ones first, and then the oldest."""
 
 from hypothesis import given
 from hypothesis import strategies as st

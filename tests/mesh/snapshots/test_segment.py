@@ -1,4 +1,4 @@
-"""The names of segments: one spelling each, and nothing else is taken for one."""
+"""The names of segments: one spelling each, and other names are ignored."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Are the longest queues told, a bounded number at a time, and each once more when it has become idle?"""
+"""Reports about the longest queues: bounded in number, and one more for each queue that becomes idle."""
 
 from mesh.snapshots.waiting import Longest, Waiting
 
@@ -43,7 +43,7 @@ def test_one_that_is_no_more_among_the_longest_is_told_when_it_is_empty() -> Non
 
 def test_of_many_that_become_idle_at_once_the_rest_is_told_next_time() -> None:
     longest = Longest(MOST)
-    for depth in range(1, 8):  # each is the longest for once
+    for depth in range(1, 8):  # each is the longest once
         longest.select([Waiting(f"q{n}", n if n <= depth else 0, 1) for n in range(8)])
     told = [names(longest.select([])) for _ in range(4)]
     assert sorted(map(len, told), reverse=True) == [3, 3, 1, 0]
