@@ -1,4 +1,4 @@
-"""Does blocking code get what asyncio code gets, in any thread, at Ctrl-C, after a fork and at exit?"""
+"""The blocking client: results as with asyncio, in any thread, at Ctrl-C, after a fork, and at exit."""
 
 import asyncio
 import gc
@@ -36,7 +36,7 @@ connected.TIMEOUT = {LIMIT}
 
 
 def script(node: RunningNode, text: str) -> "subprocess.Popen[str]":
-    """A program that may use this node."""
+    """Run a program that may use this node."""
     return subprocess.Popen(
         [sys.executable, "-W", "error", "-c", BEGIN + text],
         env=node.environ,
@@ -50,7 +50,7 @@ def output(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     try:
         out, err = process.communicate(timeout=LIMIT)
     finally:
-        process.kill()  # one that hangs would be in the way of the next test
+        process.kill()  # does not disturb the next test
     return process.returncode, out, err
 
 
@@ -202,7 +202,7 @@ def test_what_nobody_took_before_its_time_was_over_is_given_again(m: mesh.sync.C
     with m.inbox() as inbox:
         with pytest.raises(MeshTimeout):
             inbox.next_message(timeout=0.01)
-        m.send(m.name, "late")  # it comes to the one that was waiting, who takes it not
+        m.send(m.name, "late")  # arrives for a call that timed out
     with m.inbox() as inbox:
         message = inbox.next_message(timeout=LIMIT)
         assert message is not None and message.content == b"late"
@@ -260,7 +260,7 @@ def test_a_client_that_nobody_has_any_more_is_named_and_leaves_no_thread(node: R
     before = threading.active_count()
     held = mesh.sync.connect(environ=node.environ).__enter__().subscribe("k", initial=False).__enter__()
     gc.collect()
-    with pytest.raises(MeshTimeout):  # who has what came from it still has it
+    with pytest.raises(MeshTimeout):  # a subscription keeps its client alive
         held.next_message(0.1)
     with pytest.warns(ResourceWarning, match="was never closed"):
         del held
@@ -283,7 +283,7 @@ def test_it_goes_on_over_a_restart_of_its_node_and_events_tell_of_it() -> None:
         assert [next(subscription).content for _ in range(2)] == [b"before", b"meanwhile"]
         m.close()
         telling.join(LIMIT)
-        # On a busy machine a node is longer away than a client is silent about that.
+        # On a busy machine a node can be unreachable for so long that the client reports it.
         assert [kind for kind in kinds if kind != "waiting"] == ["disconnected", "connected"]
 
 

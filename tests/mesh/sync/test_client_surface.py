@@ -1,4 +1,4 @@
-"""Is what users hold what is documented: the same with a loop and without, every verb, nothing else?"""
+"""Agreement of the blocking client with the asyncio client: the same verbs, arguments and texts."""
 
 import inspect
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from tools.sync_parts.method import WORDS
 
 
 def verbs(kind: type) -> dict[str, Any]:
-    """Public names, also those that come from further down."""
+    """Return the public names of a class, with the inherited ones."""
     return {name: inspect.getattr_static(kind, name) for name in dir(kind) if not name.startswith("_")}
 
 
@@ -22,7 +22,7 @@ def functions(kind: type) -> dict[str, Callable[..., Any]]:
 
 
 def arguments(function: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
-    """Name, kind and default of each but self."""
+    """Return the name, kind and default of each argument but `self`."""
     found = list(inspect.signature(function).parameters.values())[1:]
     return [(each.name, each.kind, each.default) for each in found]
 
@@ -50,7 +50,7 @@ def test_a_verb_takes_the_same_with_a_loop_and_without(name: str) -> None:
 def test_a_verb_says_the_same_of_itself_with_a_loop_and_without(name: str) -> None:
     with_loop, without = verbs(Client)[name], verbs(sync.Client)[name]
     assert words(with_loop)
-    if name != "close":  # a process that was forked off closes nothing
+    if name != "close":  # a forked process closes nothing
         assert words(without) == words(with_loop)
     if callable(without):
         assert without.__name__ == name

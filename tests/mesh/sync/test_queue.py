@@ -1,4 +1,4 @@
-"""Putting and taking without a loop, in any thread; and is it the same as with one?"""
+"""Queues without an event loop, in any thread: the same verbs and results as with one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def arguments(function: Any) -> list[tuple[str, Any, Any]]:
     return [(each.name, each.kind, each.default) for each in found]
 
 
-WAITING = {"next_delivery", "next_batch"}  # which without a loop stand in for a timeout of asyncio
+WAITING = {"next_delivery", "next_batch"}  # without a loop, instead of asyncio.timeout
 
 
 @pytest.mark.parametrize("name", ["Queue", "Consumer", "Delivery", "Deliveries"])
@@ -78,7 +78,7 @@ def test_each_has_the_same_with_a_loop_and_without(name: str) -> None:
 
 
 def number(message_id: str) -> int:
-    """Return the sequence number of a put, which goes on from test to test."""
+    """Return the sequence number of a put. The numbers continue from test to test."""
     address, _, digits = message_id.rpartition(":")
     assert address.endswith("/queue/jobs")
     return int(digits)

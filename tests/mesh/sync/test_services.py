@@ -1,4 +1,4 @@
-"""Serving and asking without a loop, in any thread."""
+"""Services and requests without an event loop, in any thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def m() -> Iterator[mesh.sync.Client]:
 
 
 class Beside:
-    """A function in a thread of its own, to be joined in the end."""
+    """A function that runs in a thread of its own during the block."""
 
     def __init__(self, function: Any) -> None:
         self.thread = threading.Thread(target=function)
@@ -92,7 +92,7 @@ def test_a_function_works_in_a_thread_where_it_may_wait_and_ask_itself(m: mesh.s
 
         @m.service("calc/async")
         async def nothing() -> None:
-            """It needs a loop."""
+            """Need an event loop."""
 
     with m.running():
         assert m.request("calc/quadruple", 5).value == 20

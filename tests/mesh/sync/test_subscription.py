@@ -1,4 +1,4 @@
-"""Does Ctrl-C, whenever it comes, take no more from an iteration than the message that was being given?"""
+"""An interrupted iteration: Ctrl-C loses at most the message that was being returned."""
 
 import sys
 import threading
@@ -28,9 +28,9 @@ BATCHES, SIZE = 3, 4
 
 
 class Interrupter:
-    """A KeyboardInterrupt at the n-th place of ours where a signal may be told.
+    """A profiler that raises KeyboardInterrupt at the n-th place of our code where a signal can arrive.
 
-    These are the begin of a function, and after a call of one written in C.
+    A signal can arrive at the start of a function, and at the return from one written in C.
     """
 
     def __init__(self, at: int) -> None:
@@ -71,7 +71,7 @@ def sent(batch: int) -> Envelope:
 
 
 def taken(messages: mesh.sync.subscription.Subscription, at: int) -> tuple[list[int], bool]:
-    """(what was given over an interrupt at the place `at`, whether there was one)."""
+    """Return the messages of an iteration interrupted at the place `at`, and whether it was interrupted."""
     interrupter, numbers = Interrupter(at), list[int]()
     while not numbers or numbers[-1] < BATCHES * SIZE - 1:
         sys.setprofile(None if interrupter.has_struck else interrupter)

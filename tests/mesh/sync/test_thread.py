@@ -1,4 +1,4 @@
-"""Is a thread whose loop cannot begin waited for? It has ended, and says why."""
+"""The thread of a client whose loop cannot start: it ends, and the error gives the reason."""
 
 import asyncio
 import errno
