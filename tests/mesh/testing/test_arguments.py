@@ -1,4 +1,4 @@
-"""Which meshes, rules, clocks, nodes and times cannot be, and is that told at once?"""
+"""Invalid meshes, rules, clocks, nodes and times in tests, which are refused at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does time pass as it is told to? At once, in order, and for nodes and clients alike."""
+"""The virtual clock of a mesh in memory: time passes at once, in order, for nodes and clients alike."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ async def test_a_loop_that_stood_still_makes_no_node_look_dead(m: Mesh) -> None:
     async with m.connect("a") as a:
         clock, events, before = m._passing.clock, a.events(), m.time
         clock._ahead += 100
-        assert before <= m.time < before + 90  # until it has rung
+        assert before <= m.time < before + 90  # until the timer has fired
         clock._ring()
         assert before + 100 <= m.time < before + 190
         await m.pass_time(5)

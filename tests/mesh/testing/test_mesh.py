@@ -1,4 +1,4 @@
-"""Is a mesh in memory the mesh that users know? Its clients, its nodes, and what is asked of it wrongly."""
+"""A mesh in memory, which behaves like a real one: its clients, its nodes, and invalid requests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_it_opens_no_socket_no_file_and_no_thread(tmp_path: Path) -> None:
                 assert (await anext(s)).content == b"x"
 
     with asyncio.Runner() as runner:
-        runner.get_loop()  # which has a pair of its own
+        runner.get_loop()  # it opens a socket pair
         threads = threading.active_count()
         with patch.object(socket, "socket", NOBODY), patch("builtins.open", NOBODY), patch("os.open", NOBODY):
             runner.run(told())
@@ -185,7 +185,7 @@ async def test_a_killed_node_comes_back_with_what_it_stored(m: Mesh) -> None:
         await b.publish("lost", b"2")
         events = b.events()
         m.kill("b")
-        m.kill("b")  # twice does no harm
+        m.kill("b")  # a second kill is harmless
         assert (await anext(events)).kind == "disconnected"
         with pytest.raises(NodeNotFound, match=r"b is not running.*m.start\('b'\)"):
             async with m.connect("b"):
@@ -213,7 +213,7 @@ async def test_a_subscription_outlives_its_node(m: Mesh) -> None:
 @story(2, rules={"b": ["NEWS"]})
 async def test_what_is_cut_off_waits_and_arrives_when_it_is_healed(m: Mesh) -> None:
     async with m.connect("a") as a, m.connect("b") as b, b.subscribe("k", domain="NEWS") as s:
-        for length in (0.5, 60):  # the connections outlive the first cut, and not the second
+        for length in (0.5, 60):  # the connections survive only the first cut
             m.cut("a", "b")
             waits = asyncio.create_task(a.publish("k", b"%d" % length, domain="NEWS", persistent=True))
             await m.pass_time(length)
@@ -256,7 +256,7 @@ async def test_a_node_that_is_told_to_go_down_goes(m: Mesh) -> None:
         assert (await a.publish("k", b"")).ok
 
 
-# --- coming and going -------------------------------------------------------------------------------------
+# --- joining and leaving -----------------------------------------------------------------------------------
 
 
 def test_it_may_be_used_in_one_loop_after_the_other() -> None:
@@ -291,7 +291,7 @@ def test_a_loop_that_is_closed_while_clients_are_open_leaves_a_mesh_that_goes_on
         with pytest.raises(WrongLoop):
             first.events()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it was never closed, and is told so
+        warnings.simplefilter("ignore")  # it was never closed, and warns
         del first, subscription
         gc.collect()
 
@@ -312,7 +312,7 @@ def test_one_that_is_not_open_says_so() -> None:
         with pytest.raises(Closed, match="not open"):
             m.connect()
         async with m:
-            async with m:  # a fixture has opened it before
+            async with m:  # as if a fixture had opened it
                 pass
         with pytest.raises(Closed, match="Create another"):
             async with m:

@@ -1,4 +1,4 @@
-"""Do rules, filters and XPaths decide where messages go and who hears them? With real clients, in memory."""
+"""Rules, filters and XPaths in a mesh in memory, with real clients."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -1,4 +1,4 @@
-"""Does all of a mesh work where Python refuses to compare bytes with texts and numbers?"""
+"""A mesh in a Python that refuses to compare bytes with texts and numbers."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Are connections in memory first in, first out, also over a cut?"""
+"""Connections in memory: first in, first out, also over a cut."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.mesh.testing.stories import story
 
 
 class Ear:
-    """An end that writes down what it hears."""
+    """An end of a connection that records what it receives."""
 
     def __init__(self, name: str) -> None:
         self.name = name

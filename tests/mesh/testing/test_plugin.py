@@ -1,4 +1,4 @@
-"""Does docs/testing.md run as it stands there, and does it name all that a mesh in memory can?"""
+"""The page docs/testing.md: its programs run, and it names every ability of a mesh in memory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_fixture_says_what_it_is_and_what_is_wrong_with_its_marker(
     code, output = run_pytest(tmp_path, "--strict-markers")
     assert code == 1 and "1 passed" in output and "2 errors" in output, output
     assert "BadArgument: nodes=0 is invalid." in output and "CoreFailed: The node failed" in output
-    # What --markers and --fixtures would print.
+    # `--markers` and `--fixtures` would print these texts.
     assert any(line.startswith("mesh_in_memory(nodes=1, ") for line in pytestconfig.getini("markers"))
     assert (mesh_in_memory.__doc__ or "").startswith("A mesh of one node")
 
@@ -68,7 +68,7 @@ def test_a_node_fails(mesh_in_memory):
 
 
 def run_pytest(folder: Path, *options: str) -> tuple[int, str]:
-    """Exit code and output of pytest there."""
+    """Return the exit code and the output of pytest in `folder`."""
     result = subprocess.run(
         [
             sys.executable,
