@@ -1,4 +1,4 @@
-"""Does a forked child let go of its parent's connections, and of nothing else?"""
+"""A forked child closes the connections of its parent, and no other descriptors."""
 
 import asyncio
 import gc
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux list
 
 
 def sockets() -> set[str]:
-    """The sockets that this process has, by what the kernel calls them."""
+    """Return the sockets of this process, by their names in the kernel."""
     return set(_links())
 
 
@@ -41,7 +41,7 @@ def _links() -> Iterator[str]:
 
 def test_a_child_has_none_of_our_connections_and_all_of_the_program(tmp_path: Path) -> None:
     async def story() -> None:
-        gc.collect()  # sockets of earlier tests
+        gc.collect()  # closes sockets of earlier tests
         with ExitStack() as stack:
             server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
             local = stack.enter_context(socket.socket(socket.AF_UNIX))
@@ -61,7 +61,7 @@ def test_a_child_has_none_of_our_connections_and_all_of_the_program(tmp_path: Pa
                 b.sockets.send(1, [b"in"])
                 b.sockets.listen(a.sockets.bind_pub(where + "pub" * is_file))
                 await eventually(lambda a=a: a.has(1))  # type: ignore[misc]
-            # Four sockets that listen, and two ends of each of four connections.
+            # These are four listening sockets, and two ends of each of four connections.
             await eventually(lambda: len(sockets() - before) >= 12)
             ours = sockets() - before
             left = set(in_a_child(lambda: sorted(sockets())))
@@ -107,7 +107,7 @@ def test_what_is_only_alike_is_not_ours(tmp_path: Path) -> None:
         for limit, expected in ((UNANSWERED - 7, False), (UNANSWERED, True)):
             line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit)
             assert is_ours(line, ()) is expected
-    listens = Mock(family=socket.AF_INET6, type=socket.SOCK_STREAM)  # a machine may lack IPv6
+    listens = Mock(family=socket.AF_INET6, type=socket.SOCK_STREAM)  # a mock, since a machine may lack IPv6
     listens.getsockopt.return_value, listens.getsockname.return_value = 1, ("::1", 7700, 0, 0)
     assert is_ours(listens, {"tcp://[::1]:7700"}) and not is_ours(listens, names)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, socket.socket(socket.AF_UNIX) as unix:

@@ -1,4 +1,4 @@
-"""Does what a node publishes reach those who listen, and only nodes of its mesh?"""
+"""The gossip sockets: messages reach the listeners, and only nodes of the mesh."""
 
 import asyncio
 import subprocess
@@ -19,7 +19,7 @@ ANY = "tcp://127.0.0.1:0"
 
 
 async def heard(speaker: End, listener: End, word: bytes) -> None:
-    """Say it until it is heard: a PUB tells nobody who has joined."""
+    """Publish `word` until it arrives, since a PUB socket does not report who subscribes."""
 
     def is_heard() -> bool:
         speaker.sockets.publish([TOPIC, word])
@@ -70,7 +70,7 @@ def test_who_listens_no_more_hears_no_more() -> None:
     asyncio.run(story())
 
 
-# A message waits, of which ZeroMQ, asked whether one does, has taken a frame. Then its publisher is given up.
+# ZeroMQ has taken a frame of a waiting message, for its readiness check, when the publisher is disconnected.
 GOES = """
 import asyncio, sys
 from tests.mesh.transport.ends import End, eventually
@@ -106,7 +106,7 @@ asyncio.run(story())
 def test_a_message_that_waits_while_its_publisher_is_given_up_is_heard_and_harms_nobody(
     directory: Path,
 ) -> None:
-    """In a program of its own: what went wrong here ended the process."""
+    """The test runs in a program of its own, since this error ended the process."""
     done = subprocess.run(
         [sys.executable, "-c", GOES, str(directory)],
         cwd=ROOT,
@@ -121,7 +121,7 @@ def test_a_message_that_waits_while_its_publisher_is_given_up_is_heard_and_harms
     "keys", [None, node_keys(2, secret=b"x" * 32), client_keys(2)], ids=["none", "another mesh", "a client"]
 )
 def test_only_nodes_of_the_mesh_hear_it(keys: Keys | None) -> None:
-    if keys is not None and not keys.gossip.public:  # it would take the only key that it knows
+    if keys is not None and not keys.gossip.public:  # otherwise it would accept its only known key
         keys = Keys(keys.mine, keys.server, keys.server)
 
     async def story() -> None:
@@ -170,7 +170,7 @@ def test_who_is_too_slow_misses_some_and_holds_up_nobody() -> None:
         b.sockets.listen(a.sockets.bind_pub(ANY))
         await heard(a, b, b"first")
         for _ in range(200):
-            a.sockets.publish([TOPIC, b"x" * 500_000])  # returns at once, whether anybody takes it or not
+            a.sockets.publish([TOPIC, b"x" * 500_000])  # never blocks
         await heard(a, b, b"last")
         assert len(b.heard) < 200
         for end in (a, b):

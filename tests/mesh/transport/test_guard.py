@@ -1,4 +1,4 @@
-"""Who holds too much without an end, who is silent, and who is one too many? From figures only."""
+"""The guard of connections: its limits on unfinished messages, silence and numbers, from figures only."""
 
 from mesh.config import Limits
 from mesh.transport.guard import FAREWELL, HELLO_WITHIN, Allowance, Guard
@@ -24,7 +24,7 @@ CLIENTS = MIB * 11 // 10 + MIB  # bytes that a client may hold, with the usual m
 
 
 def come(guard: Guard, number: int, now: float = 0.0, role: str = STRANGER, address: str = HERE) -> list[int]:
-    """The numbers of those who have to go, and go, for it."""
+    """Add a connection, and return the numbers of the connections that are ended for it."""
     endings = guard.add_guest(number, (address, number), address, now, role)
     for ending in endings:
         assert ending.peer[1] == ending.number
@@ -66,7 +66,7 @@ def test_trial_A3_what_came_before_a_whole_message_is_not_held() -> None:
 
 
 def test_trial_A3_who_turns_out_to_have_ended_his_message_stays() -> None:
-    """A loop that was late hears what waits, and asks again with the same figures."""
+    """A late loop reads the waiting messages, and then passes the same figures again."""
     guard = Guard(Allowance())
     proven(guard, 1, CLIENT)
     figures: dict[int, int | None] = {1: 5 * CLIENTS}
@@ -80,9 +80,7 @@ def test_trial_A3_signs_of_life_for_weeks_end_no_idle_connection() -> None:
     guard = Guard(Allowance())
     proven(guard, 1, NODE)
     come(guard, 2, role=PUB)
-    beats = int(
-        34 * weeks / 2
-    )  # bytes that heartbeats of ZMTP bring, which nodes of earlier releases send every 2 s
+    beats = int(34 * weeks / 2)  # bytes of earlier releases' heartbeats, every 2 s
     assert beats > SUBSCRIBING
     assert over(guard, {1: min(beats, MESSAGE), 2: beats}, now=weeks) == []
 
@@ -150,7 +148,7 @@ def test_trial_A3_who_says_no_hello_goes_unless_it_waits_to_be_heard() -> None:
     come(guard, 3, now=5.0, role=PUB)
     guard.proven(2, CLIENT, "")
     late = 5.0 + HELLO_WITHIN + 0.1
-    unknown: dict[int, int | None] = {1: None, 2: None, 3: None}  # where the system tells no bytes
+    unknown: dict[int, int | None] = {1: None, 2: None, 3: None}  # the system reports no bytes
     assert over(guard, unknown, now=5.0 + HELLO_WITHIN) == []
     assert over(guard, unknown, now=late, heard=(1,)) == []
     assert over(guard, unknown, now=late) == [1]
@@ -225,7 +223,7 @@ def test_trial_A3_a_descriptor_that_is_used_again_is_another_connection() -> Non
 
 
 def test_trial_A3_the_words_for_the_events_are_the_same_for_all_of_a_kind() -> None:
-    """The same line is told once in a minute; with a number in it each would be another one."""
+    """Equal lines are reported once a minute, so a line must not contain a number."""
     guard = Guard(Allowance())
     whys = set()
     for number in range(10):

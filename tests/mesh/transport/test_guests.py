@@ -1,4 +1,4 @@
-"""Is there always a descriptor left?"""
+"""The limit on connections, which leaves some descriptors free."""
 
 import resource
 

@@ -1,4 +1,4 @@
-"""Does a bound address with keys let in whoever has them, and nobody else?"""
+"""Handshakes at an address with keys: peers with the keys are admitted, and all others are refused."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,7 @@ async def ends(*keys: Keys | None) -> AsyncIterator[list[End]]:
 
 
 async def refused(dialler: End, address: str) -> None:
-    """Dial, speak, and see that it ends."""
+    """Dial and send, and wait until the connection ends."""
     dialler.sockets.dial(1, address)
     dialler.sockets.send(1, [b"let me in"])
     await eventually(lambda: dialler.gone == [1])
@@ -81,12 +81,12 @@ def test_a_stranger_is_not_heard_and_is_told_of(keys: Keys | None, told: str, sa
     async def story() -> None:
         async with ends(node_keys(1), keys, node_keys(3)) as (listener, stranger, friend):
             address = listener.sockets.bind(ANY, trusted=False)
-            # Both ends see it, and whoever sees it first closes: the other may know no more than that.
+            # The first end to detect the mismatch closes the connection, so the other may know no reason.
             while not (any(told in text for text in listener.strangers) and stranger.strangers):
                 await refused(stranger, address)
                 stranger.gone.clear()
             for text in listener.strangers:
-                words = text.replace(" from 127.0.0.1", "")  # known as long as the connection stands
+                words = text.replace(" from 127.0.0.1", "")  # the address is known while it is connected
                 assert words in (f"{NOT_IN}: {told}", f"{NOT_IN}: {GAVE_UP}")
             assert address in stranger.strangers[0]
             assert said in stranger.strangers[0]
@@ -138,7 +138,7 @@ def test_without_its_handler_nobody_comes_in_at_all() -> None:
             listener.sockets._zap.close()
             await refused(late, address)
             assert len(listener.received) == 1
-            early.sockets.send(1, [b"still here"])  # who was let in before stays
+            early.sockets.send(1, [b"still here"])  # an admitted peer stays connected
             await eventually(lambda: len(listener.received) == 2)
 
     asyncio.run(story())
@@ -154,7 +154,7 @@ def test_nothing_is_bound_with_keys_when_the_handler_is_not_there(directory: Pat
                     end.sockets.bind(ANY, trusted=False)
                 with pytest.raises(BindRefused):
                     end.sockets.bind_pub(ANY)
-                end.sockets.bind(f"ipc://{directory}/{len(end.came)}{id(end)}", trusted=True)  # has no keys
+                end.sockets.bind(f"ipc://{directory}/{len(end.came)}{id(end)}", trusted=True)  # without keys
 
     asyncio.run(story())
 
@@ -188,7 +188,7 @@ def test_a_local_socket_stays_without_keys_beside_one_with(directory: Path) -> N
     asyncio.run(story())
 
 
-# What ZeroMQ spoke before it knew keys: each could slip past a listener that is not strict.
+# Greetings of ZeroMQ from before it knew keys: a listener that is not strict would accept each of them.
 OLD_GREETINGS = {
     "1.0": b"\x01\x00\x06\x00hello",
     "2.0": b"\xff\0\0\0\0\0\0\0\x01\x7f\x01\x05\x00\x00\x00\x05hello",
@@ -209,7 +209,7 @@ def test_an_older_protocol_is_no_way_in(version: str) -> None:
             async with asyncio.timeout(LIMIT):
                 with contextlib.suppress(ConnectionResetError):
                     while await reader.read(1000):
-                        pass  # until it is thrown out: HTTP by the limit of a handshake
+                        pass  # until the handshake timeout
             writer.transport.abort()
             await admitted(listener, friend, address)
             assert [frames for _, frames in listener.received] == [[b"hello"]]
@@ -230,7 +230,7 @@ def test_a_storm_of_strangers_fills_no_log() -> None:
                 stranger.sockets.dial(key, address)
             await eventually(lambda: len(stranger.gone) == 50)
             await eventually(lambda: listener.strangers)
-            assert 1 <= len(set(listener.strangers)) <= 4  # of the same words one is told
+            assert 1 <= len(set(listener.strangers)) <= 4  # equal lines are reported once
 
     asyncio.run(story())
 
@@ -242,7 +242,7 @@ def test_who_resets_the_connection_only_asked_whether_somebody_listens() -> None
             for _ in range(20):
                 with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))) as probe:
                     probe.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            await admitted(listener, friend, address)  # comes after them
+            await admitted(listener, friend, address)  # it is admitted after the probes
             assert listener.strangers == []
 
     asyncio.run(story())

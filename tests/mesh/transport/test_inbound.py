@@ -1,4 +1,4 @@
-"""Is each end told of the connection that has ended, though its descriptor is another's by now?"""
+"""The ends of inbound connections, though another connection may have the same descriptor by then."""
 
 import pytest
 
@@ -8,12 +8,12 @@ PLACE, ELSEWHERE = (0, 17), (1, 17)  # the same descriptor, of connections to tw
 
 
 def key(number: int, listener: int = 0) -> Inbound:
-    """A connection as ZeroMQ names it: the higher, the newer."""
+    """Return the id that ZeroMQ gives to a connection: a higher number is a newer connection."""
     return listener, b"\0" + (number % (1 << 32)).to_bytes(4, "big")
 
 
 def nothing_new() -> None:
-    """All events were read."""
+    """Read the events, of which there are none."""
 
 
 A, B, C = key(1), key(2), key(3)
@@ -60,7 +60,7 @@ def test_one_that_ended_before_it_was_heard_is_over_and_takes_nobodys_place() ->
 def test_of_all_that_have_spoken_on_a_descriptor_the_newest_lives_in_whatever_order_they_are_heard(
     order: tuple[Inbound, ...],
 ) -> None:
-    """As after a stop of the node: several came and went, and their words wait side by side."""
+    """After a pause of the node, messages of several past connections wait side by side."""
     arrivals = Arrivals()
     for _ in range(2):
         arrivals.accepted(PLACE)

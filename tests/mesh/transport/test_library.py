@@ -1,4 +1,4 @@
-"""Does nothing start on a libzmq that is too old, or cannot encrypt?"""
+"""Refusal of a libzmq that is too old, or that cannot encrypt."""
 
 import asyncio
 

@@ -35,7 +35,7 @@ def test_trial_B0_closing_ends_while_a_peer_stands_still() -> None:
         still = context.socket(zmq.DEALER)
         still.setsockopt(zmq.LINGER, 0)
         still.setsockopt(zmq.RCVHWM, 1)
-        with socket.create_server(("127.0.0.1", 0)) as silent:  # never speaks ZeroMQ at all
+        with socket.create_server(("127.0.0.1", 0)) as silent:  # sends no ZeroMQ handshake
             here.sockets.dial(1, f"tcp://127.0.0.1:{silent.getsockname()[1]}")
             here.sockets.send(1, [b"hello"])
             still.connect(address)
@@ -51,7 +51,7 @@ def test_trial_B0_closing_ends_while_a_peer_stands_still() -> None:
 
 
 def test_trial_B0_all_that_a_node_has_open_may_be_forgotten() -> None:
-    """Listeners with a doorman, ZAP, gossip and what was dialled: nothing waits, and no thread stays."""
+    """Sockets of all kinds are dropped without a close: the process does not wait, and no thread stays."""
 
     async def story() -> None:
         keys = node_keys(1)
@@ -68,7 +68,7 @@ def test_trial_B0_all_that_a_node_has_open_may_be_forgotten() -> None:
     for _ in range(3):
         asyncio.run(story())
     gc.collect()
-    until(lambda: threads() <= before)  # ZeroMQ's own are gone
+    until(lambda: threads() <= before)  # threads of ZeroMQ have ended
 
 
 def threads() -> int:
@@ -98,7 +98,7 @@ def test_whoever_goes_takes_the_context_along() -> None:
     del owner
     gc.collect()
     assert left.closed
-    until(lambda: lifetime.context.closed)  # in a thread of its own
+    until(lambda: lifetime.context.closed)  # closed by a thread of its own
 
 
 def test_what_was_ended_in_order_is_not_ended_twice() -> None:

@@ -1,4 +1,4 @@
-"""Do inbound connections tell when they end, whichever descriptor they had?"""
+"""Reports about the end of inbound connections, even when a descriptor is used again."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ def test_who_dialled_a_file_and_is_gone_is_told_of_at_once_behind_his_last_words
 
 
 def lines(address: str, number: int) -> list[socket.socket]:
-    """So many sockets that have descriptors, so that none takes one given back; one is connected."""
+    """Return `number` new sockets, which keep freed descriptors from being used. The first is connected."""
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     made = [socket.socket() for _ in range(number)]
     for each in made:
@@ -66,7 +66,7 @@ def test_an_end_that_is_told_late_is_not_that_of_the_next_connection_with_the_de
             await eventually(lambda: listener.came)
             ended = listener.came[0]
             _, number = listener.sockets._listeners._arrivals.places[ended]
-            # From here on the loop stands still, as in a node that was stopped.
+            # From here on the loop is blocked, as in a node that was stopped.
             one.shutdown(socket.SHUT_RDWR)
             until(lambda: not is_open(number))
             other.connect(("127.0.0.1", int(address.rpartition(":")[2])))

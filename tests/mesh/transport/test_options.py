@@ -1,4 +1,4 @@
-"""Can no peer bring ZeroMQ to abort the process, whatever it sends and however it ends?"""
+"""Socket options that keep a peer from making ZeroMQ abort the process."""
 
 import asyncio
 import os
@@ -18,10 +18,10 @@ from tests.mesh.transport.ends import LIMIT, End, node_keys
 
 RESET = struct.pack("ii", 1, 0)
 GREETING = b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\x01NULL" + b"\0" * 48  # of ZMTP 3.1, which has PING
-TYPE = {"ROUTER": b"DEALER", "DEALER": b"ROUTER", "SUB": b"PUB"}  # who may connect to whom
+TYPE = {"ROUTER": b"DEALER", "DEALER": b"ROUTER", "SUB": b"PUB"}  # the type of socket that connects to each
 PING = b"\x04\x07\x04PING\0\0"
-MANY = 5000  # messages: more than any bound of ours has been
-SOON, BEAT = 0.5, 2.5  # s: until ZeroMQ has taken all; longer than between its heartbeats
+MANY = 5000  # messages: above any limit so far
+SOON, BEAT = 0.5, 2.5  # s until ZeroMQ has read all; between heartbeats
 
 
 def ready(kind: bytes) -> bytes:
@@ -48,7 +48,7 @@ def test_no_socket_has_a_bound_at_which_zeromq_stops_reading_nor_heartbeats() ->
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux keeps of its sockets")
 def test_a_machine_that_is_gone_is_found_out_though_something_was_just_sent_to_it() -> None:
-    """Keepalive alone asks nobody while something is unanswered. Both ends: who listens and who dialled."""
+    """TCP keepalive sends no probes while data is unacknowledged, so both ends need a timeout for it."""
     context = zmq.Context[zmq.Socket[bytes]]()
     server, client = new_socket(context, zmq.ROUTER, ""), new_socket(context, zmq.DEALER, "")
     port = server.bind_to_random_port("tcp://127.0.0.1")
@@ -68,7 +68,7 @@ def user_timeouts(number: int, port: int) -> list[int]:
         with socket.socket(fileno=os.dup(number)) as it:
             ports = it.getsockname()[1], it.getpeername()[1]
             return [it.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)] if port in ports else []
-    except (OSError, IndexError):  # no socket, or none that is connected
+    except (OSError, IndexError):  # not a socket, or not connected
         return []
 
 
@@ -76,7 +76,7 @@ def user_timeouts(number: int, port: int) -> list[int]:
 @pytest.mark.parametrize("last", [b"", PING], ids=("killed", "killed behind a ping"))
 @pytest.mark.parametrize("kind", ["ROUTER", "DEALER", "SUB"])
 def test_a_peer_that_floods_and_is_killed_leaves_the_process_alive(kind: str, last: bytes) -> None:
-    # In a process of its own: ZeroMQ would end this one.
+    # The test runs in a process of its own, which ZeroMQ would abort.
     program = f"from tests.mesh.transport.test_options import flooded; flooded({kind!r}, {last!r})"
     ended = subprocess.run(
         [sys.executable, "-c", program],
@@ -89,7 +89,7 @@ def test_a_peer_that_floods_and_is_killed_leaves_the_process_alive(kind: str, la
 
 
 def flooded(kind: str, last: bytes) -> None:
-    """Be flooded by a peer that is then killed, while nothing is read; and read all of it afterwards."""
+    """Receive a flood from a peer that is then killed, and read all of it afterwards."""
     context = zmq.Context[zmq.Socket[bytes]]()
     ours = new_socket(context, getattr(zmq, kind), "")
     if kind == "ROUTER":
@@ -107,7 +107,7 @@ def flooded(kind: str, last: bytes) -> None:
     while b"READY" not in heard:
         heard += line.recv(1000)
     line.sendall(b"\0\1x" * MANY + last)
-    time.sleep(SOON)  # nothing tells when ZeroMQ has taken all of it, and when its timers ring
+    time.sleep(SOON)  # no event shows when ZeroMQ has finished
     line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
     line.close()
     time.sleep(SOON if last else BEAT)

@@ -1,4 +1,4 @@
-"""Does a dial that fails tell why, and when?"""
+"""Failed dials: when they are reported, and with which reason."""
 
 import asyncio
 import errno
@@ -31,7 +31,7 @@ def test_a_dial_that_nobody_takes_is_told_of_at_once() -> None:
 
 def test_a_dial_of_which_no_answer_comes_is_told_of_while_tcp_still_waits() -> None:
     async def story() -> None:
-        # As from behind a cable that was pulled out: Linux answers no further SYN when its queue is full.
+        # This is like an unplugged cable: Linux answers no further SYN when the queue of the socket is full.
         with socket.socket() as full, socket.socket() as first, socket.socket() as second:
             full.bind(("127.0.0.1", 0))
             full.listen(0)
@@ -50,7 +50,7 @@ def test_a_dial_of_which_no_answer_comes_is_told_of_while_tcp_still_waits() -> N
 def test_a_dial_for_which_there_is_no_descriptor_is_told_of_with_its_reason(
     fails: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ZeroMQ would end the process where it finds none for its threads."""
+    """Without descriptors for its threads, ZeroMQ would end the process."""
 
     def none_left(*_: object) -> None:
         error = OSError(errno.EMFILE, "Too many open files")

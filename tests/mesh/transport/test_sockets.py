@@ -1,4 +1,4 @@
-"""Do connections tell when they end, and give all that came before?"""
+"""The end of connections: it is reported after all messages that came before it."""
 
 import asyncio
 import errno
@@ -28,7 +28,7 @@ def test_the_last_words_are_heard_before_the_end(directory: Path) -> None:
         words = [(1, [b"%d" % number]) for number in range(100)]
         for _, frames in words:
             listener.sockets.send(listener.came[0], frames)
-        # All of it has left when this returns, so the other end finds words and end at the same time.
+        # The close returns when all frames are sent, so messages and end arrive at the same time.
         listener.sockets.close()
         await eventually(lambda: dialler.gone == [1])
         assert dialler.received == words
@@ -62,7 +62,7 @@ def test_messages_that_take_long_let_others_have_their_turn_in_between(
 
 
 async def in_turns(end: End, messages: int) -> list[int]:
-    """How many it has had, as often as that changes from one turn of the loop to the next."""
+    """Return the numbers of received messages after each turn of the loop that changes them."""
     heard = [len(end.received)] if end.received else []
     async with asyncio.timeout(LIMIT):
         while len(end.received) < messages:
@@ -74,7 +74,7 @@ async def in_turns(end: End, messages: int) -> list[int]:
 
 @pytest.mark.parametrize("hosts", stories([10, 100]))
 def test_hanging_up_on_peers_that_just_go_stops_nobody(hosts: int) -> None:
-    # In a process of its own: ZeroMQ's thread, once it waits for ever, could not be ended here.
+    # The test runs in a process of its own, as a thread of ZeroMQ that hangs could not be ended here.
     program = f"from tests.mesh.transport.test_sockets import many_ends; many_ends({hosts})"
     ended = subprocess.run(
         [sys.executable, "-c", program],
@@ -87,7 +87,7 @@ def test_hanging_up_on_peers_that_just_go_stops_nobody(hosts: int) -> None:
 
 
 def many_ends(hosts: int) -> None:
-    """Exit with 1 if frames do not travel any more after connections ended at both ends at once."""
+    """Exit with 1 if frames no longer arrive after connections were closed at both ends at once."""
 
     async def story() -> None:
         listener, dialler = End(), End()
@@ -107,7 +107,7 @@ def many_ends(hosts: int) -> None:
 
 
 async def visit(dialler: End, keys: range) -> None:
-    """Connections to an end that goes while they are hung up."""
+    """Connect to an end that closes while these connections are closed here."""
     host = End()
     address = host.sockets.bind("tcp://127.0.0.1:0", trusted=False)
     for key in keys:

@@ -1,4 +1,4 @@
-"""May nobody fill the memory with whole messages that wait to be read? From figures only."""
+"""The guard of connections: its limits on whole messages that wait to be read, from figures only."""
 
 import asyncio
 
@@ -31,7 +31,7 @@ class Bench:
         self.received[number] = self.read[number] = 0
 
     def look(self, emptied: tuple[int, ...] = ()) -> list[int]:
-        """The connections that have to go; each has had a whole message read since the last look."""
+        """Return the connections that must end. Each has had a whole message read since the last review."""
         numbers = tuple(self.received)
         endings, _ = self.guard.review(dict(self.received), numbers, 0.0, self.read, emptied)
         for ending in endings:
@@ -62,11 +62,11 @@ def test_what_was_read_frees_its_room_for_as_long_as_anybody_likes() -> None:
 
 
 def test_a_socket_that_was_seen_empty_has_no_errors_of_the_past() -> None:
-    """Handshakes, and pings of earlier releases, are bytes that nobody reads."""
+    """The bytes of handshakes, and of pings from earlier releases, are never read as messages."""
     bench = Bench()
     bench.come(1, CLIENT)
     for _ in range(50):
-        bench.received[1] += LIMITS[CLIENT]  # and nothing of it was a message
+        bench.received[1] += LIMITS[CLIENT]  # none of it was a message
         assert bench.look(emptied=(1,)) == []
     bench.received[1] += 1
     assert bench.look() == [1], "nothing was seen empty since the last look, where it had all that it may"
@@ -120,7 +120,7 @@ def test_a_stranger_whose_whole_messages_nobody_can_read_so_fast_is_ended() -> N
 
 
 class Noted(set[str]):
-    """All that was ever added."""
+    """A set that keeps all items that were ever added."""
 
     def clear(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Are connections really ended that hold too much, say nothing or are too many, and no others?"""
+"""The watch of real connections: it ends those above a limit, and no others."""
 
 import asyncio
 import errno
@@ -30,7 +30,7 @@ linux = pytest.mark.skipif("sys.platform != 'linux'", reason="only Linux tells t
 
 
 def line_to(address: str) -> socket.socket:
-    """A connection with ZeroMQ's handshake done, that says nothing yet; the loop is not needed for that."""
+    """Return a connection after ZeroMQ's handshake, which sends nothing. It does not need the loop."""
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     line = socket.create_connection((host, int(port)), LIMIT)
     shake_hands(line)
@@ -39,7 +39,7 @@ def line_to(address: str) -> socket.socket:
 
 
 async def poured(line: socket.socket, most: int) -> int:
-    """Bytes of one message without an end that went before the connection ended."""
+    """Send an endless message, and return the number of bytes sent before the connection ended."""
     frame = LONG_AND_MORE + struct.pack(">Q", 64 * KIB) + bytes(64 * KIB)
     sent, loop = 0, asyncio.get_running_loop()
     try:
@@ -90,7 +90,7 @@ def test_trial_A3_a_client_that_first_waits_is_cut_as_soon() -> None:
             await eventually(lambda: looks._is_listening and not looks._growing)
             await poured(line, 2_000 * MIB)
         await eventually(lambda: ended(listener, "2 MiB without a whole message, a client"))
-        await eventually(lambda: listener.gone == listener.came)  # and whose it was is told
+        await eventually(lambda: listener.gone == listener.came)  # the end of each connection is reported
         listener.sockets.close()
 
     asyncio.run(story())
@@ -98,7 +98,7 @@ def test_trial_A3_a_client_that_first_waits_is_cut_as_soon() -> None:
 
 @linux
 def test_trial_A3_whole_messages_that_wait_while_the_loop_is_held_up_are_heard() -> None:
-    """Together more than a client may hold, though none of them is."""
+    """The messages together exceed the limit of a client, but none of them does."""
 
     async def story() -> None:
         listener, client = End(), End()
@@ -112,7 +112,7 @@ def test_trial_A3_whole_messages_that_wait_while_the_loop_is_held_up_are_heard()
             client.sockets.send(1, [b"long", piece, piece, piece])
         watch = listener.sockets._watch
         [number] = watch._lines
-        until(lambda: (watch._received(number) or 0) > 6 * MIB)  # the loop is held up meanwhile
+        until(lambda: (watch._received(number) or 0) > 6 * MIB)  # the loop is blocked meanwhile
         await eventually(lambda: listener.has(21))
         assert listener.strangers == []
         for end in (listener, client):
@@ -155,7 +155,7 @@ def test_what_has_begun_to_come_is_looked_at_when_it_may_be_whole_and_not_in_its
     watch = TrafficWatch(loop, Allowance(), lambda: None, lambda line: None)
     watch._wake()
     assert planned == [5.0 + SOON]
-    watch._timer, watch._earliest = None, 7.0  # the last look took long
+    watch._timer, watch._earliest = None, 7.0  # the last review took long
     watch._wake()
     assert planned[1:] == [7.0]
 
@@ -296,7 +296,7 @@ def test_trial_A3_a_number_that_has_passed_to_another_connection_is_not_ended() 
                 with socket.create_connection(server.getsockname()) as b, server.accept()[0] as second:
                     eyes = lone_watch(told.append)
                     eyes.add_connection(first.fileno(), mine)
-                    # ZeroMQ has closed the first, and its number is the second's; we have not heard of it.
+                    # ZeroMQ has closed the first connection. Its number is used again, unknown to the watch.
                     os.dup2(second.fileno(), first.fileno())
                     eyes._guard._guests[first.fileno()].held = 10 * MIB
                     endings, _ = eyes._guard.review({first.fileno(): None}, (), 0.0)
