@@ -1,4 +1,4 @@
-"""Are calls of queues read as they were written, and malformed ones refused?"""
+"""Calls to queues: valid ones are read, and malformed ones are refused."""
 
 from typing import Any
 

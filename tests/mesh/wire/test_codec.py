@@ -1,4 +1,4 @@
-"""Is a value that should hurt refused before it does?"""
+"""The codec: values that would take too much memory are refused before they are decoded."""
 
 import struct
 import tracemalloc
@@ -14,7 +14,7 @@ from mesh.wire.limits import KIB, MIB
 from mesh.wire.properties import decode_properties
 from tests.each import each
 
-ANY_CALL = b"\x94\x22\x01\xa3get\x81\xa1a"  # a Call up to the place where any value may stand
+ANY_CALL = b"\x94\x22\x01\xa3get\x81\xa1a"  # a Call, up to an arbitrary value
 ANY_REPLY = b"\x93\x23\x01"
 LENGTHS = (b"\xdd", b"\xdf", b"\xdb", b"\xc6", b"\xc9")  # 32-bit lengths: array, map, str, bin, ext
 
@@ -40,7 +40,7 @@ DECODERS = {
 
 
 def peak(frame: bytes, decoder: str) -> int:
-    """Bytes that were in use at once until the frame was refused."""
+    """Return the peak of memory, in bytes, while the frame is refused."""
     tracemalloc.start()
     try:
         with pytest.raises(RemoteError):
@@ -57,11 +57,7 @@ def test_a_bomb_is_refused_within_a_megabyte(bomb: str, place: str, decoder: str
     assert peak(PLACES[place] + BOMBS[bomb], decoder) < MIB
 
 
-LISTS = {
-    "names": b"\xa0",
-    "numbers": b"\x01",
-    "hops": b"\x93\xa0\x00\x00",
-}  # a megabyte of what a header lists
+LISTS = {"names": b"\xa0", "numbers": b"\x01", "hops": b"\x93\xa0\x00\x00"}  # a megabyte of items of a header
 
 
 @pytest.mark.parametrize("field", range(16))

@@ -1,4 +1,4 @@
-"""A class of commands is registered once, and then its frames are read."""
+"""The registration of command classes, and the reading of their frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does every command say what it means, and nothing else pass for one?"""
+"""The commands of the wire: each survives a round trip, and malformed ones are refused."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ every = each("command", COMMANDS, name=lambda command: type(command).__name__)
 
 
 def array_of(command: c.Command) -> list[Any]:
-    """What travels, as a reader that is not ours sees it."""
+    """Return the encoded array, as decoded by another library."""
     found = msgpack.unpackb(c.encode(command))
     assert isinstance(found, list)
     return found
@@ -176,7 +176,7 @@ def test_what_is_told_to_prove_oneself_is_in_no_traceback() -> None:
 
 def test_a_text_of_a_class_of_its_own_travels_as_any_text_and_nothing_else_of_one_does() -> None:
     class Text(str):
-        """As numpy's are."""
+        """A subclass of str, like that of numpy."""
 
     class Number(int):
         pass

@@ -1,4 +1,4 @@
-"""Are messages with long contents told from the others?"""
+"""Division of an envelope into runs of messages with short and with long contents."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Does an envelope keep its messages, whole and in pieces?"""
+"""Envelopes, whole and in pieces: they keep all properties of their messages."""
 
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ THREE = [Sent(5, "a", b"", b"x"), Sent(6, "b", b"pp", b"yy"), Sent(7, "a", b"", 
 
 @st.composite
 def message_rows(draw: st.DrawFn, most: int = 20) -> list[Sent]:
-    """Messages with numbers in a row, of few keys, with and without own properties."""
+    """Draw messages with consecutive numbers, of few keys, with and without properties of their own."""
     first = draw(st.integers(1, 2**40))
     row = st.tuples(
         st.sampled_from(["a", "b/c", "ключ", ""]),

@@ -1,4 +1,4 @@
-"""Which messages of an envelope have expired?"""
+"""The expired messages of an envelope."""
 
 from array import array
 
@@ -11,7 +11,7 @@ from mesh.wire.properties import Properties, encode_properties
 
 
 def expiring(*times: int) -> Envelope:
-    """An envelope with a message for each time; 0 is never."""
+    """Return an envelope with a message for each expiry time; 0 means never."""
     own = [encode_properties(Properties(expires=time)) for time in times]
     sizes = array("I", map(len, own)).tobytes()
     return Envelope(

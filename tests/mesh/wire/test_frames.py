@@ -1,4 +1,4 @@
-"""Do the frames of a message fit together, and is a message that should not pass stopped?"""
+"""The frames of a message: they fit together, and forbidden messages are refused."""
 
 import msgpack
 import pytest
@@ -15,7 +15,7 @@ SMALL = gathered([Sent(1, "a", b"", b"x"), Sent(2, "b", b"", b"yy"), Sent(3, "a"
 
 
 def sized(size: int) -> Envelope:
-    """One message of so many bytes."""
+    """Return an envelope with one message of `size` bytes."""
     return Envelope(
         stream=STREAM, domain="", first=1, last=1, keys=("k",), count=1, sizes=size, body=bytes(size)
     )

@@ -1,4 +1,4 @@
-"""Whatever arrives, is it either a message or a RemoteError, and nothing worse?"""
+"""Hostile frames: each is read as a message or raises RemoteError."""
 
 import random
 import tracemalloc

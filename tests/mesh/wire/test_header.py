@@ -1,4 +1,4 @@
-"""Is every law that the router relies on held at the door?"""
+"""Laws of the header of an envelope, on which the router relies."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def u16(*numbers: int) -> bytes:
     return array("H", numbers).tobytes()
 
 
-# Three messages of 2, 3 and 4 bytes; the first byte of the last is its own property. A cut piece of 10..20.
+# Three messages of 2, 3 and 4 bytes, cut from 10..20; the first byte of the last one is its own property.
 GOOD: dict[str, Any] = {
     "stream": bytes(16), "domain": "D", "first": 10, "last": 20, "keys": ["a", "b"], "count": 3,
     "sizes": u32(2, 3, 4), "index": u16(0, 1, 0), "props": u32(0, 0, 1), "flags": 1, "low": 10,
@@ -40,7 +40,7 @@ def header(**changes: Any) -> bytes:
 
 
 def refusal(frame: bytes, body: bytes = BODY, max_content: int = MIB) -> str:
-    """The code with which they are refused."""
+    """Return the code with which the header and the body are refused."""
     with pytest.raises(RemoteError) as error:
         decode(frame, body, max_content)
     return error.value.code
@@ -88,7 +88,7 @@ def test_a_broken_law_is_malformed(field: str, bad: object) -> None:
     assert refusal(header(**{field: bad})) == "MALFORMED"
 
 
-# As most are: whole, of one key, and of messages of one length.
+# Most headers are like this: whole, of one key, and of messages of one length.
 PLAIN = {
     "keys": ["a"], "index": b"", "count": 11, "sizes": 2, "props": 0, "numbers": [], "to": "",
     "put": [5, 0, ""], "xml": "",
@@ -173,7 +173,7 @@ def test_the_largest_numbers_are_numbers() -> None:
 
 
 def lone(content: int, props: int = 0) -> bytes:
-    """The header of one message."""
+    """Return the header of one message."""
     column = u32(props) if props else 0
     return header(keys=["a"], count=1, last=10, numbers=[], index=b"", sizes=content + props, props=column)
 

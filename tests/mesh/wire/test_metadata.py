@@ -1,4 +1,4 @@
-"""Does what a node says of itself arrive, and hostile words cost nobody anything?"""
+"""The metadata of a node in its introduction, and hostile values in it."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""A message in pieces: it arrives as it was, in its order, within a window, and nobody can lie about it."""
+"""Messages in pieces: they arrive whole and in order, within a window, and false sizes are refused."""
 
 import tracemalloc
 
@@ -22,7 +22,7 @@ def large(chunks: int = 4, letter: bytes = b"a") -> list[bytes]:
 
 
 class Line:
-    """Both ends, and what is between them."""
+    """A connection: both ends, and the messages in transit."""
 
     def __init__(self) -> None:
         self.cutter, self.gatherer = Cutter(), Gatherer(MOST)
@@ -38,7 +38,7 @@ class Line:
         return sum(len(p.data) for p in pieces if isinstance(p, Piece))
 
     def step(self) -> None:
-        """The oldest message arrives, and its acknowledgement comes back."""
+        """Deliver the oldest message, and return its acknowledgement."""
         message = self.between.pop(0)
         said = decode(message[0])
         if not isinstance(said, Piece):
@@ -153,7 +153,7 @@ def test_an_acknowledgement_of_what_was_never_sent_is_refused_and_an_old_one_cha
 
 
 def test_trial_9_small_pieces_take_no_more_memory_than_large_ones() -> None:
-    """Each may be of two bytes; a list of them took thirty times as much."""
+    """Pieces can have two bytes each. A list of them would take thirty times as much memory."""
     size, step = MIB // 64, 2
     gatherer = Gatherer(MOST)
     gatherer.add_piece(Piece((size,), b"ab"))

@@ -1,4 +1,4 @@
-"""Do a message's own properties survive the way, and does nothing else pass for them?"""
+"""Properties of a message: they survive a round trip, and malformed ones are refused."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""Are replies read as they were written, and malformed ones refused?"""
+"""Replies to calls: valid ones are read, and malformed ones are refused."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Is a message never begun late because of how its time is said?"""
+"""Times to live between nodes: a message is never extended by the encoding of its expiry."""
 
 from math import inf
 

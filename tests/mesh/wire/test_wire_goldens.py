@@ -1,4 +1,4 @@
-"""Do docs/wire.md and docs/wire-vectors.json have what the code sends and refuses?"""
+"""Agreement of docs/wire.md and docs/wire-vectors.json with the code."""
 
 import json
 import re
@@ -305,5 +305,5 @@ def test_every_code_that_a_peer_can_hear_is_in_the_page_and_no_other() -> None:
     refused |= {PARTLY_REFUSED, LOST, NOBODY, LATE, FULL, WAY_LOST, DENIED, CHANGING}
     stores = "".join(file.read_text() for file in (ROOT / "mesh" / "store").glob("*.py"))
     raised |= set(re.findall(r'(?:code=|= )"([A-Z_]{3,})"', stores))
-    assert refused - {"ENDPOINT", "STORE_MISPLACED"} <= said  # said to oneself only
+    assert refused - {"ENDPOINT", "STORE_MISPLACED"} <= said  # only the node itself raises these
     assert said <= refused | raised
