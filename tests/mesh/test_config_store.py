@@ -1,4 +1,4 @@
-"""Which texts name a store, and do refusals keep a password to themselves?"""
+"""Texts that name a store, and refusals that do not repeat a password."""
 
 import pytest
 
@@ -73,6 +73,6 @@ def test_a_node_keeps_itself_in_sqlite_unless_told() -> None:
 def test_a_kind_of_store_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NoSuchKind, match="No store of the kind 'foo' is installed"):
         check_store("foo://user:secret@host")
-    monkeypatch.setattr("mesh.entry_points.entries", lambda group: [])  # as without metadata of Heronry
+    monkeypatch.setattr("mesh.entry_points.entries", lambda group: [])  # as without the metadata of Heronry
     with pytest.raises(NoSuchKind, match="kind 'postgresql'"):
         check_store("postgresql://heron@/mesh")

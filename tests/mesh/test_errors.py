@@ -1,4 +1,4 @@
-"""Is what is said of an error no longer than somebody reads?"""
+"""The length of error texts."""
 
 import pickle
 

@@ -1,6 +1,6 @@
-"""When is somebody told to type what destroys something? Each such hint is listed here, with its occasion.
+"""Hints that destroy something if a user types them. Each hint is listed here, with its occasion.
 
-A hint is shown only where its occasion is certain, and where nothing milder would do.
+A hint is shown only where its occasion is certain, and where no milder command would do.
 """
 
 import ast
@@ -15,9 +15,9 @@ DESTROYS = re.compile(
     r"--replace|--force(?![-\w])|\brm\b|mesh (leave|erase|unsub)\b|\bpurge\b|if_unused=False|\bunsubscribe\("
     r"|\b([Rr]emove|[Dd]elete|[Ee]rase|[Dd]iscard)\b|--accept-rollback|start with an empty"
 )
-EXAMPLES = "mesh/cli/examples.py"  # what a verb does is why it is typed
-NAMED = re.compile(r"^\w+( \w+)?$|^DELETE FROM|^ALTER |^DROP ")  # a name alone, or the words of a database
-HINTS = {  # by file: what stands in the hint, and when it is shown
+EXAMPLES = "mesh/cli/examples.py"  # there a command is typed on purpose
+NAMED = re.compile(r"^\w+( \w+)?$|^DELETE FROM|^ALTER |^DROP ")  # a name, or a database command
+HINTS = {  # by file: the hint and its occasion
     "mesh/cli/backup.py": {"--accept-rollback": "just restored: the copy is older than the last start"},
     "mesh/cli/leave.py": {"to destroy them:  rm ": "after `mesh leave`, of the copy that it keeps"},
     "mesh/cli/service.py": {"or remove that file": "a unit of another maker is there; after another --id"},
@@ -118,7 +118,7 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
 
 
 def texts(file: Path) -> Iterator[str]:
-    """All texts of a file but its docstrings."""
+    """Yield all texts of a file but its docstrings."""
     tree = ast.parse(file.read_text())
     docs = {
         node.body[0].value
@@ -132,7 +132,7 @@ def texts(file: Path) -> Iterator[str]:
 
 
 def destroying() -> Iterator[tuple[str, str]]:
-    """(file, text) of what may tell somebody to destroy something."""
+    """Yield the file and the text of each hint that can destroy something."""
     for package in ("mesh", "spark", "discovery", "balancers"):
         for file in sorted((ROOT / package).rglob("*.py")):
             name = str(file.relative_to(ROOT))

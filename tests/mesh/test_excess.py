@@ -1,4 +1,4 @@
-"""Do those give way that hold most, and no more of them than have to?"""
+"""The choice of the largest holders, which ends when the excess is gone."""
 
 from mesh.excess import largest
 

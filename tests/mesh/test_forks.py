@@ -1,4 +1,4 @@
-"""Are the descriptors that only a parent shall have closed in its children, and those of others not?"""
+"""Descriptors that a forked child closes or keeps."""
 
 import gc
 import os
@@ -20,7 +20,7 @@ from tests.children import in_a_child, is_open
 
 
 class Owner:
-    """Something with a descriptor."""
+    """An object with a descriptor."""
 
     def __init__(self) -> None:
         self.number = os.open(os.devnull, os.O_RDONLY)
@@ -33,7 +33,7 @@ class Owner:
 def test_what_is_registered_is_closed_in_the_child_only_though_another_one_fails() -> None:
     broken, one, free = Owner(), Owner(), os.open(os.devnull, os.O_RDONLY)
     os.close(broken.number)
-    broken.number = -1  # its own close() fails in the child
+    broken.number = -1  # its close() fails in the child
     assert in_a_child(lambda: [is_open(one.number), is_open(free)]) == [False, True]
     assert is_open(one.number)
     os.close(one.number)
@@ -51,7 +51,7 @@ def test_an_owner_that_nobody_has_any_more_is_forgotten() -> None:
 
 @contextmanager
 def data_directory(path: Path) -> Iterator[list[int]]:
-    """The descriptors of an owner: its lock."""
+    """Yield the descriptor of the lock of a data directory."""
     held = DataDir.open(path / "data")
     assert held._lock is not None
     yield [held._lock]
@@ -60,7 +60,7 @@ def data_directory(path: Path) -> Iterator[list[int]]:
 
 @contextmanager
 def http_server(path: Path) -> Iterator[list[int]]:
-    """The socket that listens."""
+    """Yield the descriptor of the listening socket of an HTTP server."""
     server = bound("127.0.0.1:0")
     thread = HttpThread(server, "token", lambda answer: None)
     thread.start()
@@ -70,9 +70,9 @@ def http_server(path: Path) -> Iterator[list[int]]:
 
 @contextmanager
 def postgres_connection(path: Path) -> Iterator[list[int]]:
-    """The descriptor of the library, and our duplicate of it."""
+    """Yield the descriptor of a PostgreSQL connection, and our duplicate of it."""
     one, other = socket.socketpair()
-    db: Any = one  # all that is asked of it here is fileno()
+    db: Any = one  # only its fileno() is called
     connection = Connection(db)
     yield [one.fileno(), connection._socket.fileno()]
     connection._socket.close()
@@ -90,7 +90,7 @@ def test_a_child_has_nothing_open_that_only_a_node_shall_have(
 
 
 def test_a_number_that_is_anothers_by_now_stays_open() -> None:
-    """The library for PostgreSQL may close its own descriptor at any moment."""
+    """The PostgreSQL library can close its own descriptor at any moment."""
     one, other = socket.socketpair()
     db: Any = one
     connection = Connection(db)

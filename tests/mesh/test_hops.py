@@ -1,4 +1,4 @@
-"""The sites in the route of a message, and the leg that keeps it."""
+"""The sites in the route of a message, and its leg, the last master in another site."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Names: what is one, what is none, and that their text comes back as it went in."""
+"""Names: valid ones, invalid ones, and a round trip of their text."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def test_the_culprit_is_quoted_but_cut_short() -> None:
         ("/node/heron/client/joe", SessionName("joe", node="heron")),
         ("/node/heron/client/joe/session/-3", SessionName("joe", -3, "heron")),
         ("/site/NYC/node/heron/client/joe/session/-3", SessionName("joe", -3, "heron", "NYC")),
-        # Words of the grammar are good names too.
+        # Keywords of the grammar are valid names, too.
         ("/node/node/client/client/session/2", SessionName("client", 2, "node")),
         ("client/session", SessionName("session")),
     ],
@@ -169,7 +169,7 @@ def test_names_are_good_keys_of_a_dict() -> None:
 
 def test_a_name_of_a_class_of_its_own_becomes_a_bare_one() -> None:
     class Text(str):
-        """As numpy's are."""
+        """A subclass of str, like that of numpy."""
 
     assert type(node_name(Text("joe"))) is str
 

@@ -1,4 +1,4 @@
-"""Is a password right or wrong, and how long may somebody guess?"""
+"""Passwords: their check, and the limits on guesses."""
 
 import pytest
 
@@ -11,7 +11,7 @@ STORED = hashed("sesame", b"s" * 16)
 
 @pytest.fixture
 def count(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every password that scrypt was asked for, which here costs nothing."""
+    """Record every password that scrypt is asked to hash, and replace it by a cheap function."""
     asked: list[str] = []
 
     def cheap(passwd: str, salt: bytes) -> bytes:
@@ -44,10 +44,10 @@ def test_who_guesses_waits_alone_and_longer_each_time(count: list[str]) -> None:
     for _ in range(9):
         for _ in range(TRIES):
             assert checked.refuse("eve", "wrong", now) == "the password is wrong"
-        said = checked.refuse("eve", "sesame", now)  # not even the right one
+        said = checked.refuse("eve", "sesame", now)  # not even with the right one
         assert said.startswith("too many wrong passwords")
         assert checked.refuse(f"somebody new at {now}", "sesame", now) == ""
-        assert checked.refuse("joe", "sesame", now) == ""  # who was right before does not wait
+        assert checked.refuse("joe", "sesame", now) == ""  # a proven user does not wait
         waits.append(float(said.split()[-2]))
         now += waits[-1]
     assert waits == [60, 120, 240, 480, 960, 1920, LONGEST_WAIT, LONGEST_WAIT, LONGEST_WAIT]
@@ -71,7 +71,7 @@ def test_in_no_minute_are_more_than_ten_of_one_key_compared(count: list[str]) ->
     checked, tried = Password(STORED), list[float]()
     for step in range(6000):
         before = len(count)
-        now = step * 0.5 if step else 1 - MINUTE  # the first is nearly a minute old when the others come
+        now = step * 0.5 if step else 1 - MINUTE  # the first is nearly a minute old
         checked.refuse("eve", "wrong", now)
         tried += [now] * (len(count) - before)
     assert all(later - earlier >= MINUTE for earlier, later in zip(tried, tried[TRIES:], strict=False))

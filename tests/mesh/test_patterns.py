@@ -1,4 +1,4 @@
-"""Topic patterns: the trie finds exactly what each pattern alone would match."""
+"""Topic patterns: the trie finds exactly the patterns that match on their own."""
 
 from itertools import product
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mesh.errors import BadPattern, BadQuery
 from mesh.patterns import Trie, check_meant, check_pattern, matches, may_share, meant
 
-# Few different levels, so that patterns and keys meet often; an empty level is a level.
+# There are few different levels, so that patterns and keys often match. An empty level is a level.
 LEVELS = ["a", "b", ""]
 KEYS = st.lists(st.sampled_from(LEVELS), min_size=1, max_size=4).map("/".join)
 BEFORE = st.lists(st.sampled_from([*LEVELS, "+"]), max_size=4)
@@ -116,7 +116,7 @@ def test_the_deepest_key_and_pattern_are_no_trouble() -> None:
 
 
 def test_many_wildcards_look_at_each_node_at_most_once() -> None:
-    # 2**10 patterns of `a` and `+` in all mixtures, each open at its end: every one of them matches.
+    # These are all 2**10 patterns of `a` and `+` with an open end, and every one of them matches.
     trie: Trie[str] = Trie()
     patterns = [
         "/".join("+" if number >> place & 1 else "a" for place in range(10)) + "/#" for number in range(1024)

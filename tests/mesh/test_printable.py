@@ -1,4 +1,4 @@
-"""Can what others say do any harm on a screen?"""
+"""Texts from others on a screen: unprintable characters are escaped."""
 
 import shlex
 import unicodedata
@@ -20,12 +20,12 @@ from tests.seeds import stories
 NEVER = ("Cc", "Cf", "Zl", "Zp", "Co", "Cs", "Cn")
 
 
-# Of the planes above 1 most is unassigned, or private; so all numbers are tried in the whole part only.
+# Most of the planes above 1 is unassigned or private, so only the whole run tries all numbers.
 PLANES = pytest.mark.parametrize("planes", stories([(0, 14), range(17)]), ids=("assigned", "all"))
 
 
 def letters(planes: Iterable[int]) -> str:
-    """All that there are in these planes, but the tab."""
+    """Return all characters of `planes` but the tab."""
     return "".join(chr(plane * 0x10000 + n) for plane in planes for n in range(0x10000)).replace("\t", "")
 
 
@@ -41,7 +41,7 @@ def test_trial_A7_no_control_format_or_separator_reaches_a_screen_whatever_its_n
     "mark",
     [
         "\u202a", "\u202e", "\u2066", "\u2069", "\u2028", "\u2029", "\u200b", "\u200f", "\ufeff", "\xad",
-        # Letters and marks to Unicode, and yet nothing is seen of them.
+        # Unicode calls these letters or marks, but they are invisible.
         "\u034f", "\u115f", "\u1160", "\u17b4", "\u180b", "\u2800", "\u3164", "\ufe0f", "\uffa0",
         "\U000e0100",
     ],
@@ -56,7 +56,7 @@ def test_trial_A7_a_mark_that_nobody_sees_is_spelt_out(mark: str) -> None:
 def test_trial_A7_reports_and_terminals_escape_the_same(planes: Iterable[int]) -> None:
     in_reports, on_terminals = visible(letters(planes)), harmless(letters(planes))
     is_same = in_reports == on_terminals
-    assert is_same  # the texts are too long to be compared in words
+    assert is_same  # a diff of these long texts is slow
     assert len(harmless_in_reports("\u202e" * LONGEST)) <= LONGEST
 
 

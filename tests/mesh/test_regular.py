@@ -1,4 +1,4 @@
-"""Does each file that a user names end, and is what is none refused at once?"""
+"""Files that a user names: only regular ones are read, and others are refused at once."""
 
 import os
 import socket
@@ -26,7 +26,7 @@ def fifo(tmp_path: Path) -> Path:
 
 
 def listening(tmp_path: Path) -> Path:
-    folder = os.open(tmp_path, os.O_DIRECTORY)  # a short name: the path of a socket has at most 107 bytes
+    folder = os.open(tmp_path, os.O_DIRECTORY)  # a socket path has at most 107 bytes
     with socket.socket(socket.AF_UNIX) as it:
         it.bind(f"/proc/self/fd/{folder}/socket")
     os.close(folder)

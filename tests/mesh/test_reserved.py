@@ -1,4 +1,4 @@
-"""Is each name that the mesh keeps for itself refused before it is sent?"""
+"""Reserved names, which are refused before they are sent."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Headers, ids, keys and domains: their laws, and what they refuse."""
+"""Headers, ids, keys and domains: their laws, and the values that they refuse."""
 
 from typing import Any
 
@@ -83,7 +83,7 @@ def test_equality_ignores_case_and_the_order_among_names_but_not_within_one() ->
 
 @given(PAIRS)
 def test_equal_headers_have_equal_hashes(pairs: list[tuple[str, str]]) -> None:
-    # A stable sort by name keeps the order within each.
+    # A stable sort by name keeps the order of the values of each name.
     ordered = sorted(pairs, key=lambda pair: pair[0].lower())
     swapped = Headers((name.swapcase(), value) for name, value in ordered)
     assert Headers(pairs) == swapped
@@ -193,7 +193,7 @@ def test_a_domain_that_is_too_long_or_unprintable_is_refused(domain: str) -> Non
 
 @pytest.mark.parametrize("domain", [None, 1, b"x", ["x"], {}, ("x",)])
 def test_trial_B1_a_domain_that_is_no_text_is_refused_by_name(domain: Any) -> None:
-    for _ in range(2):  # nor is it looked up the second time
+    for _ in range(2):  # a second call is refused, too
         with pytest.raises(BadKey, match="domain must be a str"):
             check_domain(domain)
 
