@@ -1,4 +1,4 @@
-"""Does docs/configuration.md tell of every setting, of none that is not there, and what rules really do?"""
+"""The page docs/configuration.md: it names every setting and no other, and describes the rules correctly."""
 
 import re
 from collections.abc import Hashable, Sequence
@@ -32,7 +32,7 @@ EXAMPLES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 
 def table(head: str) -> list[list[str]]:
-    """The cells of the rows below the row that begins with `head`."""
+    """Return the cells of the rows below the row that begins with `head`."""
     [rows] = re.findall(rf"^\| {re.escape(head)} \|.*\n\|[- |]+\|\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
     return [[cell.strip() for cell in row.strip("| ").split(" | ")] for row in rows.splitlines()]
 
@@ -105,7 +105,7 @@ def test_the_examples_of_the_page_are_right(examples: list[Config]) -> None:
 
 
 class View:
-    """All nodes are known; one is perhaps away."""
+    """A view of the nodes in which all are known, and at most one is unreachable."""
 
     def __init__(self, away: str = "") -> None:
         self.away = away
@@ -135,8 +135,8 @@ def test_a_message_takes_the_way_of_the_three_nodes_in_a_row(examples: list[Conf
 
 
 DOMAINS = {"none (only keys)": (), "a name": ("NEWS",), '`""`': ("",), '`"*"`': ("*",)}
-OTHER = Rule("other", domains=("ELSE",), accept_default=False)  # sends on what its clients publish
-RIVAL = Rule("rival", domains=("MORE",), accept_other_default=True)  # takes what others send on
+OTHER = Rule("other", domains=("ELSE",), accept_default=False)  # forwards what its clients publish
+RIVAL = Rule("rival", domains=("MORE",), accept_other_default=True)  # accepts messages of other nodes
 
 
 def at(me: str, *given: Rule, away: str = "") -> Decision:
@@ -144,7 +144,7 @@ def at(me: str, *given: Rule, away: str = "") -> Decision:
 
 
 def of_its_own(rule: Rule) -> str:
-    """The table's word for what becomes of a message without domain at heron, whose only rule this is."""
+    """Return the page's term for a message without a domain at heron, which has only this rule."""
     if at("heron", rule, RIVAL).kind is Kind.HERE:
         return "here"
     assert at("heron", rule, RIVAL).node == "rival"
@@ -153,7 +153,7 @@ def of_its_own(rule: Rule) -> str:
 
 
 def of_others(rule: Rule) -> str:
-    """Likewise at another node."""
+    """Return the page's term for such a message at another node."""
     alone = at("other", rule, OTHER)
     if alone.kind is Kind.WAIT:
         return "not accepted"
@@ -162,7 +162,7 @@ def of_others(rule: Rule) -> str:
 
 
 def cells() -> list[tuple[str, bool, bool, str, str]]:
-    """The page's table; a row that stands for several cells is taken apart."""
+    """Return the cells of the page's table. A row that stands for several cells is expanded."""
     found = []
     for domains, default, other_default, own, others in table("`domains`"):
         for kind, accept, accept_other in product(

@@ -1,4 +1,4 @@
-"""Does the demo tell the truth, and clean up after itself?"""
+"""The demo: its reports are true, and it removes its processes and files."""
 
 import os
 import re
@@ -23,14 +23,14 @@ LIMIT = 300.0  # s; a busy machine is slow, not wrong
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """Where the demo puts what is temporary: short enough for sockets, and empty in the end."""
+    """Return the directory for temporary files of the demo: its path is short, and it is empty in the end."""
     path = Path(tempfile.mkdtemp(prefix="demo-", dir="/tmp"))
     yield path
     path.rmdir()
 
 
 class Demo:
-    """A demo that runs, in a session of its own as at a terminal: Ctrl-C goes to all of that group."""
+    """A running demo in a session of its own, as in a terminal, so that Ctrl-C reaches all its processes."""
 
     def __init__(self, place: Path, output: Path, *arguments: str) -> None:
         self._out, self._err = output / "out", output / "err"
@@ -69,14 +69,14 @@ class Demo:
 
 
 def processes_of(place: Path) -> list[psutil.Process]:
-    """Everything that the demo started knows its directory."""
+    """Return the processes that the demo started: each has its directory in the environment."""
     found = []
     for process in psutil.process_iter():
         try:
             if any(value.startswith(str(place)) for value in process.environ().values()):
                 found.append(process)
         except psutil.Error:
-            pass  # ended meanwhile, or somebody else's
+            pass  # ended meanwhile, or of another user
     return found
 
 
@@ -137,7 +137,7 @@ def test_ctrl_c_leaves_no_process_and_no_file(place: Path, tmp_path: Path, momen
     with Demo(place, tmp_path) as demo:
         until(lambda: moment in demo.out or demo.process.poll() is not None, LIMIT)
         demo.ctrl_c()
-        if moment == "(round 2)":  # late enough for a report, for which nobody waits here
+        if moment == "(round 2)":  # the second Ctrl-C skips the report
             until(lambda: "Ctrl-C once more" in demo.out or demo.process.poll() is not None, LIMIT)
             assert demo.process.poll() is None, demo.out + demo.err
             demo.ctrl_c()
@@ -145,7 +145,7 @@ def test_ctrl_c_leaves_no_process_and_no_file(place: Path, tmp_path: Path, momen
         assert "Ended early. Nothing stays behind." in demo.out
         assert not (tmp_path / "demo-report.html").exists()
         assert processes_of(place) == []
-        # That no file lies there either, the fixture finds out.
+        # The fixture `place` fails if a file is left.
 
 
 def test_a_text_that_is_not_there_is_an_error_of_one_line(place: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Do the commands and programs in README and docs run as they stand there? tests/pages.py says how."""
+"""Commands and programs of the README and the pages, which run as they are shown. See tests/pages.py."""
 
 import os
 import re
@@ -80,7 +80,7 @@ def test_the_first_page_points_to_what_is_there() -> None:
 
 
 def test_every_page_stands_in_the_site_once() -> None:
-    """And the site has no other."""
+    """The site has no other page."""
     site = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]
     pages = re.findall(r"'([\w/-]+\.md)'", str(site["nav"]))
     assert sorted(pages) == sorted([*(str(page.relative_to(DOCS)) for page in PAGES[1:]), "index.md"])
@@ -102,7 +102,7 @@ def test_a_page_points_to_headings_that_are_there(page: Path) -> None:
 
 @cache
 def anchors(page: Path) -> set[str]:
-    """What stands behind # to point to the headings of a page."""
+    """Return the anchors of the headings of a page."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -118,7 +118,7 @@ def test_what_runs_elsewhere_stands_on_a_page_and_can_be_run() -> None:
 @pytest.mark.parametrize("page", EXPLAINING, ids=lambda page: page.name)
 def test_every_file_that_a_page_about_the_code_names_is_there(page: Path) -> None:
     named = re.findall(r"`((?:mesh|discovery|balancers|spark|tools|tests)/[\w/.]+)`", page.read_text())
-    new = {"mesh/cli/hello.py", "tests/mesh/cli/test_hello.py"}  # of the example of adding.md
+    new = {"mesh/cli/hello.py", "tests/mesh/cli/test_hello.py"}  # from the example in adding.md
     assert [path for path in named if path not in new and not (ROOT / path).exists()] == []
 
 

@@ -1,4 +1,4 @@
-"""Is a table that is one test tried to its end, and is what fails named?"""
+"""Tables of cases in one test: all cases are tried, and the failures are named."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Does docs/errors.md say of each error what mesh/errors.py says, and is every code somewhere to be found?"""
+"""Agreement of docs/errors.md with mesh/errors.py, and a description of every code on some page."""
 
 import inspect
 import re

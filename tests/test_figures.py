@@ -1,4 +1,4 @@
-"""Do the pages say the figures of the code? Whoever changes one is told here which page says the other."""
+"""Agreement of the figures on the pages with those of the code. A failure names the page to change."""
 
 import re
 from dataclasses import fields
@@ -47,7 +47,7 @@ KIB, WEEK_NS = 1024, 7 * int(DAY) * 10**9
 CORE = {field.name: field.default for field in fields(settings.Settings)}
 LIMITS, TIMING, SWIM, LEASE = Limits(), TimingSettings(), SwimTiming(), LeaseTiming()
 
-# What stands on a page, with {} for each figure, in digits or (:w) in words; and the figures of the code.
+# Texts of each page, with {} for a figure in digits, or (:w) in words; and the figures of the code.
 SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
     "routing.md": [
         ("A route has at most {} hops", (limits.HOPS,)),
@@ -192,7 +192,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
 
 
 class Figure:
-    """As pages write it: 1,000 and 0.25; or, as `w`, in words; or, as `o`, the so-manieth."""
+    """A figure as pages write it: 1,000 and 0.25, or a word with format `w`, or an ordinal with `o`."""
 
     def __init__(self, value: float) -> None:
         self._value = value
@@ -205,7 +205,7 @@ class Figure:
 
 @cache
 def page(name: str) -> str:
-    """Without its line breaks."""
+    """Return the text of a page without its line breaks."""
     return " ".join((DOCS / name).read_text(encoding="utf-8").split())
 
 
@@ -222,7 +222,7 @@ UNITS = {"MiB": MIB, "KiB": KIB, "s": 1, "day": int(DAY), "days": int(DAY), "": 
 
 
 def defaults() -> dict[str, float]:
-    """In the table of settings: each default that is a number."""
+    """Return each numeric default in the table of settings."""
     rows = re.findall(
         r"^\| `([a-z_.]+)` \| ([\d.,]+) ?(\w*)(?: \([^)]*\))? \|", _configuration(), re.MULTILINE
     )

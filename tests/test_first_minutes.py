@@ -25,11 +25,11 @@ from tests.test_sdist import UNTRACKED
 
 pytestmark = pytest.mark.slow  # two of them are `mark.smoke`, too
 README, MACHINES = ROOT / "README.md", ROOT / "docs" / "machines.md"
-INSTALLING = 10 * LIMIT  # pip, over a slow line
+INSTALLING = 10 * LIMIT  # pip, over a slow connection
 
 
 class Shell:
-    """A terminal with bash, in which one command is typed after the other."""
+    """A terminal with bash, in which commands are typed one after the other."""
 
     def __init__(self, folder: Path, environ: dict[str, str], wrap: Callable[[list[str]], list[str]]) -> None:
         self._log = folder / f"terminal-{secrets.token_hex(4)}"
@@ -48,7 +48,7 @@ class Shell:
         return self._log.read_text(errors="replace")
 
     def type(self, command: str, ready: str = "", limit: float = LIMIT) -> str:
-        """Type it, wait until it has ended or is `ready`, and return its output."""
+        """Type `command`, wait until it has ended or has printed `ready`, and return its output."""
         before, mark = len(self.said()), f"done-{secrets.token_hex(4)}"
         line = command if ready else f'{command}; echo "{mark[:4]}{mark[4:]} $?"'
         assert self._process.stdin is not None
@@ -60,7 +60,7 @@ class Shell:
         return said.partition(mark)[0]
 
     def end(self) -> None:
-        """Close it, and what runs in it: as a terminal that is closed does."""
+        """Close the terminal, which ends its processes."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         if self._process.poll() is None:
@@ -76,7 +76,7 @@ class Shell:
 
 @pytest.fixture
 def context() -> Iterator[tuple[Path, dict[str, str]]]:
-    """A directory of somebody who has nothing yet, and his environment."""
+    """Yield the directory and the environment of a new user."""
     with state_directory() as place:
         environ = environment(place)
         del environ["MESH_DISCOVERY__MDNS"]
@@ -85,7 +85,7 @@ def context() -> Iterator[tuple[Path, dict[str, str]]]:
 
 
 def repository(place: Path) -> Path:
-    """What git would give who clones it, as it is here."""
+    """Create a git repository of this tree, for a clone."""
     path = place / "origin" / "heronry"
     shutil.copytree(ROOT, path, ignore=shutil.ignore_patterns(*UNTRACKED), symlinks=True)
     git = ["git", "-C", str(path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
@@ -99,7 +99,7 @@ def is_python(text: str) -> bool:
 
 
 def is_sent(commands: list[str], here: Shell, second: Shell, third: Shell) -> None:
-    """Type the three commands of the first page, each in a terminal of its own."""
+    """Check the three commands of the first page, each in a terminal of its own."""
     up, sub, pub = commands
     here.type(up, ready="Ctrl-C stops it")
     second.type(sub, ready="subscribed to")
@@ -151,7 +151,7 @@ def test_a_laptop_has_its_first_message_as_the_first_page_says(context: tuple[Pa
 def test_a_notebook_runs_the_program_of_the_first_page_in_its_own_loop(
     context: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cell of it is compiled so that `await` may stand outside of functions, and awaited in its loop."""
+    """A notebook's cell is compiled so that `await` may be outside functions, and awaited in its loop."""
     _, environ = context
     monkeypatch.setenv("MESH_STATE_DIR", environ["MESH_STATE_DIR"])
     cell = blocks("python", [README])[0].text.replace("asyncio.run(main())", "await main()")
@@ -169,10 +169,10 @@ def test_a_notebook_runs_the_program_of_the_first_page_in_its_own_loop(
 
 
 def test_three_machines_meet_as_the_page_says(context: tuple[Path, dict[str, str]]) -> None:
-    """Each has a network, a user's directory and a name of its own; `mesh join` gets the token on stdin."""
+    """Each machine has its own network, user directory and name. `mesh join` reads the token from stdin."""
     require()
     place, environ = context
-    del environ["MESH_NODE__CLUSTER"]  # the machines of a lab hear only each other
+    del environ["MESH_NODE__CLUSTER"]  # the lab is isolated anyway
     [page] = blocks("text", [MACHINES])
     typed = dict.fromkeys(re.findall(r"^(?:here|there)\$ +(mesh \w+)", page.text, re.MULTILINE))
     assert list(typed) == ["mesh init", "mesh up", "mesh join"]

@@ -1,4 +1,4 @@
-"""Is a node that is a fork of the helper what `mesh up` starts?"""
+"""Nodes that are forked from the helper, compared with nodes that `mesh up` starts."""
 
 import os
 import re
@@ -18,7 +18,7 @@ SAID = r"^(?:Umask|PPid|Uid|Gid|Groups|Threads|Sig(?:Blk|Ign|Cgt)|Cap\w+|NoNewPr
 
 
 def traits(node: RunningNode) -> dict[str, object]:
-    """What the kernel says of it that would be the same of another process like it."""
+    """Return the properties of a node's process in the kernel that an equal process shares."""
     proc, status = Path(f"/proc/{node.pid}"), Path(f"/proc/{node.pid}/status").read_text()
     return {
         "status": re.findall(SAID, status, re.MULTILINE),
@@ -31,7 +31,7 @@ def traits(node: RunningNode) -> dict[str, object]:
 
 
 def kind_of(file: Path) -> str:
-    """Without what is another one in each process: a number, a directory, a cluster."""
+    """Return the kind of an open file, without the parts that differ between processes."""
     name = str(file.readlink())
     return re.sub(r"[0-9a-f]{8}", "", Path(name).name) if name.startswith("/") else name.partition(":")[0]
 
@@ -86,7 +86,7 @@ def test_a_helper_ends_with_whoever_has_it() -> None:
 
 
 def test_what_a_command_leaves_behind_is_no_child_of_ours() -> None:
-    """Nobody here would wait for it."""
+    """A child of this process would stay a zombie, since no code waits for it."""
     with running("a"):
         before = psutil.Process().children()
         leaves = [sys.executable, "-c", "import os, time\nif os.fork() == 0: time.sleep(1)"]

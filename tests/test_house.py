@@ -1,4 +1,4 @@
-"""Does the house keep its own rules? The floors bite, the skip gate closes, only what should ship ships."""
+"""Rules of this repository: import contracts, the list of allowed skips, and the contents of the package."""
 
 import os
 import re
@@ -41,7 +41,7 @@ PLANTED = {
     "rooms-of-the-queues-of-a-node":
         ({"mesh.features.queues.node.keeping.planted": "mesh.features.queues.node.moves"},
          "mesh.features.queues.node.keeping is not allowed to import mesh.features.queues.node.moves: - "),
-    # These are in the place of modules that there are: each that is new must say on which floor it stands.
+    # These modules replace existing ones, since each new module must be listed on a layer.
     "rooms-of-the-configuration":
         ({"mesh.config.source": "mesh.config.nodes"},
          "mesh.config.source is not allowed to import mesh.config.nodes: - mesh.config.source"),
@@ -123,7 +123,7 @@ PLANTED = {
 
 
 def run(*command: str | Path, folder: Path, environ: Mapping[str, str] | None = None) -> tuple[int, str]:
-    """Exit code and all output of a command that does not know of the session it runs in."""
+    """Return the exit code and the output of a command, without the environment of the running session."""
     outer = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "CI"))}
     result = subprocess.run(
         command,
@@ -144,7 +144,7 @@ def lint_imports(folder: Path) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def refusals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What each contract says of a copy of the house in which all are broken, each by its own import."""
+    """Return the refusal of each contract, in a copy of the packages that breaks each by its own import."""
     house = tmp_path_factory.mktemp("house")
     shutil.copy(ROOT / "pyproject.toml", house)
     for package in HOUSE:
@@ -212,7 +212,7 @@ def copy_plugins(to: Path) -> None:
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    """A project whose tests are partly skipped, under our conftest."""
+    """Return a project whose tests are partly skipped, with our conftest."""
     tests = tmp_path / "tests"
     tests.mkdir()
     (tmp_path / "pytest.ini").write_text("[pytest]\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 GENERAL = ("discovery", "balancers", "spark", "tools", "tests")
-# Imports all modules of the product, as far as their libraries are installed.
+# Imports all modules of the product whose libraries are installed.
 EVERYTHING = """
 import importlib, pkgutil, mesh
 for module in pkgutil.walk_packages(mesh.__path__, "mesh.", onerror=lambda name: None):
@@ -22,7 +22,7 @@ for module in pkgutil.walk_packages(mesh.__path__, "mesh.", onerror=lambda name:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """A folder with a module of each general name, which fails when it is imported."""
+    """Return a folder with a module of each general name, which fails when it is imported."""
     for name in GENERAL:
         (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name} was imported')")
     return tmp_path

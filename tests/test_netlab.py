@@ -1,4 +1,4 @@
-"""Does the lab of network namespaces cut what it says, nothing else, and leave nothing behind?"""
+"""The lab of network namespaces: it cuts the configured connections only, and leaves nothing behind."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
-# Answers each datagram, and those to a multicast group.
+# A host that answers each datagram to its address or to a multicast group.
 LISTENER = """
 import socket, sys
 own = sys.argv[1]
@@ -25,7 +25,7 @@ while True:
     text, sender = s.recvfrom(100)
     s.sendto(text, sender)
 """
-# Who answers to a datagram within a moment.
+# Prints the address of each host that answers a datagram, until none has answered for 0.2 s.
 ASKER = """
 import socket, sys
 own, *others = sys.argv[1:]
@@ -57,18 +57,18 @@ def lab(request: pytest.FixtureRequest) -> Iterator[NetLab]:
 
 
 def answers(lab: NetLab, host: int, *asked: str) -> set[int]:
-    """Which other hosts answer when these addresses are asked."""
+    """Return the other hosts that answer a datagram to these addresses."""
     heard = lab.output(host, [sys.executable, "-c", ASKER, lab.address(host), *asked]).split()
     return {n for n in lab.hosts if n != host and lab.address(n) in heard}
 
 
 def reaches(lab: NetLab, host: int) -> set[int]:
-    """Whom it reaches, other than itself."""
+    """Return the other hosts that `host` reaches."""
     return answers(lab, host, *(lab.address(n) for n in lab.hosts if n != host))
 
 
 def heard_by(lab: NetLab, host: int) -> set[int]:
-    """Who hears its multicast, other than itself."""
+    """Return the other hosts that receive the multicast of `host`."""
     return answers(lab, host, "224.0.0.77")
 
 
@@ -91,7 +91,7 @@ def test_groups_that_are_split_reach_only_their_own_and_all_after_joining(lab: N
     lab.split([1], [2, 3])
     assert reaches(lab, 1) == heard_by(lab, 1) == set()
     until(lambda: reaches(lab, 2) == heard_by(lab, 2) == {3})
-    assert "LOWER_UP" in lab.output(1, ["ip", "link", "show", "eth0"])  # the host was not told
+    assert "LOWER_UP" in lab.output(1, ["ip", "link", "show", "eth0"])  # the host sees no change
     lab.join()
     until(lambda: reaches(lab, 1) == {2, 3})
     until(lambda: heard_by(lab, 1) == {2, 3})
@@ -114,7 +114,7 @@ def test_multicast_can_be_lost_while_the_rest_goes_through(lab: NetLab) -> None:
     until(lambda: heard_by(lab, 1) == {2, 3})
 
 
-# How long so many questions to an address take, each; "-" for those that nobody answered.
+# Prints the round-trip time of each question to an address, or "-" without an answer.
 COUNTER = """
 import socket, sys, time
 address, number = sys.argv[1:]
@@ -130,7 +130,7 @@ for n in range(int(number)):
     except OSError:
         print("-")
 """
-# What comes back of a hundred numbers that are sent without waiting, in the order in which it comes.
+# Prints the answers to a hundred numbers, sent without a pause, in the order of arrival.
 BURST = """
 import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -194,7 +194,7 @@ def test_a_way_that_is_cut_in_one_direction_still_carries_what_goes_the_other_wa
 
 
 def received(lab: NetLab, host: int) -> int:
-    """Packets that its UDP was given."""
+    """Return the number of UDP packets that the host has received."""
     names, figures = (
         line.split()
         for line in lab.output(host, ["cat", "/proc/net/snmp"]).splitlines()
@@ -232,7 +232,7 @@ def test_a_lab_leaves_nothing_behind_even_when_the_test_fails(lab: NetLab) -> No
     assert process.returncode is not None
     left = {path.name for path in Path("/run/netns").iterdir()}
     assert not made & left
-    assert {name for name in left if lab._id in name}  # the other lab stands
+    assert {name for name in left if lab._id in name}  # the other lab still exists
 
 
 def test_a_lab_that_cannot_be_built_wholly_is_taken_down(monkeypatch: pytest.MonkeyPatch) -> None:

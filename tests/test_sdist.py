@@ -1,4 +1,4 @@
-"""Can what is released as sources be tested? All that is tracked is in there, and its tests run."""
+"""The source distribution: it holds all tracked files, and its tests run."""
 
 import fnmatch
 import shutil
@@ -14,13 +14,13 @@ from tools.checking.changed import INSTALLED
 
 ROOT = Path(__file__).parents[1]
 BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_sdist(sys.argv[1]))"
-# A user or a tool may have these beside what is tracked.
+# These files are not tracked, but a user or a tool can have them in the tree.
 UNTRACKED = [line.strip("/") for line in (ROOT / ".gitignore").read_text().split()] + [".git"]
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All that is tracked, elsewhere: a build writes into its tree."""
+    """Return a copy of the tree without ignored files, since a build writes into its tree."""
     path = tmp_path_factory.mktemp("sdist") / "tree"
     shutil.copytree(ROOT, path, ignore=shutil.ignore_patterns(*UNTRACKED), symlinks=True)
     return path
@@ -28,7 +28,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def unpacked(tree: Path) -> Path:
-    """The source distribution, as one has it who got it."""
+    """Return the unpacked source distribution, as a user has it."""
     output = tree.parent / "dist"
     output.mkdir()
     built = subprocess.run(

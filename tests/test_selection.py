@@ -1,4 +1,4 @@
-"""Which tests a run selects, and what a run leaves behind."""
+"""The tests that a run selects, and the remains of a run that make it fail."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ MARKERS = "".join(f"\n    {name}: x" for name in ("slow", "smoke", "spark", "bro
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    """A project with our plugins and one test of each kind."""
+    """Return a project with our plugins and one test of each kind."""
     tests = tmp_path / "tests"
     tests.mkdir()
     (tmp_path / "pytest.ini").write_text(f"[pytest]\ntestpaths = tests\nmarkers ={MARKERS}\n")
@@ -64,7 +64,7 @@ def test_without_a_path_the_quick_set_runs_with_one_everything_there(suite: Path
         assert (code, outcome in output) == (0, True), output
 
 
-@pytest.mark.slow  # for the patience with processes that end
+@pytest.mark.slow  # waits for processes to end
 def test_a_run_fails_for_what_it_leaves_behind_and_names_it(suite: Path) -> None:
     (suite / "tests" / "test_leaves.py").write_text(LEAVES)
     code, output = run_suite(suite, "tests/test_leaves.py", "-W", "ignore")

@@ -1,4 +1,4 @@
-"""A limit counts looks, not seconds, and grows with the load of the machine."""
+"""The limit of a wait: it counts checks instead of seconds, and grows with the load of the machine."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from tests import waiting
 
 
 def looks(monkeypatch: pytest.MonkeyPatch, load: float, limit: float) -> int:
-    """Return how often `until` looks before it gives up, on a machine with that load for each processor."""
+    """Return how often `until` checks before it gives up, at this load per processor."""
     monkeypatch.setattr(os, "getloadavg", lambda: (load * (os.cpu_count() or 1), 0.0, 0.0))
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     count = 0

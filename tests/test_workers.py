@@ -1,4 +1,4 @@
-"""Forked workers run all tests once, tell what became of each, and one that dies takes one test along."""
+"""Forked workers: each test runs once, each result is reported, and a worker that dies fails one test."""
 
 from pathlib import Path
 
