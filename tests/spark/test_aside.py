@@ -1,4 +1,4 @@
-"""Does one damaged file of a history take no other with it, and are its rows read again?"""
+"""Setting aside one damaged file of a history: no other file moves, and its rows are read again."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def test_a_damaged_file_is_named_and_set_aside_and_its_rows_come_back(
         set_aside(session, files, place, part, lambda: None)
     content = damaged.read_bytes()
     damaged.write_bytes(content[: len(content) // 2])
-    segments(source, [line("event")])  # of the same hour
+    segments(source, [line("event")])  # a line of the same hour
     with pytest.raises(SparkJobError) as caught:
         ingest(session, [str(source)], str(to))
     assert caught.value.code == "DAMAGED_FILE"
@@ -62,5 +62,5 @@ def test_a_damaged_file_is_named_and_set_aside_and_its_rows_come_back(
         not damaged.exists()
         and Path(kept.removeprefix("file://")).read_bytes() == content[: len(content) // 2]
     )
-    assert ingest(session, [str(source)], str(to)).rows == 2  # the one that was lost, and the new one
+    assert ingest(session, [str(source)], str(to)).rows == 2  # the lost row and the new one
     assert set(before) <= set(rows(session, to)) and len(rows(session, to)) == 3

@@ -1,4 +1,4 @@
-"""Does a batch get in once, also when one who slept wakes up while another does the same?"""
+"""A batch gets into the history once, also if a stopped writer wakes up while another repeats the batch."""
 
 import json
 import threading
@@ -35,7 +35,7 @@ def test_one_that_wakes_up_while_another_does_its_batch_neither_takes_rows_away_
     asked = []
 
     def falls_asleep() -> None:
-        """When all is ready to be moved in. It has just seen that nobody else writes."""
+        """Stop at the second call, when the rows are ready to be moved in and the lock was just checked."""
         asked.append("first")
         if len(asked) == 2:
             asleep.set()

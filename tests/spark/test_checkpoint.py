@@ -1,4 +1,4 @@
-"""Does a stream forget files that are gone, and only these?"""
+"""The checkpoint of a stream is deleted when most of its files are gone, and only then."""
 
 from pathlib import Path
 
@@ -20,10 +20,10 @@ def test_what_is_remembered_is_forgotten_when_most_of_it_is_gone_and_nothing_cou
     paths = [segments(source, [line("event")])[0] for _ in range(6)]
     assert ingest(session, [str(source)], str(to)).rows == 6
     where = checkpoint.place(address(str(to)), address(str(source))), address(str(source))
-    assert not checkpoint.forget_what_is_gone(files, *where, many=5)  # all are there
+    assert not checkpoint.forget_what_is_gone(files, *where, many=5)  # no file is gone
     for path in paths[:5]:
         path.unlink()
-    assert not checkpoint.forget_what_is_gone(files, *where, many=6)  # it is not much
+    assert not checkpoint.forget_what_is_gone(files, *where, many=6)  # not more than `many` files
     assert checkpoint.forget_what_is_gone(files, *where, many=5)
     again = ingest(session, [str(source)], str(to))
     assert (again.rows, again.repeated) == (0, 1)

@@ -1,4 +1,4 @@
-"""Which lines count, and what is said of those that do not?"""
+"""The lines that count, and the reason why each other line is bad."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 
 
 def given(of: str, **fields: Any) -> str:
-    """A line with these fields as they are, also None."""
+    """Return a line with exactly these fields, also with `None`."""
     return json.dumps(line(of) | fields, separators=(",", ":"))
 
 
@@ -88,7 +88,7 @@ BAD = {
 
 @pytest.fixture(scope="module")
 def judged(session: SparkSession) -> dict[str, tuple[bool, str]]:
-    """Of each line: is it good, and why not?"""
+    """Whether each line is good, and the reason if it is not."""
     value = F.col("value")
     lines = session.createDataFrame([(text,) for text in (*GOOD.values(), *BAD)], "value string")
     found = parsed(lines).select("value", is_good(value), reason(value)).collect()

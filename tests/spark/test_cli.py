@@ -1,4 +1,4 @@
-"""Does a job as a program do what it does here: killed at any moment, or on executors without any of it?"""
+"""Jobs as programs: killed at any moment, on executors without our code, and with a Java that is too old."""
 
 import json
 import os
@@ -22,8 +22,8 @@ from tests.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(3600)]
 
-SOON = 4.0  # s within which a job is killed that has begun
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # of little work most is spent on compiling it
+SOON = 4.0  # s within which a started job is killed
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # small jobs spend most of their time compiling
 SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -32,7 +32,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
 }
 CONF = [word for name, value in SETTINGS.items() for word in ("--conf", f"{name}={value}")]
-# All jobs in one driver: a second one, and its executor, would take half a minute of the processor.
+# All jobs run in one driver: a second one, with its executor, would take half a minute of processor time.
 JOBS = """
 import json, runpy, sys
 from pyspark.sql import SparkSession
@@ -45,11 +45,11 @@ for job in map(json.loads, jobs):
     except SystemExit as end:
         assert not end.code, job
 """
-NOTHING = {"PYTHONPATH": "/nowhere", "PYSPARK_PYTHON": "/nowhere/python"}  # of Python, on executors
+NOTHING = {"PYTHONPATH": "/nowhere", "PYSPARK_PYTHON": "/nowhere/python"}  # executors find no Python
 
 
 def generated(place: Path, *options: str) -> dict[str, Any]:
-    """Segments of a mesh in `place`, and what is in them."""
+    """Write segments of a mesh to `place`, and return the summary of their contents."""
     command = [sys.executable, "-m", "tools.generate_snapshots", "--to", str(place), *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=120)
     told: dict[str, Any] = json.loads(done.stdout)
@@ -78,14 +78,14 @@ def test_killed_at_any_moment_it_ends_with_the_table_of_an_undisturbed_run(
     try:
         job.wait(chance.uniform(0, SOON))
     except subprocess.TimeoutExpired:
-        os.killpg(job.pid, signal.SIGKILL)  # and its JVM
+        os.killpg(job.pid, signal.SIGKILL)  # with its JVM
     job.wait()
     ingest(session, [str(tmp_path / "in")], str(to))
     assert rows(session, to) == rows(session, tmp_path / "undisturbed")
 
 
 def test_executors_need_nothing_of_ours(session: SparkSession, tmp_path: Path) -> None:
-    """Views of a report need no Python there: see tests/spark/report/test_collecting.py."""
+    """The views of a report need no Python on executors: see tests/spark/report/test_collecting.py."""
     truth = generated(tmp_path / "in", "--nodes", "3", "--lines", "1000", "--seed", "5")
     to, out = tmp_path / "to", tmp_path / "weights.json"
     submit(
@@ -98,7 +98,7 @@ def test_executors_need_nothing_of_ours(session: SparkSession, tmp_path: Path) -
 
 
 def submit(place: Path, *jobs: list[str]) -> None:
-    """As on a cluster: an executor is a JVM of its own, with 1 GB."""
+    """Run jobs with spark-submit and an executor in a JVM of its own, with 1 GB."""
     (place / "jobs.py").write_text(JOBS)
     settings = {f"spark.executorEnv.{name}": value for name, value in NOTHING.items()}
     settings |= {"spark.local.dir": str(place), "spark.driver.host": "127.0.0.1"}
@@ -127,7 +127,7 @@ def test_with_too_old_a_java_it_says_what_to_install(
 ) -> None:
     monkeypatch.setattr("mesh.history.java.find_spec", lambda name: None)
     monkeypatch.setenv("JAVA_HOME", str(java(tmp_path / "old", "11.0.22")))
-    programs = tmp_path / "bin"  # with no other Java
+    programs = tmp_path / "bin"  # no other Java is here
     programs.mkdir()
     (programs / "cat").symlink_to("/bin/cat")
     monkeypatch.setenv("PATH", str(programs))

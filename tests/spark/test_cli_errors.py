@@ -1,4 +1,4 @@
-"""Does a command line that cannot be carried out end with one error, before Java starts?"""
+"""Command lines that cannot be executed end with one error, before Java starts."""
 
 import pytest
 

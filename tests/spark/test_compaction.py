@@ -1,4 +1,4 @@
-"""Do many files become few, and is no row lost or doubled, whenever it is killed?"""
+"""Compaction makes few files of many, and loses or doubles no row wherever it is killed."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ PARTS = [f"kind={kind}/date=2026-01-02/hour=03" for kind in ("event", "link")]
 
 @pytest.fixture(scope="module")
 def built(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A history of two kinds with many files each of an hour that is over, and the segments beside it."""
+    """A history of two kinds with many files each, of an hour that has ended, and its segments."""
     root = tmp_path_factory.mktemp("compaction")
     segments(root / "in", [line(kind) for kind in ("event", "link") for _ in range(20)])
     ingest(session, [str(root / "in")], str(root / "to"))
@@ -41,13 +41,13 @@ def built(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="module")
 def before(session: SparkSession, built: Path) -> list[Any]:
-    """The rows of that history."""
+    """The rows of the history before compaction."""
     return rows(session, built / "to")
 
 
 @dataclass(frozen=True)
 class Rewritten:
-    """That history, with the few new files beside the many: the part of compaction that Spark does."""
+    """A history for which Spark has written the few new files, while the many old ones remain."""
 
     place: Path
     chosen: Mapping[str, Any]
@@ -66,7 +66,7 @@ def rewritten(session: SparkSession, built: Path) -> Rewritten:
 def done(
     session: SparkSession, rewritten: Rewritten, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, bytes]:
-    """The files of that history after a compaction that nobody disturbed."""
+    """The files of the history after an undisturbed compaction."""
     to = tmp_path_factory.mktemp("done") / "to"
     Steps(session, to, rewritten).do_all()
     return contents(to)
@@ -79,7 +79,7 @@ def contents(to: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def to(built: Path, tmp_path: Path) -> Path:
-    """A copy of that history."""
+    """A copy of the history."""
     return Path(shutil.copytree(built / "to", tmp_path / "to"))
 
 
@@ -88,7 +88,7 @@ def files_of(to: Path, part: str = "kind=*/date=*/hour=*") -> int:
 
 
 def alone() -> None:
-    """Nobody else writes."""
+    """Skip the check of the lock: no other job writes."""
 
 
 def compacted(session: SparkSession, to: Path, now: datetime | None = None) -> int:
@@ -101,7 +101,7 @@ def test_many_files_become_few_with_the_same_rows(session: SparkSession, to: Pat
     assert files_of(to) == 2
     assert rows(session, to) == before
     assert not (to / compaction.STAGE).exists()
-    assert compacted(session, to) == 0  # few they may stay
+    assert compacted(session, to) == 0  # few files stay as they are
 
 
 def test_the_hour_that_still_goes_on_is_left_alone(session: SparkSession, to: Path) -> None:
@@ -170,7 +170,7 @@ def test_who_has_lost_the_lock_goes_not_one_step_further(
     call: int,
 ) -> None:
     def rewrite(*_: object) -> str:
-        """Put the new files there that Spark has written once for all these tests."""
+        """Copy the new files that Spark has written once for all these tests."""
         shutil.copytree(rewritten.place / rewritten.beside, to / rewritten.beside)
         return rewritten.beside
 
@@ -204,7 +204,7 @@ def test_a_damaged_plan_is_an_error_that_says_what_to_do(session: SparkSession, 
 
 
 class Steps:
-    """The steps of compaction after Spark has written the new files. A kill may part any two."""
+    """The steps of compaction after Spark has written the new files. A kill may come between any two."""
 
     def __init__(self, session: SparkSession, to: Path, rewritten: Rewritten) -> None:
         shutil.copytree(rewritten.place, to)
@@ -237,7 +237,7 @@ class Steps:
             step()
 
     def _copy(self, part: str) -> None:
-        """A move in an object store is this and then a removal."""
+        """Copy the files of a part, as an object store does first when it moves files."""
         here = path_here(self._to)
         shutil.copytree(f"{here}/{self._beside}/{part}", f"{here}/{part}", dirs_exist_ok=True)
 
@@ -255,7 +255,7 @@ def test_killed_after_any_step_no_row_is_lost_or_doubled_now_or_later(
     to = tmp_path / "to"
     for step in Steps(session, to, rewritten).all()[:count]:
         step()
-    assert rows(session, to) == before  # for who reads now
+    assert rows(session, to) == before  # for a reader at this moment
     compaction.finish(Files(session), address(str(to)), alone)
     assert contents(to) == (done if count else contents(built / "to"))
 
@@ -293,7 +293,7 @@ def test_who_reads_misses_nothing_that_is_moved_while_spark_looks(
     first: int,
     then: int,
 ) -> None:
-    """Some steps are done after the plan was looked for, and others when Spark has listed all files."""
+    """Some steps happen after the search for a plan, and others after Spark has listed all files."""
     to = tmp_path / "to"
     steps, read = Steps(session, to, rewritten).all()[:then], reading._read
 

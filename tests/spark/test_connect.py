@@ -1,4 +1,4 @@
-"""Can a history be read without a JVM on this side, as over Spark Connect?"""
+"""Reading a history over Spark Connect, without a JVM on this side."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from tests.spark.writing import line, segments
 
 
 class Remote:
-    """A session of Spark Connect, which refuses what needs a JVM."""
+    """A stand-in for a session of Spark Connect, which refuses all that needs a JVM."""
 
     def __getattr__(self, name: str) -> Any:
         raise PySparkAttributeError(
@@ -48,7 +48,7 @@ def test_reading_over_connect_finds_the_rows_that_a_session_with_a_jvm_finds(
     assert (
         server.find(place, "kind=*") == ["kind=event"] and server.read(f"{place}/{compaction.PLAN}") is None
     )
-    # A compaction that was killed: its plan is in force, and nothing is moved yet.
+    # A compaction was killed: its plan is in force, and no file has moved yet.
     chosen = compaction.parts(files, place)
     beside = compaction.rewrite(session, files, place, chosen)
     compaction.plan(files, place, chosen, beside)

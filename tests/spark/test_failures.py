@@ -1,4 +1,4 @@
-"""When Spark gives up, does somebody learn what to do?"""
+"""Failures of Spark become errors that say what to do."""
 
 import pytest
 from pyspark.errors import PySparkException

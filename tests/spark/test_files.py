@@ -1,4 +1,4 @@
-"""Are files found, written and kept as jobs rely on it?"""
+"""Files of a history: creation by one of several jobs, unreadable files, and power cuts."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -38,13 +38,13 @@ def test_a_directory_that_cannot_be_made_is_no_file_that_is_there(files: Files, 
 def test_what_is_there_and_cannot_be_read_is_not_taken_for_nothing(files: Files, tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir()
     assert files.read(address(str(tmp_path / "nothing"))) is None
-    with pytest.raises(Py4JJavaError, match="FileNotFoundException"):  # as Java says also without permission
+    with pytest.raises(Py4JJavaError, match="FileNotFoundException"):  # as Java says without permission
         files.read(address(str(tmp_path / "directory")))
 
 
 @pytest.fixture
 def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is put on the disk and what gets another name, in order."""
+    """The names that are synced to the disk and the renames, in order."""
     told: list[str] = []
     fsync, rename = os.fsync, os.replace
 

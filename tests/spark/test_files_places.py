@@ -1,4 +1,4 @@
-"""Which places can Spark use, and what are their addresses?"""
+"""Places that Spark can use, and their addresses."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Is a file that is read while somebody copies it read to its end, and no other file for it?"""
+"""Half-copied segments are read on when they have grown, and links among segments are not followed."""
 
 import gzip
 import json
@@ -23,22 +23,22 @@ YEAR = 365 * 86_400
 
 @pytest.fixture
 def whole(tmp_path: Path) -> tuple[Path, bytes]:
-    """A segment of twelve lines, and what is in it."""
+    """A segment of twelve lines, and its content."""
     [path] = segments(tmp_path / "in", [line("event") for _ in range(12)])
     return path, path.read_bytes()
 
 
 def cut(content: bytes, lines: int, more: int = 0) -> bytes:
-    """So many lines of it, and so many bytes of the next."""
+    """Return the first `lines` lines of a segment and `more` bytes of the next one."""
     return content[: len(b"".join(content.splitlines(keepends=True)[:lines])) + more]
 
 
 def test_trial_B8_segments_that_are_half_copied_are_read_on_and_no_line_of_them_is_lost(
     session: SparkSession, tmp_path: Path
 ) -> None:
-    """Cut at the end of a line, behind the first byte of the next, within it, and before its end.
+    """Segments are cut after a whole line, after one byte of the next line, within it, and before its end.
 
-    Only what looks whole is marked: of these the first and the last.
+    Only files that look whole are marked: the first and the last one.
     """
     whole: dict[Path, bytes] = {}
     for more in (0, 1, 20, -1):
@@ -53,7 +53,7 @@ def test_trial_B8_segments_that_are_half_copied_are_read_on_and_no_line_of_them_
     assert json.loads(marker.read_text()) == {run: [[1, 1], [4, 4]]}
     for path, content in whole.items():
         path.write_bytes(content)
-        os.utime(path, (0, path.stat().st_mtime - YEAR))  # as cp -p does in the end
+        os.utime(path, (0, path.stat().st_mtime - YEAR))  # cp -p sets this time last
     second = ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"), tell=told.append)
     assert said(second) == (20, 28, 0)
     assert sorted(told) == sorted(f"file://{path} was incomplete and is read again." for path in whole)
@@ -65,7 +65,7 @@ def test_trial_B8_segments_that_are_half_copied_are_read_on_and_no_line_of_them_
 def test_trial_B8_the_torn_end_of_a_file_that_does_not_grow_is_a_bad_line_in_the_end(
     session: SparkSession, tmp_path: Path, whole: tuple[Path, bytes]
 ) -> None:
-    """A last line that is whole but for its end of line is read."""
+    """A last line that lacks only its line break is read."""
     path, content = whole
     path.write_bytes(cut(content, 7, 20))
     os.utime(path, (0, path.stat().st_mtime - YEAR))
@@ -139,7 +139,7 @@ def test_trial_A7_links_out_of_the_snapshots_and_around_in_them_are_not_followed
     (mine.parent / "heron-00000000-1-8.jsonl").symlink_to(secret)
     (source / "date=2026-01-02" / "out there").symlink_to(elsewhere)
     (source / "loop").symlink_to(source)
-    (tmp_path / "link").symlink_to(source)  # a place that is itself a link is read
+    (tmp_path / "link").symlink_to(source)  # a given place may itself be a link
     told: list[str] = []
     made = ingest(session, [str(tmp_path / "link")], str(tmp_path / "to"), tell=told.append)
     assert said(made) == (1, 0, 0)

@@ -1,4 +1,4 @@
-"""Does every line get into the history once, whatever happens on the way?"""
+"""Ingest: each line gets into the history once."""
 
 import json
 import shutil
@@ -39,7 +39,7 @@ def of_kind(session: SparkSession, to: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def heard_by_all(version: int, **fields: Any) -> list[dict[str, Any]]:
-    """A state of egret, as three nodes wrote it down."""
+    """Return a state of egret as three nodes wrote it down."""
     return [line("state", observer=observer, node="egret", version=version, **fields) for observer in NODES]
 
 

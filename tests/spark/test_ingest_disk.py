@@ -1,4 +1,4 @@
-"""What if the disk is full, or what is on it is damaged? Nothing is lost, and it is said what to do."""
+"""Ingest with a damaged checkpoint and on a full disk: no row is lost, and the error says what to do."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ def run(session: SparkSession, place: Path) -> Ingested:
 
 @pytest.fixture(scope="module")
 def built(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A history of two batches, and the segments beside it."""
+    """A history of two batches, and its segments."""
     place = tmp_path_factory.mktemp("checkpoint")
     for kind in ("event", "link"):
         segments(place / "in", [line(kind)])
@@ -67,7 +67,7 @@ def test_a_damaged_checkpoint_is_an_error_that_says_what_to_do(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 256 KiB. To have one takes root."""
+    """A disk of 256 KiB. Only root can mount it."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small disk")
     place = tmp_path / "disk"
@@ -87,6 +87,6 @@ def test_a_full_disk_has_a_name_and_when_there_is_room_again_nothing_is_lost(
             ingest(session, [str(tmp_path / "in")], str(to))
     subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
     done = ingest(session, [str(tmp_path / "in")], str(to))
-    assert (done.rows + done.repeated, done.segments) == (400, 1)  # some may have got in before it was full
+    assert (done.rows + done.repeated, done.segments) == (400, 1)  # some rows may have got in before
     ingest(session, [str(tmp_path / "in")], str(tmp_path / "undisturbed"))
     assert rows(session, to) == rows(session, tmp_path / "undisturbed")

@@ -1,4 +1,4 @@
-"""Is a Java found that Spark can use, and is it said what to do when there is none?"""
+"""The choice of a Java that Spark can use, and the error if there is none."""
 
 import stat
 from pathlib import Path
@@ -10,7 +10,7 @@ from mesh.history.java import Java, find_java
 
 
 def java(place: Path, version: str, code: int = 0) -> Path:
-    """A program that says what a Java of that version says; its JAVA_HOME is `place`."""
+    """Make a program that reports a Java of this version, and return its JAVA_HOME, which is `place`."""
     program = place / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(

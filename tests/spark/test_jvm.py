@@ -1,4 +1,4 @@
-"""Does the JVM start with any Java, and without a word that nobody needs?"""
+"""The start and the end of the JVM, with any Java and without needless output."""
 
 import os
 import socket
@@ -48,7 +48,7 @@ def test_a_java_that_has_all_modules_is_used_as_it_is(tmp_path: Path) -> None:
     home = java(tmp_path / "home", "17.0.15")
     (home / "release").write_text('MODULES="java.base jdk.incubator.vector"\n')
     assert jvm.home(Java(home, 17)) == str(home)
-    (home / "release").unlink()  # some do not say
+    (home / "release").unlink()  # some releases of Java have no such file
     assert jvm.home(Java(home, 17)) == str(home)
 
 
@@ -68,7 +68,7 @@ def test_a_java_without_the_module_is_not_asked_for_it(
 
 
 def dies_at_a_request(java: socket.socket) -> None:
-    """Reset the connection when a request comes, as the end of a process does that has not read it."""
+    """Reset a connection at its first request, as the end of a process does that has not read it."""
     with java, java.accept()[0] as connection:
         connection.recv(1)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -77,7 +77,7 @@ def dies_at_a_request(java: socket.socket) -> None:
 def test_an_object_that_is_freed_while_the_jvm_ends_leaves_no_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A thread of py4j tells Java what Python has freed, once a second, also while the program ends."""
+    """While the program ends, py4j still reports once a second which objects Python has freed."""
     java = socket.create_server(("127.0.0.1", 0))
     dying = threading.Thread(target=dies_at_a_request, args=(java,), daemon=True)
     dying.start()

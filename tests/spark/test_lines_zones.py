@@ -1,4 +1,4 @@
-"""Does a line become the same row, in the same hour, whatever the time zone of the session is?"""
+"""A line becomes the same row, in the same hour, in any time zone of the session."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from tests.pages import ROOT
 from tests.spark.comparing import rows
 from tests.spark.writing import START, line, segments
 
-ZONES = ("America/New_York", "Asia/Kolkata")  # behind UTC and ahead of it, the second by half an hour
+ZONES = ("America/New_York", "Asia/Kolkata")  # behind and ahead of UTC, the latter by half hours too
 # Functions of Spark that read the time zone of the session.
 OF_THE_SESSION = {
     "convert_timezone", "curdate", "current_date", "current_timezone", "date_format", "date_part",
@@ -21,11 +21,11 @@ OF_THE_SESSION = {
     "from_utc_timestamp", "hour", "localtimestamp", "make_timestamp", "minute", "month", "second", "to_date",
     "to_timestamp", "to_utc_timestamp", "trunc", "try_to_timestamp", "weekofyear", "window", "year",
 }  # fmt: skip
-CAST = re.compile(r"""cast\((?:"timestamp"|TimestampType\(\))\)""")  # of a text: in the zone of the session
+CAST = re.compile(r"""cast\((?:"timestamp"|TimestampType\(\))\)""")  # of a text: reads the session zone
 
 
 def session_functions(source: str) -> set[str]:
-    """Return what a module calls that depends on the session's time zone."""
+    """Return the calls of a module that depend on the session's time zone."""
     functions = set(re.findall(r"\bF\.(\w+)", source))
     return (functions & OF_THE_SESSION) | set(CAST.findall(source))
 
@@ -37,7 +37,7 @@ def test_no_function_reads_the_time_zone_of_the_session() -> None:
 
 
 def in_zone(session: SparkSession, zone: str) -> SparkSession:
-    """Return a session of a notebook: with a time zone of its own, and Spark's strict rules for values."""
+    """Return a session as a notebook has it: its own time zone, and strict rules for values."""
     own = session.newSession()
     own.conf.set("spark.sql.session.timeZone", zone)
     own.conf.set("spark.sql.ansi.enabled", "true")
@@ -49,7 +49,7 @@ def test_without_its_checkpoint_a_session_of_any_time_zone_finds_the_rows_that_a
     session: SparkSession, tmp_path: Path
 ) -> None:
     source, to = tmp_path / "in", tmp_path / "to"
-    # A time without a zone is UTC, and one with another zone is that moment.
+    # A time without a zone is UTC. A time with another zone is converted.
     times = [
         "2026-01-01T23:20:00Z",
         "2026-01-02T00:20:00",

@@ -1,4 +1,4 @@
-"""Does only one write to a history, and does one that was killed bar nobody?"""
+"""The lock of a history: one writer at a time, and the end of a killed writer's lock."""
 
 import json
 import socket
@@ -35,7 +35,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def sign(place: Path, **fields: Any) -> Path:
-    """What somebody else has left there."""
+    """Write the lock of another writer, with these fields."""
     who = {"pid": 1, "host": "elsewhere", "since": "2026-01-02T03:00:00+00:00", "token": "x", "beats": 1}
     path = place / "_lock"
     path.write_text(json.dumps(who | fields))
@@ -44,7 +44,7 @@ def sign(place: Path, **fields: Any) -> Path:
 
 @pytest.fixture
 def alive(tmp_path: Path) -> Iterator[Path]:
-    """A writer on another machine that shows signs of life."""
+    """The lock of a writer on another machine, which beats all the time."""
     ended = threading.Event()
 
     def beat() -> None:
@@ -143,7 +143,7 @@ def test_trial_B8_who_wakes_up_finds_out_before_its_next_beat_and_says_what_beca
         with pytest.raises(SparkJobError, match=rf"{why}.*\[LOCK_LOST\]"):
             mine.check()
         path = sign(tmp_path)
-    assert path.exists()  # it is not ours to remove
+    assert path.exists()  # the lock of another writer stays
 
 
 def test_who_ends_at_once_after_it_woke_up_leaves_the_lock_of_another(

@@ -1,4 +1,4 @@
-"""Is a process id looked up only where it names the writer?"""
+"""The process id in a lock counts only in the namespace of its writer."""
 
 import os
 import socket
@@ -30,10 +30,10 @@ def test_a_writer_of_this_namespace_that_has_ended_is_dead(ended: int) -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"namespace": "boot pid:[2]"},  # a container of this machine
+        {"namespace": "boot pid:[2]"},  # another container of this machine
         {"namespace": "earlier pid:[1]"},
         {"namespace": ""},
-        {},  # of a release that named the host only
+        {},  # a release that wrote the host only
     ],
     ids=["container", "boot", "empty", "earlier release"],
 )

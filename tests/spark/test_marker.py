@@ -1,4 +1,4 @@
-"""Do nodes learn which of their segments are in the history?"""
+"""Markers, which show each node the segments that are in the history."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Does any time that is typed become one that a history can hold?"""
+"""Typed times become moments that a history can hold."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""What is told of a long job where nobody looks at a terminal?"""
+"""The progress of a long job without a terminal."""
 
 from types import SimpleNamespace
 from typing import Any

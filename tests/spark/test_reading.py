@@ -1,4 +1,4 @@
-"""Is exactly that read which was asked for, from histories of every age?"""
+"""Reading a history: exactly the requested lines, also of older and newer releases."""
 
 import shutil
 from datetime import datetime, timedelta
@@ -18,12 +18,12 @@ from tests.spark.writing import START, line, segments
 
 pytestmark = pytest.mark.spark
 
-HOURS = (0, 1, 4, 5, 6, 19, 20, 21, 22, 28, 29)  # after START, which is at 03:00
+HOURS = (0, 1, 4, 5, 6, 19, 20, 21, 22, 28, 29)  # hours after START, which is at 03:00
 
 
 @pytest.fixture(scope="module")
 def place(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Topics whose `messages` are the hours since START at which they were told; one bad line at START."""
+    """A history with topics whose `messages` are their hours after START, and one bad line at START."""
     root = tmp_path_factory.mktemp("reading")
     paths = segments(root / "in", [line("topic", ts=START + timedelta(hours=n), messages=n) for n in HOURS])
     with paths[0].open("a") as file:
@@ -49,7 +49,7 @@ def test_it_has_all_columns_of_the_lines_and_those_of_ingest(session: SparkSessi
         (4.5, None, HOURS[3:]),
         (None, 5, HOURS[:3]),
         (None, 5.5, HOURS[:4]),
-        (20, 22, (20, 21)),  # over midnight
+        (20, 22, (20, 21)),  # across midnight
         (100, None, ()),
     ],
 )
@@ -97,7 +97,7 @@ def test_a_name_that_spark_takes_for_a_pattern_is_refused(session: SparkSession,
 
 @pytest.fixture
 def other(place: Path, tmp_path: Path) -> Path:
-    """The same history, to be changed."""
+    """A copy of the history, for tests that change it."""
     return Path(shutil.copytree(place, tmp_path / "to"))
 
 

@@ -1,4 +1,4 @@
-"""Do programs without Spark read the table, and nothing of what ingest keeps beside it?"""
+"""Programs without Spark read the table, and none of the files that ingest keeps beside it."""
 
 import re
 from pathlib import Path
@@ -39,7 +39,7 @@ def pattern(library: str) -> str:
 def test_polars_reads_the_table_by_the_pattern_of_the_page(history: Path) -> None:
     polars = pytest.importorskip("polars")
     assert pattern("polars") == compaction.FILES
-    with pytest.raises(polars.exceptions.PolarsError):  # which is why the page names a pattern
+    with pytest.raises(polars.exceptions.PolarsError):  # the page names a pattern for this reason
         polars.scan_parquet(history).collect()
     rows = polars.scan_parquet(
         f"{history}/{pattern('polars')}",

@@ -1,4 +1,4 @@
-"""Does a session start as our jobs need it, and is it said when it does not?"""
+"""The settings of a Spark session, and the errors if Spark refuses them."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ for options in (["--master", "local[x]"], ["--conf", "spark.driver.port=x"]):
 
 
 def test_a_setting_that_spark_refuses_is_an_error_that_says_so(tmp_path: Path) -> None:
-    """In a process of its own, because Spark starts only once in a JVM; both refusals share it."""
+    """Both refusals share a process of their own, because Spark starts only once in a JVM."""
     command = [sys.executable, "-c", REFUSED, str(tmp_path / "to")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Does docs/spark.md name every field, column, view and code, and none that is not there?"""
+"""The fields, columns, views and codes that docs/spark.md names: all of them, and no others."""
 
 import ast
 import re
@@ -23,8 +23,8 @@ TYPES: dict[str, DataType] = {
     "time": TimestampType(),
 }
 DAY = 86_400
-EVERY, FIGURES = {"state": 2}, 10  # s between two lines; of all others
-NO_TABLES = {("clocks", "aligned"), ("load", "width")}  # the history itself, and a number
+EVERY, FIGURES = {"state": 2}, 10  # s between lines of state and of other kinds
+NO_TABLES = {("clocks", "aligned"), ("load", "width")}  # they return a history and a number
 
 
 def test_the_page_names_every_field_of_a_line_and_no_other() -> None:

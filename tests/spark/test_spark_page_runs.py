@@ -1,4 +1,4 @@
-"""Do the commands and programs of docs/spark.md run as they stand there, and give what it says?"""
+"""The commands and programs of docs/spark.md run as written, with the results that the page names."""
 
 import json
 import os
@@ -22,14 +22,14 @@ from tests.spark.page import VIEWS, View, run_job, table, unrun
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(600)]
 
-WRITTEN = "/srv/mesh"  # becomes a directory of the test
-SHORT = {"--hours 1 ": "--hours 0.1 "}  # long enough to see whether it works
+WRITTEN = "/srv/mesh"  # stands for a directory of the test
+SHORT = {"--hours 1 ": "--hours 0.1 "}  # enough to see that it works
 JOB = re.compile(r"(?:mesh (?:ingest|report|weights learn)|python -m mesh.history)\b")
 NODES = {"heron", "stork", "egret"}
 
 
 class Typed:
-    """All commands of the page, one after the other: what jobs have printed, and what lies in `place`."""
+    """The commands of the page, run one after the other: the output of jobs, and the files in `place`."""
 
     def __init__(self, place: Path) -> None:
         self.place = place

@@ -1,4 +1,4 @@
-"""Is a segment that was read too early read on?"""
+"""Segments that were read before they were complete are read again."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def after(*reads: Read) -> Unfinished:
         (one(), True),
         (one(changed=OLD), False),
         (one(changed=OLD, torn=True), True),
-        (one(changed=NOW + 1e9), True),  # by a clock that is wrong
+        (one(changed=NOW + 1e9), True),  # the clock of the writer is wrong
     ],
 )
 def test_what_was_changed_lately_or_is_torn_may_grow(read: Read, may_grow: bool) -> None:
@@ -48,7 +48,7 @@ def test_a_torn_end_is_waited_for_and_not_for_ever() -> None:
     known = after(one(torn=True))
     assert known.look({"a": 5}, NOW + PATIENCE) == []
     assert known.look({"a": 5}, NOW + PATIENCE + 1) == ["a"]
-    known.read([one(changed=NOW)], NOW + PATIENCE + 1)  # and now its end counted as a bad line
+    known.read([one(changed=NOW)], NOW + PATIENCE + 1)  # its torn end has now counted as a bad line
     assert known.open == {}
 
 

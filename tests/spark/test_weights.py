@@ -1,4 +1,4 @@
-"""Is a node's weight what its figures say, and is the reason the right one?"""
+"""The weight of a node from its figures, and the reason for it."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -19,7 +19,7 @@ def weights(*nodes: Measured) -> dict[str, float]:
 
 
 def reason(*nodes: Measured) -> str:
-    """Of the first of them."""
+    """Return the reason for the first node's weight."""
     return next(learnt.reason for learnt in weigh(nodes) if learnt.node == nodes[0].node)
 
 

@@ -1,4 +1,4 @@
-"""Does the command write what it has learnt, and say what is wrong?"""
+"""The command that learns weights: its file and table, and its errors."""
 
 import json
 from datetime import datetime
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def place(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A history of two meshes: in the one stork is slower than egret, in the other is nobody else."""
+    """A history of two meshes. In one, stork is slower than egret; the other one has no node but its own."""
     rows: list[Row] = [event("started", "heron", "heron", 0), state("other", 0, cluster="attic")]
     for node, seconds in (("egret", 1.0), ("stork", 2.0)):
         rows += [state(node, 2 * at) for at in range(40)]

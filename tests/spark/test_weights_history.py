@@ -1,4 +1,4 @@
-"""Are the weights learnt from what nodes wrote down?"""
+"""Weights that are learned from a history."""
 
 from datetime import timedelta
 
@@ -27,7 +27,7 @@ def started(observer: str, at: float = 0.0, boot: int = 1) -> Row:
 
 
 def answered(session: SparkSession, rows: list[Row], half_life_s: float = DAY) -> Row:
-    """What is found of egret's answers."""
+    """Return the latencies that a history shows for egret."""
     whole = history(session, rows)
     return dict(told(latencies(whole, idle(whole), half_life_s), "node")["egret"])
 
@@ -72,7 +72,7 @@ def test_questions_without_an_answer_count_as_slow_but_not_those_under_way(sessi
     ]
     rows += [asked("heron", "egret", 30, 300, 248, 0.248), asked("ibis", "egret", 10, 500, 0, 0.0)]
     found = answered(session, rows)
-    # 250 were asked by the line before the last: of those two have no answer.
+    # The line before the last asked 250; two of them have no answer.
     assert (found["answers"], found["unanswered"]) == (248, 2)
     assert found["latency_ms"] == pytest.approx(1000 * (0.248 + 2 * 2.0) / 250, rel=1e-3)
 

@@ -1,4 +1,4 @@
-"""Is a page there as a whole, or not at all?"""
+"""A page is written whole or not at all."""
 
 import errno
 import os

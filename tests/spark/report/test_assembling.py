@@ -1,4 +1,4 @@
-"""Do rows of the views become the right series and the right sums?"""
+"""Series and sums that a report makes from the rows of views."""
 
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
@@ -181,7 +181,7 @@ def test_fares_are_by_address_with_none_where_nobody_asked() -> None:
     assert found["requests_per_s"] == {"x": (1.0, 2.0, None), "y": (None, None, 5.0)}
     assert found["p99_ms"]["x"] == (2, 2, None)
     times = [START + seconds * timedelta(seconds=15) for seconds in range(6)]
-    found = by_address([fare("x", 0, 1.0)], times, MINUTE)  # narrower buckets have no gaps for that
+    found = by_address([fare("x", 0, 1.0)], times, MINUTE)  # a line of a minute fills all four
     assert found["requests_per_s"] == {"x": (1.0, 1.0, 1.0, 1.0, None, None)}
 
 

@@ -1,4 +1,4 @@
-"""Does a report of what nodes wrote down tell what they did, exactly, once, and in words where it cannot?"""
+"""Reports about the lines of three nodes: exact figures, and errors in words."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,10 @@ END = START + timedelta(minutes=5)
 
 
 def told() -> Iterator[dict[str, Any]]:
-    """Five minutes of three nodes. wren is killed after three; crane's queue grows; heron stops cleanly."""
+    """Lines of three nodes for five minutes.
+
+    wren is killed after three minutes, the queue of crane grows, and heron stops cleanly.
+    """
     for number in range(150):
         yield from _tick(number, START + timedelta(seconds=2 * number))
     for observer in NODES:
@@ -69,7 +72,7 @@ def told() -> Iterator[dict[str, Any]]:
 def _tick(number: int, when: datetime) -> Iterator[dict[str, Any]]:
     alive = NODES if number < 90 else NODES[:2]
     for node in alive:
-        for observer in alive:  # all hear all
+        for observer in alive:  # every node writes down every state
             yield line(
                 "state",
                 observer=observer,
@@ -89,7 +92,7 @@ def _tick(number: int, when: datetime) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With a directory of snapshots, in one of whose segments there is rubbish."""
+    """A directory with `snapshots`, one segment of which ends with a line of rubbish."""
     found = tmp_path_factory.mktemp("report")
     first, *_ = segments(found / "snapshots", told())
     first.write_text(first.read_text() + "rubbish\n")
@@ -103,7 +106,7 @@ def reported(session: SparkSession, place: Path) -> Result:
 
 @pytest.fixture(scope="module")
 def document(reported: Result, place: Path) -> Any:
-    """Once more from the beginning: nothing may be there twice."""
+    """The JSON document of a second run with the same history, which adds no row twice."""
     written = place / "mesh.json"
     told = run(
         "--from", place / "snapshots", "--to", place / "history", "--json", "--json-to", written
@@ -164,7 +167,7 @@ def test_a_state_that_three_heard_counts_once(document: Any) -> None:
 def test_a_death_is_told_with_how_soon_it_was_noticed(document: Any) -> None:
     (death,) = document["detections"]
     assert (death["node"], death["how"], death["lived_on"]) == ("wren", "dead", False)
-    assert (round(death["first_s"], 3), round(death["final_s"], 3)) == (3.2, 4.9)  # last state 2 s before
+    assert (round(death["first_s"], 3), round(death["final_s"], 3)) == (3.2, 4.9)  # last state: 2 s before
     assert {life["node"]: life["ended"] for life in document["lives"]} == {
         "heron": "stopped",
         "crane": "there",
@@ -182,7 +185,7 @@ def test_requests_are_told_over_time(document: Any) -> None:
     minutes = [(datetime.fromisoformat(when) - START).total_seconds() / 60 for when in document["times"]]
     rates = dict(zip(minutes, document["fares"]["requests_per_s"][TOPIC], strict=True))
     assert document["width_s"] == 5
-    told = {1: 6.0, 2: 12.0, 4: 12.0}  # in the ten seconds of a line, which are two points
+    told = {1: 6.0, 2: 12.0, 4: 12.0}  # rates hold for the 10 s of a line, which are two points
     wanted = {at + later: rate for at, rate in told.items() for later in (0, 5 / 60)}
     assert {at: rate for at, rate in rates.items() if rate} == pytest.approx(wanted)
     lost = dict(zip(minutes, document["fares"]["failures_per_s"][TOPIC], strict=True))

@@ -1,4 +1,4 @@
-"""Does a report show what is there while another job writes to the history?"""
+"""Reports while another job writes to the history."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from mesh.history.report import command
 
 
 def failing(*codes: str) -> Any:
-    """A function that raises errors of these codes, one at each call, and then returns "made"."""
+    """Return a function that raises an error of each code in turn, and then returns "made"."""
     left = list(codes)
 
     def fails(*_: object, **__: object) -> str:
@@ -22,7 +22,7 @@ def failing(*codes: str) -> Any:
 
 @pytest.fixture
 def gathers(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Ingest, which fails with this code, into a history that is there or not."""
+    """Gather while ingest fails with `code`; `is_there` says whether the history exists."""
 
     def run(code: str, is_there: bool) -> None:
         monkeypatch.setattr(command, "ingest", failing(code))

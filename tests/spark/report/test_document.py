@@ -1,4 +1,4 @@
-"""Do programs get all facts?"""
+"""The JSON document of a report: all facts and findings."""
 
 import json
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""Can a person read the figures, and can no text of the mesh disturb a line?"""
+"""Figures in readable units, and texts of the mesh on one printable line."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""Are the figures that come first right where not everybody was there all the time?"""
+"""The first figures of a report, for nodes that were not there all the time."""
 
 from dataclasses import replace
 

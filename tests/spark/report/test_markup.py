@@ -1,4 +1,4 @@
-"""Is what somebody wrote shown, and never carried out?"""
+"""HTML of a report: texts are shown and never become markup."""
 
 from html.parser import HTMLParser
 
@@ -11,7 +11,7 @@ EVIL = "<script>alert(1)</script>\"'&<img src=x onerror=alert(1)>"
 
 
 class Reader(HTMLParser):
-    """What a browser would see."""
+    """The tags, attributes and text that a browser finds in a piece of HTML."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Reader(HTMLParser):
 
 @given(st.text())
 def test_text_and_attributes_come_out_as_they_went_in(text: str) -> None:
-    text = text.replace("\r", "")  # which HTML does not know
+    text = text.replace("\r", "")  # HTML does not keep this character
     seen = Reader(tag("p", text, title=text))
     assert (seen.tags, seen.text, seen.attributes) == (["p"], text, {"title": text})
 

@@ -1,4 +1,4 @@
-"""Does the page tell everything, in one file, whatever names somebody has thought of?"""
+"""The page of a report: complete, in one file, and safe with hostile names."""
 
 import json
 import re
@@ -29,13 +29,13 @@ from tests.seeds import stories
 from tests.spark.report.invented import empty, facts
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)>&lt;'\""
-MOST_BYTES = 8_000_000  # besides Plotly
+MOST_BYTES = 8_000_000  # bytes without Plotly
 MOST_LIBRARY = 700_000  # bytes of Plotly
 VOID = {"meta", "input", "br", "img"}
 
 
 class Page(HTMLParser):
-    """What a browser would find in it: tags, rows of tables by their captions, scripts that hold data."""
+    """What a browser finds in the page: tags, rows of tables by caption, and scripts with data."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -81,12 +81,12 @@ class Page(HTMLParser):
             self._rows[-1][-1] += data
 
 
-BUILT: dict[int, list[Section]] = {}  # the sections of each page
+BUILT: dict[int, list[Section]] = {}  # sections by the number of nodes
 
 
 @cache
 def written(count: int) -> str:
-    """Return the page of `count` nodes, with nothing evil in it."""
+    """Return the page of `count` nodes with harmless names."""
     with patch.object(report_page, "SECTIONS", [partial(_built, count, build) for build in SECTIONS]):
         return page(facts(count))
 
@@ -97,12 +97,15 @@ def _built(count: int, build: Callable[[Facts], Section], made: Facts) -> Sectio
 
 
 def part(build: Callable[[Facts], Section], of: Facts) -> Page:
-    """Return one section of the page. Its charts are most of the work of a page."""
+    """Return the page of one section only.
+
+    Most of the work of a whole page is in its charts.
+    """
     return Page(str(build(of).body))
 
 
 def without_library(text: str) -> Page:
-    """Its text is long and not ours."""
+    """Parse a page without the source of Plotly, which is long."""
     return Page(text.replace(library().packed, ""))
 
 
@@ -112,7 +115,7 @@ def read(of: Facts) -> Page:
 
 @cache
 def calm(count: int) -> Page:
-    """Nobody changes it."""
+    """Return the parsed page of `count` nodes. Tests do not change it."""
     return without_library(written(count))
 
 
@@ -279,7 +282,7 @@ def test_every_section_of_every_page_says_something_besides_how_to_read_it() -> 
 
 
 def _hostile(value: object) -> object:
-    """The same, told by somebody who wants to break the page: every text but those that are ours."""
+    """Append an attempt at injection to each text of `value`, except texts that the report defines."""
     if isinstance(value, str):
         return f"{value}{EVIL}"
     if isinstance(value, tuple):

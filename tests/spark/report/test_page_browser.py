@@ -1,4 +1,4 @@
-"""Does a real browser draw the page, alone, in light and dark, on a screen and on a telephone?"""
+"""The page in a real browser without network: both color schemes, on a screen and on a telephone."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -26,11 +26,11 @@ MESHES: dict[str, Callable[[], Facts]] = {
     "3": lambda: facts(3),
     "300": lambda: facts(300),
 }
-WIDTHS = {"light": 1280, "dark": 390}  # a screen, and a telephone: to draw a page takes seconds
-SCREENS = 22  # of a telephone, that the page of three nodes takes at most
-ENOUGH = 4.5  # contrast of text that is not large (WCAG 2, AA)
+WIDTHS = {"light": 1280, "dark": 390}  # a screen and a telephone
+SCREENS = 22  # screens of a telephone that three nodes may take
+ENOUGH = 4.5  # contrast of small text (WCAG 2, AA)
 
-# The contrast of every text that can be seen with the background that lies behind it.
+# The contrast of each visible text with its background.
 CONTRASTS = """() => {
   const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
   const channel = (value) => linear(value / 255);
@@ -77,14 +77,14 @@ BACKGROUNDS = """() => [
 
 @dataclass
 class Seen:
-    """A page that is open, and what it asked for and complained about."""
+    """An open page, with the addresses that it requested and the complaints of the browser."""
 
     page: Any
     fetched: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
     def drawn(self, scheme: str) -> "Seen":
-        """Once all charts are, in this scheme."""
+        """Wait until all charts are drawn in this scheme."""
         self.page.wait_for_selector(f"html[data-drawn={scheme}]", state="attached")
         return self
 
@@ -102,7 +102,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Each mesh's page, as a file."""
+    """The page of each mesh, as a file."""
     place = tmp_path_factory.mktemp("pages")
     for name, made in MESHES.items():
         (place / f"{name}.html").write_text(page(made()), encoding="utf-8")
@@ -111,7 +111,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def opened(browser: Any) -> Iterator[Any]:
-    """Open a file, in a browser that has no network, and wait until all is drawn."""
+    """Open files in a browser without network, and wait until all charts are drawn."""
     contexts = []
 
     def open_file(file: Path, scheme: str = "light", width: int = 1280) -> Seen:
@@ -139,7 +139,7 @@ def opened(browser: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def look(opened: Any, files: dict[str, Path]) -> Any:
-    """A mesh's page, which is opened once for all tests that leave it as they found it."""
+    """Open the page of a mesh once, for all tests that do not change it."""
     return cache(lambda mesh, scheme="light": opened(files[mesh], scheme, WIDTHS[scheme]))
 
 
@@ -243,7 +243,7 @@ def test_a_table_that_is_too_wide_is_moved_with_the_keyboard_and_keeps_its_names
     place = shown.locator("#load .wide")
     place.focus()
     shown.keyboard.press("ArrowRight")
-    place.evaluate(MOVED)  # which it is step by step
+    place.evaluate(MOVED)  # until the table has moved
     place.evaluate("e => { e.scrollLeft = e.scrollWidth; }")
     left, names = place.evaluate(LEFT)
     assert left == names
@@ -297,7 +297,7 @@ def test_what_the_mesh_says_is_never_carried_out(opened: Any, tmp_path: Path, co
     assert seen.page.query_selector_all(".chart a, .chart img, img[src=x]") == []
     assert (seen.complaints, seen.fetched) == ([], [file.as_uri()])
     shares = seen.page.query_selector("[data-figure=figure-shares]")
-    assert "&lt;'" in (shares.text_content() or "")  # as a text, not as what it means
+    assert "&lt;'" in (shares.text_content() or "")  # as text, not as markup
 
 
 def test_even_if_a_text_became_html_its_script_would_not_run(opened: Any, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Does the summary fit on a screen, of any mesh?"""
+"""The summary of a report fits on a terminal screen, for any mesh."""
 
 from dataclasses import replace
 from io import StringIO

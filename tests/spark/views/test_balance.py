@@ -1,4 +1,4 @@
-"""Do the figures of the balance equal what observers counted, and is what is just called just?"""
+"""The balance of load: counters as observers wrote them, and shares compared with capacity."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,8 +11,8 @@ from tests.spark.views.histories import balance as line
 
 pytestmark = pytest.mark.spark
 
-GROWTH = st.lists(st.integers(0, 1000), min_size=1, max_size=4)  # of a counter, from line to line
-BOOTS = st.lists(st.tuples(GROWTH, st.booleans()), min_size=1, max_size=3)  # and did the boot end cleanly?
+GROWTH = st.lists(st.integers(0, 1000), min_size=1, max_size=4)  # growth of a counter from line to line
+BOOTS = st.lists(st.tuples(GROWTH, st.booleans()), min_size=1, max_size=3)  # `True`: a clean end
 
 
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -48,24 +48,24 @@ def test_all_counters_of_a_boot_are_told(session: SparkSession) -> None:
 def test_shares_that_follow_capacity_are_just(session: SparkSession) -> None:
     rows = [event("started", "heron", "heron", 0)]
     rows += [state("egret", at, cores=8, load=0.5) for at in (1, 3)]  # 4 idle cores
-    rows += [state("stork", at, cores=4, load=0.75) for at in (1, 3)]  # 1
+    rows += [state("stork", at, cores=4, load=0.75) for at in (1, 3)]  # 1 idle core
     rows += [line("heron", "egret", 10, sent=400, chosen=4), line("heron", "stork", 10, sent=100, chosen=4)]
     found = told(balance.quality(history(session, rows)), "node")
     assert (found["egret"]["capacity"], found["stork"]["capacity"]) == (4.0, 1.0)
     assert (found["egret"]["sent_share"], found["egret"]["capacity_share"]) == (0.8, 0.8)
     assert found["egret"]["sent_ratio"] == found["stork"]["sent_ratio"] == 1.0
     assert found["stork"]["sent_variation"] == 0.0
-    # Chosen equally often: ratios 0.5 / 0.8 and 0.5 / 0.2, whose mean is 1.5625 and deviation 0.9375.
+    # Each was chosen as often: ratios 0.5 / 0.8 and 0.5 / 0.2, with mean 1.5625 and deviation 0.9375.
     assert found["stork"]["chosen_ratio"] == pytest.approx(2.5)
     assert found["stork"]["chosen_variation"] == pytest.approx(0.6)
 
 
 def test_a_candidate_that_was_away_has_no_share_of_what_was_chosen_then(session: SparkSession) -> None:
-    """stork is there for a tenth of the time, and gets half of what is chosen then."""
+    """stork is there for a tenth of the time, and gets half of the choices of that time."""
     rows = [event("started", "heron", "heron", 0)]
     rows += [state(node, at, cores=4, load=0.5) for node in ("egret", "stork") for at in (1, 3)]
     for at in range(10, 6010, 10):
-        here = max(0, at - 5400)  # s for which both are
+        here = max(0, at - 5400)  # s during which both are there
         rows.append(line("heron", "egret", at, chosen=10 * at - 5 * here))
         if here:
             rows.append(line("heron", "stork", at, chosen=5 * here))

@@ -1,4 +1,4 @@
-"""Is a wrong clock found, and are its times put right?"""
+"""Clocks that differ from the median of all, and the times that are corrected by it."""
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.spark
 
 
 def seen(clock_of: dict[str, float]) -> list[Row]:
-    """Everybody has links with everybody."""
+    """Return lines of links between all nodes, each with the difference of the two clocks."""
     return [
         link(observer, node, at, skew=ahead - behind)
         for observer, behind in clock_of.items()
@@ -59,7 +59,7 @@ def test_states_are_put_right_by_their_owner_s_clock_and_other_lines_by_their_ob
         ("event", "egret"),
     }
     moments = {key: row["ts"] for key, row in told(aligned, "kind", "node").items()}
-    # The mesh's time is the median clock: egret's.
+    # The median clock, that of egret, is the time of the mesh.
     assert moments == {("state", "stork"): 101.5, ("state", "egret"): 101.5, ("event", "egret"): 201.5}
 
 

@@ -1,4 +1,4 @@
-"""Is what is missing from the history told?"""
+"""Gaps, lost states, wrong clocks and bad lines of a history."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Is the time until a death was noticed what the clock says?"""
+"""The time between a death and its detection, by the clock."""
 
 import pytest
 from pyspark.sql import SparkSession

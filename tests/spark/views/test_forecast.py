@@ -1,4 +1,4 @@
-"""Is a node's capacity foretold where the history tells it, and only there?"""
+"""The forecast of a node's capacity, and the reason if there is none."""
 
 from datetime import UTC, datetime
 from math import sqrt
@@ -17,7 +17,10 @@ DAY = 86_400
 
 
 def loads(node: str, of: list[tuple[float, float]], every: float = 10) -> list[Row]:
-    """(messages a second, load) at each `every` s; half of the messages are published, half delivered."""
+    """Return states every `every` s with pairs of (messages a second, load).
+
+    Half of the messages are published, half delivered.
+    """
     return [
         state(node, every * at, published=rate / 2, delivered=rate / 2, load=load)
         for at, (rate, load) in enumerate(of)

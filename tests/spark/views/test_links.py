@@ -1,4 +1,4 @@
-"""Does the matrix show how well each is connected with each?"""
+"""The matrix of links between nodes, with their round trips."""
 
 import pytest
 from pyspark.sql import SparkSession

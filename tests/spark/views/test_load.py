@@ -1,4 +1,4 @@
-"""Is the load of each node shown in buckets of time that people can read?"""
+"""The load of each node in buckets of time, and the width of the buckets."""
 
 from datetime import UTC, datetime
 
@@ -75,7 +75,7 @@ def test_an_empty_history_has_no_width(session: SparkSession) -> None:
         ([0, 1, 9], 120, 5),
         ([0], 120, 10),
         (range(0, 600, 2), 120, 5),
-        (range(0, 600, 10), 120, 10),  # too few for five seconds
+        (range(0, 600, 10), 120, 10),  # too few lines for buckets of 5 s
         (range(0, 1200, 2), 120, 10),
         (range(0, 1202, 2), 120, 30),
         (range(0, 1202, 100), 5, 300),

@@ -1,4 +1,4 @@
-"""Who was there, how did it end, and who comes and goes too often?"""
+"""The lives of nodes: how each began and ended, and which nodes change too often."""
 
 from datetime import UTC, datetime
 from typing import Any

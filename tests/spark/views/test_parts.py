@@ -1,4 +1,4 @@
-"""Is work that waits at the wrong node told from work that waits for all, and is a move counted once?"""
+"""The parts of queues at several nodes: stranded messages, and moved ones, which count once."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ LINES = 10
 
 
 def part(observer: str, name: str, ready: int, consumers: int, wants: int = 0, **more: Any) -> list[Row]:
-    """Lines of a part that stays as it is."""
+    """Return lines of a part that does not change."""
     figures = {"ready": ready, "consumers": consumers, "wants": wants, "arrives": 0.0} | more
     return [queue(observer, f"queue/{name}", 10 * at, ready, **figures) for at in range(LINES)]
 

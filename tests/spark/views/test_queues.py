@@ -1,4 +1,4 @@
-"""Is a queue that grows told from one that goes up and down?"""
+"""Queues that grow, and queues whose length only varies."""
 
 from datetime import UTC, datetime
 
@@ -38,7 +38,7 @@ def test_growth_is_messages_an_hour(session: SparkSession) -> None:
 
 
 def test_a_queue_that_rose_and_is_empty_again_does_not_grow(session: SparkSession) -> None:
-    """Of an empty one there is a single line."""
+    """An empty queue has a single line."""
     rows = [queue("heron", "rose", 10 * at, 5 * at) for at in range(1, 60)]
     still = told(queues.growth(history(session, rows)), "queue")["rose"]
     gone = told(queues.growth(history(session, [*rows, queue("heron", "rose", 600, 0)])), "queue")["rose"]

@@ -1,4 +1,4 @@
-"""Do the figures of services say what happened to all requests, and when?"""
+"""The figures of services: the outcomes of all requests, in total and over time."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Are the busiest topics those with the most messages?"""
+"""The busiest topics: those with the most messages."""
 
 from datetime import UTC, datetime
 

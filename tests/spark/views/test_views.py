@@ -1,6 +1,4 @@
-"""Does every view hold on an empty history, with one node only, and with nothing but nulls? Is it as
-documented?
-"""
+"""All views: an empty history, lines without figures, and the documented columns."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Is what is drawn what was given, in no colour of its own, and with names that nobody carries out?"""
+"""Charts of a report: their values, colors of the style sheet only, and names as plain text."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def drawn(name: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def colours(value: Any, key: str = "") -> set[str]:
-    """All that stand anywhere in a figure."""
+    """Return all colors of a figure."""
     if isinstance(value, dict):
         return set().union(*(colours(item, name) for name, item in value.items()))
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Does what is wrong stand out, in plain words, and does nothing stand out where nothing is wrong?"""
+"""Findings of a report: problems in plain words and a verdict, and nothing about a calm mesh."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -17,7 +17,7 @@ from tests.spark.report.invented import END, empty, facts
 
 @pytest.fixture
 def calm() -> Facts:
-    """Three nodes and nothing to tell."""
+    """Three nodes without a problem."""
     made = facts(3)
     return replace(
         made,
@@ -95,7 +95,7 @@ def test_a_slow_node_is_named_with_how_late_it_is(calm: Facts) -> None:
 
 
 def on_machines(calm: Facts, *machines: str | None, **figures: Any) -> Facts:
-    """Its three nodes on these machines, all with these figures."""
+    """Put the three nodes on these machines, all with these figures."""
     nodes = zip(calm.nodes, machines, strict=True)
     return replace(calm, nodes=tuple(replace(node, machine=it, **figures) for node, it in nodes))
 
