@@ -1,4 +1,4 @@
-"""Does the bill of materials name all that we consist of, and has everything a lowest version?"""
+"""The bill of materials with all that the product consists of, and the lowest version of each requirement."""
 
 import configparser
 import re
@@ -12,7 +12,7 @@ from tools.bundled import Bundled, bundled, in_folders
 
 
 def made() -> dict[str, Any]:
-    """As cyclonedx-py makes one of a list of packages."""
+    """Return a bill as cyclonedx-py makes one of a list of packages."""
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
@@ -61,7 +61,7 @@ def test_the_bill_names_the_libraries_in_wheels_and_who_brings_each_along() -> N
     assert (
         parts["pyzmq/libsodium@26.4.0"]["version"] == "1.0.22" and "version" not in parts["click/libsodium"]
     )
-    assert "other/libx" not in parts  # of a package that is no part of us
+    assert "other/libx" not in parts  # the package is no part of the product
     depends = {each["ref"]: each["dependsOn"] for each in bill["dependencies"]}
     assert depends["pkg:pypi/pyzmq@1.0"] == ["libzmq", "pyzmq/libsodium@26.4.0"]
     assert depends["pkg:pypi/click@1.0"] == ["click/libsodium"]
@@ -96,7 +96,7 @@ def test_trial_A8_what_breaks_the_rules_of_cyclonedx_is_seen() -> None:
 
 
 def wanted() -> list[tuple[str, str]]:
-    """(extra or "", requirement) of all that setup.cfg names."""
+    """Return each requirement of setup.cfg with its extra, or with ""."""
     file = configparser.ConfigParser()
     file.read(ROOT / "setup.cfg")
     texts = {"": file["options"]["install_requires"], **file["options.extras_require"]}

@@ -1,4 +1,4 @@
-"""Does the page of the client say what its docstrings say, of each verb, and of no other?"""
+"""The page of the client: the docstrings of all verbs, and of no others."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Do the fuzzers find nothing, and what is planted? A few inputs each, always the same ones."""
+"""The fuzzers find planted errors and no others. Each runs with a few fixed inputs."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Is a made-up history what nodes would have written, and what its own summary says that it is?"""
+"""A generated history is like that of real nodes, and agrees with its own summary."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from tools.generating.wording import moment
 
 TOOLS = Path(__file__).parents[2] / "tools"
 SINCE = 1_795_000_000 * SECOND
-MINUTES, SEED = 20, 2  # a short history in which boots end in all ways
+MINUTES, SEED = 20, 2  # a short history with all ends of boots
 NAME = re.compile(
     r"(?P<unfinished>_?)(?P<node>[a-z0-9-]+)-(?P<uuid>[0-9a-f]{8})-(?P<boot>\d+)-(?P<n>\d+)\.jsonl"
 )
@@ -33,7 +33,7 @@ decode = msgspec.json.Decoder(HistoryLine).decode
 
 
 class Made:
-    """A history, what it says of itself, and what is really there."""
+    """A history with its summary and the content of its files."""
 
     def __init__(self, place: Path, nodes: int, minutes: int, **more: Any) -> None:
         ticks = minutes * MINUTE // TICK
@@ -152,7 +152,7 @@ def test_lines_are_numbered_from_one_without_a_gap_and_time_goes_on(made: Made) 
         numbers[uuid, boot].append(number)
     assert all(sorted(found) == list(range(1, len(found) + 1)) for found in numbers.values())
     assert len(numbers) == len(made.said["boots"])
-    steady = [line for line in made.lines if line.observer != "crane"]  # its clock is set while it runs
+    steady = [line for line in made.lines if line.observer != "crane"]  # its clock is set meanwhile
     steady.sort(key=lambda line: (line.observer_uuid, line.observer_boot, line.line))
     for one, next in pairwise(steady):
         if (one.observer_uuid, one.observer_boot) == (next.observer_uuid, next.observer_boot):
@@ -215,7 +215,7 @@ def test_a_segment_lies_in_the_hour_of_its_opening_under_a_name_that_says_whose_
         first = decode(content[0])
         assert first.observer == name["node"] and first.observer_uuid.startswith(name["uuid"])
         assert first.observer_boot == int(name["boot"])
-        if hours[path.name] == 1:  # a copy lies elsewhere
+        if hours[path.name] == 1:  # copies lie in other hours
             opened = f"{path.parent.parent.name}/{path.parent.name}"
             assert opened <= f"date={first.ts[:10]}/hour={first.ts[11:13]}"
     assert max(hours.values()) == 2
@@ -267,7 +267,7 @@ def test_one_queue_grows(made: Made) -> None:
 
 def test_enough_lines_end_a_history_and_all_say_goodbye(tmp_path: Path) -> None:
     history = Made(tmp_path, 12, 60, lines=5_000)
-    assert 5_000 <= sum(history.said["unique"].values()) < 5_700  # with what goodbyes add
+    assert 5_000 <= sum(history.said["unique"].values()) < 5_700  # the last lines of boots come on top
     assert history.said["until"] < moment(SINCE + 20 * MINUTE)
     assert all(boot["how"] in ("stopped", "killed") for boot in history.said["boots"])
 
@@ -323,7 +323,7 @@ def test_what_is_already_there_is_not_mixed_with(
 
 
 def script(place: Path, python: str) -> subprocess.CompletedProcess[str]:
-    """Run the script in a tree whose .venv has that Python, and whose `tools/venv` leaves a note."""
+    """Run the script in a tree with that Python in .venv and a `tools/venv` that leaves a file."""
     bin_ = place / ".venv" / "bin"
     (place / "tools").mkdir(parents=True)
     bin_.mkdir(parents=True)

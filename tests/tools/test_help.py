@@ -1,4 +1,4 @@
-"""Does --help of a tool print its options, and do nothing else?"""
+"""--help of a tool prints its options and does nothing else."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / "tools"
 SCRIPTS = sorted(file.name for file in TOOLS.iterdir() if file.is_file() and file.read_bytes()[:2] == b"#!")
-# Where the options of a script are declared; the others have subcommands, or none.
+# The files that declare the options of a script. The others have subcommands, or no options.
 DECLARED = {
     "costs": "costing/__main__.py", "demo": "demo_parts/show.py", "fuzz_wire": "fuzz_wire.py",
     "generate_snapshots": "generate_snapshots.py", "generate_sync": "generate_sync.py",
@@ -25,7 +25,7 @@ HIDDEN = {"--lose"}  # an option for tests
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tree without .venv. No program of its PATH can install anything."""
+    """A tree without .venv, in whose PATH no program can install anything."""
     tree = tmp_path_factory.mktemp("tree")
     (tree / "tools").mkdir()
     for file in TOOLS.iterdir():

@@ -1,4 +1,4 @@
-"""Do the links of a page lead to the same on the site, and does one that leads nowhere fail the build?"""
+"""The links of a page on the site. A link that leads nowhere fails the build."""
 
 from pathlib import Path
 

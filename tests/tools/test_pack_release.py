@@ -1,4 +1,4 @@
-"""Is a packed release what Python runs, and the same whenever it is made?"""
+"""A packed release runs with Python, and is the same file whenever it is made."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Do the pictures of docs/performance.md say what was measured, and nothing else?"""
+"""The pictures of docs/performance.md show what was measured, and nothing else."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Does tools.typed_surface find what has no type, however far behind an exported name it is?"""
+"""tools.typed_surface finds values without a type, however far behind an exported name."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Are the generated parts of docs/wire.md, and docs/wire-vectors.json, up to date?"""
+"""The generated parts of docs/wire.md and docs/wire-vectors.json are up to date."""
 
 from pathlib import Path
 

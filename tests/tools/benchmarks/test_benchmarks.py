@@ -1,4 +1,4 @@
-"""Does the benchmark count right, judge right, and leave nothing behind? How fast it all is, no test asks."""
+"""The benchmarks: counts, judgments, and runs that leave no files behind. Speed is not tested."""
 
 import json
 import os
@@ -101,14 +101,14 @@ def answers(*numbers: int, state: str = "OK") -> dict[int, Answer]:
         (answers(1, 2), arrivals(1, 2, 1), [("doubled", 1)]),
         (answers(1, 2, 3), arrivals(1, 3, 2), [("disordered", 2)]),
         (answers(1, 2, 3), [], [("lost", 1), ("lost", 2), ("lost", 3)]),
-        # A warning is a promise, too.
+        # A warning is a promise too.
         (answers(1, 2, state="FORWARD_WARNING"), arrivals(2), [("lost", 1)]),
-        # What was not answered may come or not, but never twice; what was refused must not come.
+        # Unanswered messages may arrive or not, but never twice. Refused ones must not arrive.
         (answers(1), arrivals(1, 2), []),
         (answers(1), arrivals(1, 2, 2), [("doubled", 2)]),
         (answers(1, 2, state="STORE_FULL"), [], []),
         (answers(1) | answers(2, state="TAILBACK_FULL"), arrivals(1, 2), [("unwanted", 2)]),
-        # Another publisher's numbers are its own.
+        # The numbers of another publisher are separate.
         (answers(1), arrivals(1) + arrivals(1, publisher="p2"), []),
     ],
 )
@@ -231,7 +231,7 @@ def runs(name: str, *seconds: float, count: Count = CLEAN) -> list[Run]:
 
 
 def test_a_ratio_is_the_median_of_the_rounds_own() -> None:
-    # The second round met a slow minute, which says nothing of the two.
+    # The second round met a slow minute, which does not tell the two apart.
     row = throughput.ratio(
         "two hops by one", runs("two hops", 2.0, 20.0, 1.5), runs("one hop", 1.0, 10.0, 1.0)
     )
@@ -265,7 +265,7 @@ TINY = (
 
 
 def bench(part: str, folder: Path, *options: str) -> tuple[int, str, dict[str, Any]]:
-    """Exit code, output, and what it wrote, of a run whose temporary files all lie in `folder`."""
+    """Run a part with temporary files in `folder` only; return exit code, output and written results."""
     environ = {**os.environ, "TMPDIR": str(folder), "COLUMNS": "200"}
     command = [str(ROOT / "tools" / "bench"), part, *TINY, "--json", str(folder / "found"), *options]
     result = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=600)
@@ -277,7 +277,7 @@ def bench(part: str, folder: Path, *options: str) -> tuple[int, str, dict[str, A
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Its path is short, because the paths of sockets must be."""
+    """A directory with a short path, because the paths of sockets must be short."""
     with tempfile.TemporaryDirectory(prefix="b-", dir="/tmp") as name:
         yield Path(name)
 
@@ -299,7 +299,7 @@ def test_a_tiny_run_of_the_masters_story_loses_nothing_and_leaves_nothing(folder
     assert code == 0, output
     assert found["part"] == "kills-masters"
     assert [row["flaw"] for row in found["rows"]] == [""] * len(found["rows"])
-    killed = [kill["node"] for kill in found["details"]["kills"]]  # in the order in which they came back
+    killed = [kill["node"] for kill in found["details"]["kills"]]  # in the order of their return
     assert sorted(killed) == sorted(kill.node for kill in MASTERS.plan(2, 7))
     assert [path.name for path in folder.iterdir()] == ["found"]
 
@@ -311,7 +311,7 @@ def test_tiny_kills_lose_nothing_leave_nothing_and_say_from_which_seed_they_were
     assert [row["flaw"] for row in found["rows"]] == [""] * len(found["rows"])
     assert all(GOALS[row["name"]].what in output for row in found["rows"])
     assert re.search(r"2 kills, seed 7", output)
-    killed = [kill["node"] for kill in found["details"]["kills"]]  # in the order in which they came back
+    killed = [kill["node"] for kill in found["details"]["kills"]]  # in the order of their return
     assert sorted(killed) == sorted(kill.node for kill in plan.draw(2, 7, ("heron", "stork", "egret")))
     assert [path.name for path in folder.iterdir()] == ["found"]
 

@@ -1,4 +1,4 @@
-"""Does a message cost what it did? And would it be seen if it did not, and where?"""
+"""The cost of a message compared with the accepted one, and the report of a difference."""
 
 import json
 import os
@@ -37,7 +37,10 @@ def slower(self, *arguments, **options):
 
 
 def costs(*arguments: str, planted: Path | None = None) -> tuple[int, str]:
-    """Run tools/costs in a process of its own, in which a module may be planted: exit code and output."""
+    """Run tools/costs in a process of its own and return exit code and output.
+
+    A module `planted` in that directory is imported first.
+    """
     code = ("import planted; " if planted else "") + COMMAND
     result = subprocess.run(
         [sys.executable, "-c", code, *arguments],
@@ -52,7 +55,7 @@ def costs(*arguments: str, planted: Path | None = None) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def today() -> dict[str, dict[str, Any]]:
-    """Figures and functions of all paths."""
+    """The figures and functions of all paths as they are now."""
     code, output = costs("--json", "-")
     assert code == 0, output
     found: dict[str, dict[str, Any]] = json.loads(output)
@@ -105,7 +108,7 @@ PATH = "client, posts"
 
 
 def invoked(monkeypatch: pytest.MonkeyPatch, cost: Cost, *arguments: str) -> tuple[int, str]:
-    """Run tools/costs where there is one path, which costs that much."""
+    """Run tools/costs with one path, which has this cost."""
     monkeypatch.setattr(command, "PATHS", {PATH: None})
     monkeypatch.setattr(command, "measured", lambda name: cost)
     result = CliRunner().invoke(command.main, arguments)

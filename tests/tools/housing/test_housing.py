@@ -1,4 +1,4 @@
-"""Does what counts the house count right?"""
+"""Figures of the code's structure: duplicate names, attributes set from outside, layers and cycles."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Can the small disks of the lab be filled, and does a node on one of them go on when there is room again?"""
+"""The small disks of the lab can be filled, and a node on one continues when there is space again."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_a_disk_is_filled_to_its_end_emptied_and_gone() -> None:
         before = free(place)
         disks["heron"].fill()
         assert (free(place), free(other)) == (0, before)
-        disks["heron"].fill()  # nothing more to take
+        disks["heron"].fill()  # no space is left
         disks["heron"].empty()
         assert free(place) == before
     assert not place.exists() and not other.exists()

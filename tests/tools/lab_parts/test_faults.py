@@ -1,4 +1,4 @@
-"""Do the faults of the lab end by themselves, whatever becomes of their victims?"""
+"""The faults of the lab end by themselves, whatever happens to their victims."""
 
 import random
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class FakeDisk:
 
 
 class FakeNode:
-    """A node, and its program. On a full disk it ends with `words`, if there are any."""
+    """A node together with its program, which ends on a full disk with `words` if they are not empty."""
 
     name = "heron"
 

@@ -1,4 +1,4 @@
-"""Does `tools/lab` count right, does it do what its page says, and does it leave nothing behind?"""
+"""`tools/lab`: its counts, the commands of its page, and runs that leave nothing behind."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def came(*numbers: int) -> Came:
         ([[1, 4]], (1, 2, 4), Count(owed=4, lost=1)),
         ([[1, 4]], (1, 2, 2, 3, 4, 1), Count(owed=4, doubled=2)),
         ([[1, 4]], (2, 1, 4, 3), Count(owed=4, disordered=2)),
-        ([[1, 2], [5, 5]], (1, 2, 3), Count(owed=3, lost=1)),  # 3 was never answered, and may come
+        ([[1, 2], [5, 5]], (1, 2, 3), Count(owed=3, lost=1)),  # 3 was never answered, and may arrive
         ([], (), Count()),
     ],
 )
@@ -106,7 +106,7 @@ def lab(*arguments: str, limit: float = 600) -> "subprocess.CompletedProcess[str
 
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Another place for the lab by hand than that of whoever runs the tests; it must be gone in the end."""
+    """A place of its own for the lab by hand, which must be empty in the end."""
     with tempfile.TemporaryDirectory(prefix="mesh-", dir="/tmp") as folder:
         monkeypatch.setattr(tempfile, "tempdir", folder)
         try:

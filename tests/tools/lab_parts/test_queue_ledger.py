@@ -1,4 +1,4 @@
-"""Does the fault lab of queues count right, and does a short run of it find nothing wrong?"""
+"""The fault lab of queues: its counts, and a short run without a violation."""
 
 import pytest
 
@@ -13,7 +13,7 @@ DONE = {JOE: "took acking acked"}
 
 
 def told(words: str, job: tuple[str, int] = JOB) -> list[Event]:
-    """What a consumer wrote of a job; a word with + says that it was given before."""
+    """Return the records of a consumer about a job; a word with + is a redelivery."""
     return [Event(at, word.rstrip("+"), job, int("+" in word)) for at, word in enumerate(words.split())]
 
 
@@ -33,7 +33,7 @@ def book(said: dict[str, str], state: str = "OK") -> Book:
         ({}, "OK", ["lost"]),
         ({JOE: "took nacked"}, "OK", ["lost"]),
         ({JOE: "took"}, "", []),  # it was never answered, and may be lost
-        ({JOE: "took acking"}, "OK", []),  # he died before he heard that it counts
+        ({JOE: "took acking"}, "OK", []),  # killed before the confirmation
         ({**DONE, ANN: "took+ acking late"}, "OK", []),
         ({JOE: "took acking late", ANN: "took+ acking acked"}, "OK", []),
         ({**DONE, ANN: "took acking late"}, "OK", ["doubled"]),

@@ -1,4 +1,4 @@
-"""Does the fault lab of services count right, and does a short run of it find nothing wrong?"""
+"""The fault lab of services: its counts, and a short run without a violation."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def book(
     fate: str = "reply",
     calm: float = 1e9,
 ) -> Book:
-    """One request, and what was written of it: words, each a second after the one before.
+    """Return the records of one request, each word a second after the one before.
 
     got=SERVER is a reply of this server, and stray=SERVER a reply of it that names another request.
     """
@@ -56,7 +56,7 @@ DONE = {JOE: "began replying"}
     [
         (f"got={JOE} OK", DONE, []),
         ("TIMEOUT", {}, []),
-        ("TIMEOUT", DONE, []),  # perhaps it was done
+        ("TIMEOUT", DONE, []),  # perhaps it was executed
         ("HANDLER_LOST", {JOE: "began"}, []),
         ("NO_HANDLERS", {}, []),
         ("NOT_TODAY", {JOE: "began failing"}, []),
@@ -70,7 +70,7 @@ DONE = {JOE: "began replying"}
             for code in ("NO_HANDLERS", "EXPIRED", "ADDRESS_FULL")
         ),
         (f"stray={JOE} OK", DONE, ["wrong reply"]),
-        (f"got={SUE} OK", DONE, ["wrong reply"]),  # by one who was not asked
+        (f"got={SUE} OK", DONE, ["wrong reply"]),  # by a server that was not asked
         (f"got={JOE} OK", {JOE: "began failing"}, ["wrong reply", "wrong reply"]),
         ("NOT_TODAY", DONE, ["wrong reply"]),
         ("REQUEST_FAILED", {JOE: "began"}, ["wrong reply"]),

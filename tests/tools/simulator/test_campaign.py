@@ -1,4 +1,4 @@
-"""Does a campaign tell its stories, end with its workers, and report what it found?"""
+"""Campaigns of simulation runs: their runs, their workers, and the report of violations."""
 
 import json
 import os

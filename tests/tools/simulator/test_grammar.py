@@ -1,4 +1,4 @@
-"""Do drawn rules lead every message to its masters, from wherever it is published?"""
+"""Drawn rules lead every message to its masters, from any node."""
 
 from collections.abc import Hashable, Sequence
 from random import Random
@@ -12,7 +12,7 @@ from tools.simulator.grammar import STRATA
 
 
 class Everybody:
-    """All are known and alive."""
+    """A view of the mesh in which all nodes are known and alive."""
 
     def is_known(self, node: str) -> bool:
         return True

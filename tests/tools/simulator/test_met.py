@@ -1,4 +1,4 @@
-"""Is it known what stories have met, and what they should have?"""
+"""Coverage of simulation runs: the events that happened, and those that should have happened."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -156,7 +156,7 @@ def test_a_commit_shows_what_it_writes_of_a_move(commits: list[list[Op]], stages
 
 
 def met(own: dict[str, Any], *more: tuple[float, str, tuple[Any, ...]]) -> tuple[Stage, Counter[str]]:
-    """A story of two nodes, in which three messages of `mail` move from one to the other in second 10."""
+    """Run two nodes, one of which moves three messages of `mail` to the other one after 10 s."""
     script = replace(written(TWO, PROFILES["parts"]), seconds=14.0, own={"avalon": own, "heron": dict(own)})
     steps: list[tuple[float, str, tuple[Any, ...]]] = [
         (0.0, "client", ("boss-heron", "heron")),

@@ -58,7 +58,7 @@ def test_a_patch_that_raises_an_exception_of_its_own_is_reported(monkeypatch: py
 
 
 def test_a_seed_that_breaks_a_promise_without_the_bug_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With another bug planted throughout, which stands for a bug of the product."""
+    """Another planted bug stands for a bug of the product."""
     name = "a client shows a message twice"
     harmless = replace(BUGS[name], patches=list)
     monkeypatch.setattr(planted_search, "BUGS", {"harmless": harmless})

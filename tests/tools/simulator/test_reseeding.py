@@ -1,4 +1,4 @@
-"""Is the seed of a planted mistake written where it stands, and nowhere else?"""
+"""The seed of a planted mistake is written in its own row, and nowhere else."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Do random stories keep every promise, are they the same each time, and are planted mistakes found?"""
+"""Random simulation runs keep every promise, can be repeated, and find planted mistakes."""
 
 import os
 import subprocess
@@ -21,22 +21,22 @@ from tools.simulator.steps import Step
 from tools.simulator.story import told
 from tools.simulator.writing import written
 
-WITHIN = 20  # stories find a planted mistake
-AMONG = 20  # stories of a kind the shortest is told here; `tools/simulate` tells the long ones
-FEW = 8  # stories of the file, the shortest; `tools/simulate --again` tells all of them
+WITHIN = 20  # runs that find a planted mistake
+AMONG = 20  # the shortest run of so many of a kind; `tools/simulate` runs the long ones
+FEW = 8  # the shortest runs of the file; `tools/simulate --again` runs all of them
 SEEDS = Path(__file__).parents[2] / "simulated_seeds.txt"
 SHARED = Counter((bug.profile, bug.seed) for bug in BUGS.values())
-# Of each profile a mistake whose seed is that of the most.
+# For each profile, a mistake with the seed that most mistakes share.
 MOST = {bug.profile: bug for bug in sorted(BUGS.values(), key=lambda bug: SHARED[bug.profile, bug.seed])}
 
 
 @cache
 def broken(profile: str, seed: int) -> list[str]:
-    """The promises that the story of this seed breaks: none, if the product keeps them."""
+    """Return the promises that the run with this seed violates: none, unless the product is wrong."""
     return [str(violation) for violation in told(written(seed, ALL[profile])).violations]
 
 
-@pytest.mark.parametrize("seed", stories([4, 2, 3]))  # others are told without planted mistakes
+@pytest.mark.parametrize("seed", stories([4, 2, 3]))  # other tests run the other seeds
 def test_a_short_story_keeps_every_promise(seed: int) -> None:
     assert broken("short", seed) == []
 
@@ -58,9 +58,9 @@ def test_stories_that_broke_a_promise_once_keep_them_now() -> None:
 
 @pytest.mark.parametrize("name", stories(BUGS))
 def test_a_planted_mistake_is_found(name: str) -> None:
-    """A mend elsewhere changes the stories: if that of its own seed is blind now, one of the next sees.
+    """A later fix changes the runs: if the mistake's own seed misses it now, one of the next ones finds it.
 
-    That its own seed keeps every promise without it, `tools/simulate --planted` tries for each mistake.
+    `tools/simulate --planted` tries for each mistake that its own seed keeps every promise without it.
     """
     bug = BUGS[name]
     seed = next((seed for seed in range(bug.seed, bug.seed + WITHIN) if is_found(bug, seed)), None)

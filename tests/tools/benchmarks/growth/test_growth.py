@@ -1,4 +1,4 @@
-"""Does the benchmark of growth fit, name and tell rightly, and measure all that it says?"""
+"""The benchmark of growth: its sizes, slopes and rows, and the experiments behind its curves."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Is the change of a rule measured as it should be? How fast it is, no test asks."""
+"""The benchmark of rule changes: its figures, and the flaws that it finds. Its speed is not tested."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_where_something_was_lost_or_doubled_there_is_no_figure(count: Count) ->
     [
         ("golan", ["golan", "bilbo", "heron"], True),
         ("golan", ["golan", "bilbo"], True),
-        ("golan", ["golan", "avalon", "heron"], False),  # by the rule before
+        ("golan", ["golan", "avalon", "heron"], False),  # by the former rule
         ("bilbo", ["bilbo", "heron"], True),
         ("bilbo", ["bilbo", "avalon", "heron"], False),
         (FIRST, [FIRST, "bilbo", FIRST], True),

@@ -1,4 +1,4 @@
-"""Does the benchmark of commands measure all of what it says, and leave nothing behind?"""
+"""The benchmark of commands lists every node, and leaves no files behind."""
 
 from pathlib import Path
 

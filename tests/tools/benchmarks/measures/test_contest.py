@@ -1,4 +1,4 @@
-"""Is Heronry measured beside its peers as it should be, whoever of them is here? How fast, no test asks."""
+"""The comparison with the installed peers: loads, figures and ratios. Speed is not tested."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ from tools.benchmarks.peers.trial import Trial, judged, planned, try_out
 from tools.benchmarks.peers.who import PEERS, picked
 from tools.running.processes import Processes
 
-ONE_OF_EACH = ["1-1", "embedded", "curve", "letters", "durable", "sessions"]  # cases with all who take part
+ONE_OF_EACH = ["1-1", "embedded", "curve", "letters", "durable", "sessions"]  # all can take part
 
 OURS = [name for name, who in PEERS.items() if who.is_ours]
 
@@ -149,7 +149,7 @@ def test_what_is_lost_doubled_or_disordered_within_a_topic_is_counted() -> None:
     load = Load("x", "x", 6, topics=2)
     contents = [content for _, content in Sending(load).messages()]
     tally = Tally(load)
-    for number in (1, 0, 2, 2, 5, 3):  # 1 before 0 is another topic, 5 before 3 is not; 4 never comes
+    for number in (1, 0, 2, 2, 5, 3):  # 1 before 0 is another topic, 5 before 3 is not; 4 is lost
         tally.take(contents[number])
     told = tally.told()
     assert (told["lost"], told["doubled"], told["disordered"]) == (1, 1, 1)
@@ -202,5 +202,5 @@ def test_a_tiny_run_of_all_who_are_here_loses_nothing_and_leaves_nothing(place: 
     here = {name for name, who in PEERS.items() if who.is_installed}
     assert {trial["who"] for trial in report.details["trials"]} == here
     assert len(done) == contest.steps(picked(""), ONE_OF_EACH)
-    # So few messages may take the node less than a tick of its clock.
+    # Few messages may take the node less than a tick of its clock.
     assert all(bool(row.missing) != bool(row.measured) for row in report.rows if row.name != CPU)

@@ -1,4 +1,4 @@
-"""Does the benchmark of finding each other take the right times, of the right nodes?"""
+"""The benchmark of discovery: the times that it takes, and the nodes that they belong to."""
 
 import signal
 import tempfile
@@ -74,7 +74,7 @@ def test_every_way_has_its_goals() -> None:
 
 
 class FakeClient:
-    """A node's memory of what happened, two events an answer."""
+    """A client of a node that remembers some deaths, and returns two events a call."""
 
     def __init__(self, *seconds: int) -> None:
         self.events = [
@@ -112,7 +112,7 @@ def test_what_a_node_says_is_heard_once_and_from_its_start_on_when_it_is_back(
 
 @pytest.fixture
 def signals() -> Iterator[None]:
-    """Those who start programs take the signals for themselves."""
+    """Restore the signal handlers, which a benchmark that starts programs replaces."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():

@@ -1,4 +1,4 @@
-"""Does the simulated part of the benchmark measure what it says?"""
+"""The simulated part of the benchmark of membership."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Are queues measured beside those of peers as they should be, and judged right when things die?"""
+"""The benchmark of queues beside peers: figures, depth, and the judgment after kills."""
 
 import argparse
 from collections import Counter
@@ -128,7 +128,7 @@ OK = {JOB: "OK"}
 
 
 def told_of(*words: str) -> list[Event]:
-    """took, took+ (given before), acking, acked, late."""
+    """Return events with these kinds, a second apart: took, acking, acked, late. A + marks a redelivery."""
     return [Event(float(at), word.rstrip("+"), JOB, int(word.endswith("+"))) for at, word in enumerate(words)]
 
 
@@ -136,9 +136,9 @@ def told_of(*words: str) -> list[Event]:
     ("answers", "events", "wrong"),
     [
         (OK, told_of("took", "acking", "acked"), []),
-        (OK, told_of("took", "acking"), []),  # killed before it heard of it
+        (OK, told_of("took", "acking"), []),  # killed before the confirmation
         (OK, told_of("took", "took+", "acking", "acked"), []),
-        (OK, told_of("took+", "acking", "acked"), []),  # somebody may have had it
+        (OK, told_of("took+", "acking", "acked"), []),  # another worker may have had it
         ({}, told_of("took", "acking", "acked"), []),  # put, and killed before the answer
         (OK, [], ["lost"]),
         (OK, told_of("took"), ["lost"]),

@@ -1,4 +1,4 @@
-"""Are requests measured beside those of peers as they should be, whoever of them is here?"""
+"""The benchmark of requests beside the peers that are installed: figures, replies and watches."""
 
 import argparse
 import asyncio

@@ -1,4 +1,4 @@
-"""Is what goes to another site measured as it should be, beside whoever is here? How fast, no test asks."""
+"""The benchmark of messages to another site, beside peers. Its speed is not tested."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Does the benchmark of the snapshots count what they cost, and see when lines are lost?"""
+"""The benchmark of snapshots: their cost, and the detection of lost lines."""
 
 import json
 import signal
@@ -66,7 +66,7 @@ def test_the_lines_are_those_of_a_node_among_a_hundred() -> None:
         TOPIC: 64,
     }
     assert [line.line for line in lines] == list(range(1, len(lines) + 1))
-    assert 200 < sum(map(len, map(encode, lines))) / len(lines) < 500  # bytes
+    assert 200 < sum(map(len, map(encode, lines))) / len(lines) < 500  # bytes of a line
 
 
 @pytest.mark.slow  # for its length
@@ -82,7 +82,7 @@ def test_the_writer_tells_what_it_used_and_has_lost_nothing(
 
 @pytest.fixture
 def signals() -> Iterator[None]:
-    """Those who start programs take the signals for themselves."""
+    """Restore the signal handlers, which a benchmark that starts programs replaces."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():

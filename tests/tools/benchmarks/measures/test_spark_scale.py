@@ -1,4 +1,4 @@
-"""Does the benchmark of Spark compare with what was written, and judge right how time grows?"""
+"""The benchmark of Spark: its comparison with the written lines, and its judgment of growth."""
 
 import copy
 import json
@@ -136,7 +136,7 @@ def test_a_picture_is_one_page_that_needs_nothing_else(tmp_path: Path) -> None:
 
 @pytest.fixture
 def signals() -> Iterator[None]:
-    """Those who start programs take the signals for themselves."""
+    """Restore the signal handlers, which a benchmark that starts programs replaces."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():

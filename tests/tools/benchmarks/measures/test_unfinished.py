@@ -1,4 +1,4 @@
-"""Does the benchmark of messages without an end measure the node, and is that alive in the end?"""
+"""The benchmark of messages without an end: the memory of the node, which must survive."""
 
 import os
 from pathlib import Path

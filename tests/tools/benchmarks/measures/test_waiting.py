@@ -1,4 +1,4 @@
-"""Do the benchmarks of those who do not keep up, and of what waits, judge right and leave nothing behind?"""
+"""The benchmarks of slow subscribers and of messages that wait: judgments, and runs without remains."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Does the bench notice what is lost, doubled or out of order?"""
+"""`tools/bench mesh` finds messages that are lost, doubled or out of order."""
 
 import time
 from collections.abc import Iterable
@@ -79,7 +79,7 @@ def test_who_subscribes_late_has_missed_what_was_before_and_lost_nothing() -> No
 
 
 class Came:
-    """A subscription that brings these batches, and then somebody presses Ctrl-C."""
+    """A subscription that receives these batches, before a user presses Ctrl-C."""
 
     def __init__(self, *batches: list[bytes]) -> None:
         self._batches = list(batches)
@@ -89,7 +89,7 @@ class Came:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """It is left."""
+        """Close nothing."""
 
     def next_batch(self, timeout: float) -> "Came":
         if not self._batches:
@@ -152,12 +152,12 @@ def test_the_part_may_stand_behind_the_options(capsys: pytest.CaptureFixture[str
 
 
 def test_what_came_in_one_batch_is_not_received_faster_than_it_was_published() -> None:
-    """The time of one batch is the time of a loop in Python, and no rate."""
+    """The time of one batch is that of a loop in Python, and no rate."""
     made = RunTally(RUN)
     began = time.monotonic_ns() - 10**9
     made.add(heard(*range(1000)))
     assert made.receive_rate == 0.0
     result = summary(made, published=1000, took=1.0, began=began)
     assert result.receive_rate <= result.publish_rate
-    made.first, made.last, made.arrived = 1, 10**9 + 1, 3000  # two thousand came in the second after that
+    made.first, made.last, made.arrived = 1, 10**9 + 1, 3000  # two thousand more in the next second
     assert made.receive_rate == 2000.0

@@ -35,13 +35,16 @@ def bench(node: RunningNode, *arguments: str) -> "subprocess.CompletedProcess[st
 
 
 def counter(node: RunningNode, *arguments: str) -> AbstractContextManager["subprocess.Popen[bytes]"]:
-    """A `tools/bench mesh sub` that every node knows of."""
+    """Run `tools/bench mesh sub` until the block ends, after its subscription."""
     return beside(node, b"subscribed to ", *BENCH, "sub", *arguments)
 
 
 @contextmanager
 def beside(node: RunningNode, ready: bytes, *command: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """A command that runs until the block ends, after its first line, which begins with `ready`."""
+    """Run a command until the block ends.
+
+    Its first line on stderr must begin with `ready`; the block starts after that.
+    """
     process = subprocess.Popen(command, env=node.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         assert process.stderr is not None

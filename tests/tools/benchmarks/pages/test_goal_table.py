@@ -1,4 +1,4 @@
-"""Which goals does the page show as reached? Of what was measured, and of nothing else."""
+"""The goals that the page shows as reached: only measured ones without a flaw."""
 
 from pathlib import Path
 

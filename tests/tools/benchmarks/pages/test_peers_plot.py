@@ -1,4 +1,4 @@
-"""Does the picture of peers show what the rows say, and is it there when it is wanted?"""
+"""The picture of peers shows the figures of the rows, if it was requested."""
 
 import sys
 from pathlib import Path

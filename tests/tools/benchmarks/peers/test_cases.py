@@ -1,4 +1,4 @@
-"""Do the cases of peers send what they say, over what they say, and does each ratio set the right two?"""
+"""The cases of peers: what they send and over which transport, and the base of each ratio."""
 
 import argparse
 import asyncio
@@ -102,7 +102,7 @@ def test_between_sessions_there_is_no_order_but_each_message_comes_once() -> Non
 
 
 def connections(server: Server) -> tuple[set[str], int]:
-    """The hosts where it listens, and how many are connected to its own port."""
+    """Return the hosts where a server listens, and the number of connections to its own port."""
     port = int(server.inward.rpartition(":")[2])
     found = [c for p in server.programs for c in psutil.Process(p.pid).net_connections(kind="inet")]
     listening = {c.laddr.ip for c in found if c.status in ("LISTEN", "NONE")}
@@ -110,7 +110,7 @@ def connections(server: Server) -> tuple[set[str], int]:
 
 
 async def has_keys(server: Server, environ: dict[str, str]) -> bool:
-    """As the node says, to a client that came over TCP."""
+    """Return whether the node reports keys to a client that comes over TCP."""
     async with mesh.connect(server.inward, environ=environ) as m:
         assert connections(server) == ({"127.0.0.1"}, 1)
         return bool((await m.call("ls"))["keys"])
@@ -119,7 +119,7 @@ async def has_keys(server: Server, environ: dict[str, str]) -> bool:
 async def dialled_without_keys(server: Server, environ: dict[str, str]) -> None:
     async with mesh.connect(
         server.inward, environ=environ, timeout=1.0
-    ):  # an address that refuses is tried until then
+    ):  # a refusing address is tried for so long
         pass
 
 
@@ -148,7 +148,7 @@ def test_each_session_of_ours_is_a_client_of_its_own(place: Path, monkeypatch: p
 
 
 async def heard(node: Server, load: Load) -> list[str]:
-    """Who sent what came."""
+    """Return the sender of each message that arrives."""
     async with mesh.connect(node.outward) as m, m.subscribe(load.keys[0], initial=False) as subscription:
         await ours.send(node.inward, load)
         return [str((await anext(subscription)).sender) for _ in range(load.messages)]

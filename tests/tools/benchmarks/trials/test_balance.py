@@ -1,4 +1,4 @@
-"""Does the benchmark of the balancers count the right gets, and take the right times?"""
+"""The benchmark of balancers: the gets that it counts, and the times that it takes."""
 
 import signal
 import tempfile
@@ -33,7 +33,7 @@ def gets(*sources: str, since: float = 0.0, every: float = 0.01) -> list[Get]:
 
 
 def alternating(count: int, of: int, since: float) -> list[Get]:
-    """The victim answers one of so many."""
+    """Return gets of which the victim answers one in `of`."""
     return gets(*(OTHER if n % of else VICTIM for n in range(count)), since=since)
 
 
@@ -46,15 +46,15 @@ def test_a_share_has_settled_when_the_last_stretch_that_did_not_fit_has_ended() 
     often, seldom = [VICTIM] * STRETCH, [OTHER] * STRETCH
     is_little = lambda share: share < 10  # noqa: E731
     found = gets(*often, *seldom, *seldom, since=50.0)
-    # Of the first stretches that reach into the time after it, 9 in 10 are still from the time before.
+    # Of the first stretches after the change, 9 in 10 gets are still from the time before.
     assert settled(found, 50.0, is_little) == pytest.approx(0.01 * 1.9 * STRETCH, abs=0.02)
     assert settled(found[STRETCH:], 50.0, is_little) == 0.0
     assert settled(gets(*seldom, *often), 0.0, is_little) == pytest.approx(0.01 * (2 * STRETCH - 1))
 
 
 def trial(strategy: str, before: int, busy: int, relieved: int) -> Trial:
-    """Of all gets of each stage the victim answers one of so many; what changes does so at once."""
-    long = 40.0  # s
+    """Return a trial in whose stages the victim answers one get in `before`, `busy` and `relieved`."""
+    long = 40.0  # s of each stage
     found = Trial(strategy, busy=long, relieved=2 * long, ended=3 * long)
     for number, of in enumerate((before, busy, relieved)):
         found.gets += alternating(int(long / 0.01), of, number * long)
@@ -112,7 +112,7 @@ def test_all_three_are_masters_of_what_is_asked_for_and_only_one_of_what_keeps_i
 
 @pytest.fixture
 def signals() -> Iterator[None]:
-    """Those who start programs take the signals for themselves."""
+    """Restore the signal handlers, which a benchmark that starts programs replaces."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():

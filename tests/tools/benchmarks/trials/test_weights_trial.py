@@ -1,4 +1,4 @@
-"""Does the benchmark of learnt weights slow down the right one, and judge right?"""
+"""The benchmark of learned weights: the node that it slows down, and its judgments."""
 
 import signal
 import tempfile
@@ -34,7 +34,7 @@ OTHER = MASTERS[0]
 
 
 def phase(strategy: str, late: int, by: str = SLOW) -> Phase:
-    """Of a thousand gets so many take 50 ms, the others 2 ms."""
+    """Return a phase of a thousand gets: `late` of them take 50 ms, the others 2 ms."""
     gets = [Get(n / 400, 0.05 if n < late else 0.002, by if n < late else OTHER) for n in range(1_000)]
     return Phase(strategy, gets)
 
@@ -86,7 +86,10 @@ def test_all_are_masters_of_the_same_domain_and_write_into_one_directory(tmp_pat
 
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Processes]:
-    """Those who start programs take the signals for themselves."""
+    """Processes with a short temporary directory.
+
+    The signal handlers, which `Processes` replaces, are restored at the end.
+    """
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     with tempfile.TemporaryDirectory(prefix="w-", dir="/tmp") as folder:
         monkeypatch.setattr(tempfile, "tempdir", folder)

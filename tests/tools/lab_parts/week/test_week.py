@@ -1,4 +1,4 @@
-"""Does a week in the lab count right, does it see what grows, and does a short one find nothing wrong?"""
+"""A week in the lab: its counts, the growth that it detects, and a short run without a violation."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ MEMORY = Measure("memory", MIB, 0.1, 5)
 
 
 def said(*last: int) -> dict[str, Any]:
-    """The books of heron and stork, who were answered so many."""
+    """Return the records of heron and stork, whose messages up to these numbers were answered."""
     return {name: {"answered": [[1, number]]} for name, number in zip(("heron", "stork"), last, strict=True)}
 
 
@@ -36,18 +36,18 @@ def test_without_a_restore_all_is_owed_once_and_in_order() -> None:
     [
         ("stork", "heron", (1, 2, 3, 4, 5, 6), Weekly(Count(owed=6))),
         ("stork", "heron", (1, 2, 4, 5, 6), Weekly(Count(owed=6), gone=1)),  # answered since the backup
-        ("stork", "heron", (1, 3, 4, 5, 6), Weekly(Count(owed=6, lost=1))),  # was in it
-        ("stork", "heron", (1, 2, 3, 4, 6), Weekly(Count(owed=6, lost=1))),  # was answered by the new one
+        ("stork", "heron", (1, 3, 4, 5, 6), Weekly(Count(owed=6, lost=1))),  # the backup had it
+        ("stork", "heron", (1, 2, 3, 4, 6), Weekly(Count(owed=6, lost=1))),  # the new store answered it
         ("stork", "heron", (1, 2, 3, 4, 5, 6, 2), Weekly(Count(owed=6), again=1)),
-        ("heron", "stork", (1, 2, 4, 5, 6), Weekly(Count(owed=6), gone=1)),  # it had been given to heron
-        ("stork", "stork", (1, 2, 4, 5, 6), Weekly(Count(owed=6, lost=1))),  # heron has nothing to do with it
+        ("heron", "stork", (1, 2, 4, 5, 6), Weekly(Count(owed=6), gone=1)),  # heron had received it
+        ("stork", "stork", (1, 2, 4, 5, 6), Weekly(Count(owed=6, lost=1))),  # heron has no part in it
         ("stork", "stork", (1, 2, 3, 4, 5, 6, 2), Weekly(Count(owed=6, doubled=1))),
     ],
 )
 def test_what_may_be_gone_and_come_again_is_what_the_restored_node_had(
     subscriber: str, publisher: str, numbers: tuple[int, ...], found: Weekly
 ) -> None:
-    """Of each publisher 3 and 4 were answered between the backup and the end of heron's disk."""
+    """Messages 3 and 4 of each publisher were answered between the backup and the end of heron's disk."""
     all_said: dict[str, Any] = {"heron": {"answered": []}, "stork": {"answered": []}} | {
         publisher: {"answered": [[1, 6]]}
     }
@@ -74,11 +74,11 @@ def test_what_was_doubled_before_the_disk_was_lost_is_wrong() -> None:
     ("series", "grows"),
     [
         ([100.0] * 9, False),
-        ([1, 50, 100] * 3, False),  # it comes and goes
-        ([1, 1, 1, 100, 100, 100, 115, 115, 115], False),  # by as much as it may
+        ([1, 50, 100] * 3, False),  # the series rises and falls
+        ([1, 1, 1, 100, 100, 100, 115, 115, 115], False),  # the growth is at its limit
         ([1, 1, 1, 100, 100, 100, 100, 116, 100], True),
         ([100.0 * step for step in range(1, 10)], True),
-        ([1.0, 1000.0], False),  # too few to say anything
+        ([1.0, 1000.0], False),  # too few values for a judgment
     ],
 )
 def test_what_is_higher_in_the_last_third_than_in_the_middle_one_grows(
@@ -89,7 +89,7 @@ def test_what_is_higher_in_the_last_third_than_in_the_middle_one_grows(
 
 
 def test_what_has_a_limit_must_keep_it_in_the_end() -> None:
-    assert not bounded([9.0, 5.0, 4.0], 4).grows  # a past that was too large
+    assert not bounded([9.0, 5.0, 4.0], 4).grows  # a past value was too large
     assert bounded([1.0, 4.0, 5.0], 4).grows
 
 

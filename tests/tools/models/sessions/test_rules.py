@@ -13,7 +13,7 @@ CASES: list[tuple[Any, tuple[Any, ...], Any]] = [
     (rules.is_outdated, (2, 3), True),
     (rules.is_outdated, (3, 3), False),
     (rules.former_nodes, (0b001, 1, 2), 0b011),
-    (rules.former_nodes, (0b101, 1, 2), 0b011),  # the visited node is no former node any longer
+    (rules.former_nodes, (0b101, 1, 2), 0b011),  # the visited node leaves the former nodes
     (rules.cursors, ((0b0110, 0),), (2, 0)),
     (rules.may_give_up, (2, 2), True),
     (rules.may_give_up, (2, 3), False),

@@ -1,4 +1,4 @@
-"""Do the laws of what is sent from one site to another find what breaks them, and know what is an excuse?"""
+"""The laws of messages to other sites: the violations that they find, and the excuses that they accept."""
 
 from dataclasses import replace
 from random import Random
@@ -33,24 +33,24 @@ def facts_with_eve() -> object:
         ("S-letters", (*INBOX, letter(), said(), read(), read(53.0)), 1),  # twice
         ("S-letters", (*INBOX, letter(), said("NO_RIGHT"), read()), 1),
         ("S-letters", (*INBOX, letter(), said("FORWARD_WARNING"), read()), 0),
-        ("S-letters", (*INBOX, letter(), said("UNKNOWN_NODE"), read()), 0),  # it was lost sight of
+        ("S-letters", (*INBOX, letter(), said("UNKNOWN_NODE"), read()), 0),  # the node was lost
         ("S-letters", (*INBOX, letter(""), said("NO_RIGHT"), read()), 1),
         ("S-letters", (*INBOX, letter(""), Event(50.5, "crash", "a", 1), said("NO_RIGHT"), read()), 0),
         ("S-letters", (*INBOX, letter(), Event(51.5, "crash", "a", 1), said("SITE_UNREACHABLE"), read()), 0),
         ("S-letters", (*INBOX, letter(), said("FORWARD_WARNING", 50.2), Event(51.5, "crash", "a", 1),
-                       said("SITE_UNREACHABLE"), read()), 1),  # it had said that it waits
+                       said("SITE_UNREACHABLE"), read()), 1),  # it had reported that it waits
         ("S-letters", (*INBOX, letter(), said("SITE_UNREACHABLE"), read()), 1),
         ("S-letters", (*INBOX, letter(""), said()), 0),
-        ("S-letters", (letter(), said()), 0),  # nobody reads there
+        ("S-letters", (letter(), said()), 0),  # no client reads there
         ("S-letters", (*INBOX, letter(), said("STORE_FULL")), 0),
         ("S-letters", (*INBOX, letter(), said(), read(text="y")), 1),
         ("S-letters", (*INBOX, letter(), said(), read(sender=f"/site/LON{STRANGER}")), 1),
-        ("S-letters", (*INBOX, letter(), read(), read(stream="7" * 32)), 1),  # that nobody sent
-        ("S-letters", (*INBOX, letter(to=TO_EVE), read()), 1),  # and Bob has it
+        ("S-letters", (*INBOX, letter(), read(), read(stream="7" * 32)), 1),  # no client sent it
+        ("S-letters", (*INBOX, letter(to=TO_EVE), read()), 1),  # Bob receives it
         ("S-letters", (*INBOX, letter(to=f"/site/NYC{BOB}"), said(), read()), 0),
         ("S-letters", (*INBOX, letter(to=f"/site/NYC{BOB}1"), said(), read()), 1),
         ("S-asked", (asked(), came(), came(51.5), ended()), 1),
-        ("S-asked", (asked(), came(stream="7" * 32), ended("TIMEOUT")), 1),  # that nobody asked
+        ("S-asked", (asked(), came(stream="7" * 32), ended("TIMEOUT")), 1),  # no client sent it
         ("S-asked", (asked(), ended(), came()), 0),
         ("S-asked", (asked(), came(), ended(), ended("TIMEOUT", 55.0)), 1),
         ("S-asked", (asked(), came(), ended("TIMEOUT", 60.0)), 1),  # too late
@@ -59,7 +59,7 @@ def facts_with_eve() -> object:
         ("S-asked", (asked(), came(), SAID, ended("TIMEOUT", 55.0)), 1),
         ("S-asked", (asked(), came(), ended("SITE_UNREACHABLE")), 1),
         ("S-asked", (asked(), came(), ended("HANDLER_LOST"), Event(51.0, "fault", "c", text="kill")), 0),
-        ("S-asked", (asked(to="/site/SFO/calc/add"), ended("SITE_UNREACHABLE")), 0),  # that is no site
+        ("S-asked", (asked(to="/site/SFO/calc/add"), ended("SITE_UNREACHABLE")), 0),  # no such site
         ("S-asked", (asked(to="/site/LON/calc"), ended("OK", by=f"/site/LON{ANN}"),
                      replace(came(to="calc", stream=S), who="client ann", keys=(ANN, ""))), 0),
         ("S-leave", (*EVE, letter(to=TO_EVE), replace(read(), who="client eve")), 1),

@@ -1,4 +1,4 @@
-"""Does each check see what it is for, and nothing else? One history that is fine, and one that is not."""
+"""Each check finds what it is for and nothing else: a valid and an invalid history for each."""
 
 from dataclasses import replace
 
@@ -203,7 +203,7 @@ def test_a_check_sees_that_the_promise_is_broken_and_shows_where(name: str) -> N
     for violation in (violations := CHECKS[name](history(bad), facts)):
         assert violation.invariant == name and name in str(violation)
         assert set(violation.events) <= set(bad)
-    assert len(violations) == (2 if name == "V2" else 1)  # of each node that was asked
+    assert len(violations) == (2 if name == "V2" else 1)  # one for each node that was asked
 
 
 @pytest.mark.parametrize(
@@ -271,8 +271,8 @@ def test_what_was_given_too_early_is_taken_back_by_who_is_there(
 
 @pytest.mark.parametrize(("stamp", "found"), [(6, 0), (4, 1)])
 def test_the_stamp_of_a_process_that_died_before_the_commit_is_void(stamp: int, found: int) -> None:
-    # The clock was set back: what came again has an older stamp than before the crash, and a value of
-    # another publisher, stamped between the two, rightly went past it.
+    # The clock was set back: the repeated message has an older timestamp than before the crash. A value
+    # of another publisher, with a timestamp between the two, rightly passed it.
     lost, again = node("accept", 2, stamp=8), node("accept", 2, at=4, stamp=5, boot=2)
     value = replace(node("value", 9, at=9, stamp=stamp, boot=3), stream="6" * 32)
     events = (lost, said("crash", "a", 3.6), again, ok(2, at=5), value, said("values", "a", 9, 3))
@@ -442,7 +442,7 @@ def test_what_a_way_brings_too_late_that_is_just_back_is_told_when_it_comes(
     [
         (7.0, 31.0, (), 0),
         (7.0, 41.0, (), 1),
-        (17.0, 31.0, (), 1),  # it is long known that the way is down
+        (17.0, 31.0, (), 1),  # the route has been down for long
         (7.0, 99.0, (said("crash", "a", 20.0), said("start", "a", 21.0)), 0),
         (7.0, 99.0, (said("crash", "a", 35.0),), 1),
     ],
@@ -482,7 +482,7 @@ PAUSED_B = (fault("fault", 30, "b"), fault("over", 50, "b"))
         ((), 1),
         ((fault("fault", 90, "b"), fault("over", 99, "b")), 0),
         (PAUSED_B, 1),
-        # Healing ends no pause, and who went on after one reads old news.
+        # Healing ends no pause, and a client that continues after a pause reads old messages.
         ((fault("fault", 30, "b"), fault("healed", 40, ""), fault("over", 120, "b")), 0),
         ((*PAUSED_B, fault("fault", 45, "a"), fault("over", 99, "a")), 0),
     ],

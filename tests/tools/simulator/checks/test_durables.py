@@ -1,4 +1,4 @@
-"""Is what is kept for durable subscriptions judged as what is put into queues?"""
+"""Durable subscriptions: their messages are judged by the laws of queues."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def broken(check: str, *events: Event) -> int:
         ((KEPT, PUB), 0),
         ((replace(KEPT, at=4.0), PUB, OK), 0),
         ((KEPT, replace(PUB, keys=("b",)), OK), 0),
-        ((KEPT, replace(PUB, domain="RUGBY"), replace(OK, domain="RUGBY")), 1),  # it asks for all domains
+        ((KEPT, replace(PUB, domain="RUGBY"), replace(OK, domain="RUGBY")), 1),  # it has all domains
         ((replace(KEPT, text="NEWS"), PUB, OK), 0),
         ((KEPT, PUB, OK, ENDED), 0),
         ((KEPT, replace(PUB, to="/node/a/client/ann"), OK), 0),
@@ -71,20 +71,20 @@ def given(at: float, who: str, tries: int = 1) -> Event:
 
 SETTLED = replace(ACKED, at=5.1, kind="settled")
 CRASH = Event(3.5, "crash", "c")
-AGAIN = replace(accepted(6.0, "b"), kind="again")  # it had it for the other one
+AGAIN = replace(accepted(6.0, "b"), kind="again")  # the node had it for the other subscription
 
 
 @pytest.mark.parametrize(
     ("events", "found"),
     [
         ((accepted(3.2, "a"), CRASH, accepted(6.0, "b"), given(7.0, "b")), 0),
-        ((accepted(3.2, "a"), CRASH, accepted(6.0, "b"), given(7.0, "b", tries=0)), 1),  # and does not say so
-        ((accepted(3.2, "a"), accepted(3.4, "b"), CRASH, given(7.0, "b")), 1),  # before anything has happened
-        ((accepted(3.2, "a"), CRASH, accepted(6.0, "a"), given(7.0, "a")), 1),  # the same one
+        ((accepted(3.2, "a"), CRASH, accepted(6.0, "b"), given(7.0, "b", tries=0)), 1),  # not redelivered
+        ((accepted(3.2, "a"), accepted(3.4, "b"), CRASH, given(7.0, "b")), 1),  # before the crash
+        ((accepted(3.2, "a"), CRASH, accepted(6.0, "a"), given(7.0, "a")), 1),  # the same node
         ((accepted(3.2, "a"), accepted(3.2, "b"), CRASH, AGAIN, given(7.0, "a")), 0),
         ((accepted(3.2, "a"), accepted(3.2, "b"), AGAIN, given(7.0, "a")), 1),
         ((replace(CRASH, at=2.9), accepted(3.2, "a"), accepted(6.0, "b"), given(7.0, "b")), 1),
-        ((accepted(3.2, "a"), CRASH, given(5.5, "b"), accepted(6.0, "b")), 1),  # before it can have it
+        ((accepted(3.2, "a"), CRASH, given(5.5, "b"), accepted(6.0, "b")), 1),  # before that node can have it
     ],
 )
 def test_of_several_masters_a_second_one_may_keep_it_when_a_process_has_ended_and_it_says_so(

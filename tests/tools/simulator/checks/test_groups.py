@@ -1,4 +1,4 @@
-"""Is the order in a group judged where it is promised, and nowhere else?"""
+"""The order in a message group is judged where it is promised, and nowhere else."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from tools.simulator.history import Event
 
 LEFT = replace(goes(3.15), who="a", flags="")
 OTHERS = [
-    (goes(3.5), 1),  # as it waits: the other one is to wait behind it
+    (goes(3.5), 1),  # while it waits: the other one must wait behind it
     (LEFT, 0),  # before the other one was put
     (takes(BOB, at=4.5), 0),  # so it may be at home elsewhere
     (replace(takes(BOB, at=4.5), domain="queue/mail"), 1),

@@ -1,4 +1,4 @@
-"""Do the checks of queues know the limits of what is promised, and no others?"""
+"""The checks of queues know the limits of the promises, and no others."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ WENT = Event(4.0, "went", "a", 1, S, JOBS, 1, to=FACTS.uuids["b"])
 
 
 def broken(check: str, *events: Event, facts: Facts = FACTS) -> int:
-    """How often they break a promise of queues."""
+    """Return how often these events violate a promise of queues."""
     in_time = sorted(events, key=lambda event: event.at)
     return len(CHECKS[check](history(tuple(in_time)), facts))
 

@@ -1,4 +1,4 @@
-"""Are rules that change judged as they should be, and are those of a story what its words say?"""
+"""The laws of rules that change, and the rules that the steps of a scenario set."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tools.simulator.steps import Step
 from tools.simulator.wording import agreed_of, master_of, own_of
 from tools.simulator.writing import written
 
-KILLED = Event(101.5, "crash", "a")  # perhaps before it was on its disk
+KILLED = Event(101.5, "crash", "a")  # perhaps before the commit
 BACK = Event(110.0, "has rules", "a", stamp=3, text="old")
 UNHEARD = Event(103.0, "rules put", "b", stamp=9, text="unheard", keys=("b=D",))
 HEARD = Event(104.0, "has rules", "b", stamp=9, text="unheard")
@@ -55,17 +55,17 @@ def broken(law: str, *events: Event) -> int:
     ("law", "events", "found"),
     [
         ("R-signed", (PUT, *HAVE), 0),
-        ("R-signed", (PUT, *HAVE, Event(103.0, "has rules", "a", stamp=8, text="new")), 1),  # another stamp
+        ("R-signed", (PUT, *HAVE, Event(103.0, "has rules", "a", stamp=8, text="new")), 1),  # other timestamp
         ("R-signed", (PUT, *HAVE, Event(103.0, "has rules", "a", stamp=7, text="forged")), 1),
         ("R-newest", (OLD, PUT, *HAVE, *BY, END), 0),
         ("R-newest", (OLD, PUT, *HAVE, *BY[1:], END), 1),
         ("R-newest", (OLD, PUT, *HAVE[1:], *BY, END), 1),
         ("R-newest", (OLD, PUT, *HAVE, *BY, Event(103.0, "goes by", "a", text="old"), END), 1),
-        ("R-newest", (OLD, PUT), 0),  # a story that ended before
+        ("R-newest", (OLD, PUT), 0),  # the scenario ended earlier
         ("R-newest", (END,), 0),
-        ("R-newest", (PUT, *HAVE, *BY, UNHEARD, NOTHING, END), 0),  # its node ended, perhaps
+        ("R-newest", (PUT, *HAVE, *BY, UNHEARD, NOTHING, END), 0),  # its node perhaps ended
         ("R-newest", (PUT, *HAVE, *BY, UNHEARD, replace(NOTHING, text="OK"), END), 6),
-        ("R-newest", (PUT, *HAVE, *BY, UNHEARD, NOTHING, HEARD, END), 5),  # one has it
+        ("R-newest", (PUT, *HAVE, *BY, UNHEARD, NOTHING, HEARD, END), 5),  # one node has it
         ("R-back", (OLD, PUT, *HAVE, replace(HAVE[0], at=110.0)), 0),  # after a restart
         ("R-back", (OLD, PUT, *HAVE, BACK), 1),
         ("R-back", (OLD, PUT, *HAVE, KILLED, BACK), 0),
@@ -88,7 +88,7 @@ def broken(law: str, *events: Event) -> int:
         ("R-arrives", (SUB, READY, replace(PUB, flags=""), OK), 0),
         ("R-arrives", (SUB, READY, PUB, replace(OK, text="STORE_FULL")), 0),
         ("R-arrives", (SUB, READY, PUT, PUB, OK), 1),
-        ("R-arrives", (SUB, READY, CUT, OVER, PUT, PUB, OK), 0),  # it could not be asked
+        ("R-arrives", (SUB, READY, CUT, OVER, PUT, PUB, OK), 0),  # that node could not be asked
         ("R-arrives", (SUB, READY, CUT, OVER, PUB, OK), 1),  # no rule has changed
         ("R-arrives", (SUB, READY, CUT, OVER, PUT, replace(PUB, at=180.0), replace(OK, at=181.0)), 1),
         ("R-arrives", (SUB, READY, PUB, OK, Event(106.0, "gap", "client ear", sub=1, gap=1)), 0),
@@ -96,7 +96,7 @@ def broken(law: str, *events: Event) -> int:
         ("R-master", (PUT, LAST, PUB, OK, replace(AT_A, who="b")), 1),
         ("R-master", (PUT, LAST, PUB, OK, AT_A, replace(AT_A, who="b")), 1),
         ("R-master", (PUT, LAST, PUB, AT_A), 1),
-        ("R-master", (LAST, PUB, OK, replace(AT_A, who="b")), 0),  # nobody says anything
+        ("R-master", (LAST, PUB, OK, replace(AT_A, who="b")), 0),  # no rules are set
         ("R-master", (Event(60.0, "rules read", "a", keys=("c=D",)), LAST, PUB, OK, AT_A), 1),
     ],
 )
@@ -121,7 +121,7 @@ def test_words_of_a_step_say_rules() -> None:
         ("", "heron=D avalon:a", "D", "b", "heron"),
         ("", "heron=D", "E", "b", ""),
         ("golan=E", "heron=D", "E", "b", "golan"),
-        ("heron=E", "heron=D", "E", "b", ""),  # what the mesh says of a node is all of it
+        ("heron=E", "heron=D", "E", "b", ""),  # rules of the mesh replace all rules of a node
     ],
 )
 def test_the_master_is_who_both_name(own: str, shared: str, domain: str, key: str, master: str) -> None:
@@ -146,7 +146,7 @@ def test_what_is_set_comes_from_the_dice_alone() -> None:
 
 
 def test_a_file_is_read_when_a_process_goes_on_and_none_of_before_takes_its_place() -> None:
-    """A judge held nodes to a file that they had never read, as they stood still, and of two to the first."""
+    """The judge once expected files that paused nodes had not read, and the first of two files."""
     script = written(0, PROFILES["rules"])
     first, other = script.nodes[:2]
     steps = (

@@ -1,4 +1,4 @@
-"""Are sites judged each as a mesh, and do those that judge them together know what is an excuse?"""
+"""Sites: each one is judged as a mesh, and all together with the excuses that they accept."""
 
 from dataclasses import replace
 from random import Random
@@ -59,11 +59,11 @@ def test_of_a_site_is_what_its_nodes_and_clients_did_with_what_was_published_the
         Event(3.0, "fault", "a", text="cut", to="b"),
         Event(4.0, "fault", "a", text="kill"),
         Event(5.0, "healed", ""),
-        Event(6.0, "read", "client ann", stream=T, first=1),  # a last value is whose it is
+        Event(6.0, "read", "client ann", stream=T, first=1),  # a retained value belongs to its publisher
     )
     others = (
         ELSEWHERE,
-        Event(2.0, "accept", "a", stream=T, first=1, last=1),  # that came from there
+        Event(2.0, "accept", "a", stream=T, first=1, last=1),  # from the other site
         Event(2.0, "accept", "c", stream=S, first=1, last=1),
         Event(3.0, "fault", "LON", text="sites parted", to="NYC"),
         Event(3.0, "fault", "a", text="break", to="c"),
@@ -78,11 +78,11 @@ def test_of_a_site_is_what_its_nodes_and_clients_did_with_what_was_published_the
     [
         ((saw("c", "LON", "ab"), saw("a", "NYC", "", "unreachable"), END), 1),
         ((saw("c", "LON", "ab"), saw("a", "NYC", "", "down"), END), 1),
-        ((*SAW, saw("b", "NYC", "", "unreachable")), 0),  # as another gateway that has no link
+        ((*SAW, saw("b", "NYC", "", "unreachable")), 0),  # as another gateway without a link
         ((*SAW, saw("b", "NYC", "cd")), 1),
         ((saw("c", "LON", "ab"), END), 1),
         ((END,), 2),
-        ((), 0),  # a story that ended before
+        ((), 0),  # the scenario ended earlier
     ],
 )
 def test_in_the_end_somebody_of_each_site_sees_each_other_one_as_it_is(
@@ -101,12 +101,12 @@ C_ENDS = Event(99.0, "crash", "c", 1)
         ((*BEGAN, PARTED, END), 2),
         ((*BEGAN, PARTED, AGAIN, END), 0),
         ((*BEGAN, PARTED, AGAIN, *LOST, END), 0),
-        ((*BEGAN, PARTED, C_ENDS, LOST[0], END), 0),  # who is gone sees nothing
+        ((*BEGAN, PARTED, C_ENDS, LOST[0], END), 0),  # a lost gateway sees nothing
         ((*BEGAN, C_ENDS, END), 1),
         ((*BEGAN, C_ENDS, LOST[0], END), 0),
         ((*BEGAN, C_ENDS, Event(110.0, "start", "c", 2), END), 0),
         ((*BEGAN, Event(99.0, "crash", "b", 1), END), 0),  # no gateway
-        ((*BEGAN, LOST[0], END), 1),  # nothing ailed it
+        ((*BEGAN, LOST[0], END), 1),  # without a fault
         ((*BEGAN, Event(101.0, "fault", "c", text="break", to="a"), LOST[0], END), 0),
         ((*BEGAN, Event(101.0, "fault", "b", text="kill"), LOST[0], END), 1),
         ((*BEGAN, sees(150.0, "a", "NYC", ""), END), 0),  # still up
@@ -184,15 +184,15 @@ def test_facts_of_a_site_know_its_nodes_by_the_names_of_the_network() -> None:
 @pytest.mark.parametrize(
     ("events", "found"),
     [
-        (tuple(e for e in SENT if e.kind != "answer"), 0),  # nobody was told that it was taken
+        (tuple(e for e in SENT if e.kind != "answer"), 0),  # no answer arrived
         ((pub(), ok(pub(), text="STORE_FULL")), 0),
         ((pub(flags=""), ok(pub())), 0),
         ((*RELAYED, Event(60.0, "buried", "c", stream=S_THERE, first=1, text="FORGED_SENDER")), 1),  # sent on
         ((*RELAYED, at_node(pub(), "accept", "c", S_THERE, at=60.0)), 1),
-        ((*RELAYED, *taken(pub(), T_THERE, "a")), 1),  # that nobody sent
+        ((*RELAYED, *taken(pub(), T_THERE, "a")), 1),  # no client sent it
         ((by_bob(pub()), ok(by_bob(pub())), *taken(by_bob(pub()), T, "c")), 1),
         ((by_bob(pub()), ok(by_bob(pub())), *taken(by_bob(pub()), T_THERE, "a")), 0),
-        ((by_bob(pub(key="j")), ok(by_bob(pub())), *taken(by_bob(pub()), T, "c")), 0),  # LON does not get it
+        ((by_bob(pub(key="j")), ok(by_bob(pub())), *taken(by_bob(pub()), T, "c")), 0),  # LON has no part
         ((by_bob(pub(key="j")), *taken(by_bob(pub(key="j")), T_THERE, "a")), 2),
         ((by_bob(pub()), ok(by_bob(pub())), *taken(by_bob(pub()), T_THERE, "b")), 1),  # that is no gateway
     ],
@@ -208,7 +208,7 @@ def test_C6_1_what_another_site_gets_is_taken_there_once_and_nothing_else_is(
     [
         ("S-sender", (*BOB_READS, pub(), given(pub()), given(pub(), at=60.0)), 1),  # twice
         ("S-sender", (*BOB_READS, pub(), pub(2), given(replace(pub(), text="y"))), 1),
-        ("S-sender", (*BOB_READS, given(pub())), 0),  # is another law's
+        ("S-sender", (*BOB_READS, given(pub())), 0),  # another law's violation
         ("S-arrives", (*BOB_READS, pub(flags=""), ok(pub()), Event(60.0, "crash", "a", 1)), 0),
         ("S-arrives", (*BOB_READS, *SENT, Event(60.0, "gap", "client bob", sub=1, gap=1)), 0),
         ("S-order", (*BOB_READS, *TWO, given(pub(2)), given(pub(), at=54.0), END), 1),
@@ -224,9 +224,9 @@ def test_C6_1_what_another_site_gets_is_taken_there_once_and_nothing_else_is(
         ("S-conflict", (pub(3), ok(pub(3), text="PARTLY_REFUSED"), *TWO,
                         read(pub(2), "b", S), read(pub(), "c", S_THERE)), 1),  # another message was
         ("S-conflict", (by_bob(pub(key="j")), by_bob(pub(2, key="j")), read(pub(2, key="j"), "b", T_THERE),
-                        read(pub(key="j"), "c", T)), 0),  # LON gets none of those
-        ("S-kept", (by_bob(pub()), BOBS, pub(), replace(LATE, at=60.0)), 0),  # it may not be on the disk yet
-        ("S-kept", (*CROSSED, replace(LATE, at=90.0, stamp=7)), 1),  # that was known to be older at home
+                        read(pub(key="j"), "c", T)), 0),  # LON requests none of those
+        ("S-kept", (by_bob(pub()), BOBS, pub(), replace(LATE, at=60.0)), 0),  # it may not be on disk yet
+        ("S-kept", (*CROSSED, replace(LATE, at=90.0, stamp=7)), 1),  # known at home to be older
         ("S-kept", (*CROSSED[:3], replace(BOBS, at=79.0, stamp=10), LATE), 1),
         ("S-kept", (by_bob(pub()), replace(BOBS, stamp=7), pub(), replace(BOBS, at=79.0), LATE), 0),
         ("S-kept", (by_bob(pub()), replace(BOBS, boot=0), pub(), LATE), 0),  # another process had it

@@ -4,7 +4,7 @@ from tools.simulator.clients.witness import Witness
 from tools.simulator.history import History
 from tools.simulator.world.weather import HarshNetwork
 
-EACH = 64 + 10  # bytes of credit of a message with a content of ten bytes
+EACH = 64 + 10  # bytes of credit for a content of ten bytes
 
 
 def test_messages_that_waited_for_the_window_share_an_envelope_larger_than_it() -> None:

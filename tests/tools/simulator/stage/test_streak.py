@@ -1,4 +1,4 @@
-"""Does the judge count what lasts, and only that?"""
+"""Streaks: the number of samples in a row in which a condition holds."""
 
 from tools.simulator.stage.streak import Streaks
 
@@ -13,7 +13,7 @@ def test_what_is_so_in_each_sample_is_counted() -> None:
 
 
 def test_AD4_what_a_sample_says_nothing_of_begins_anew_however_much_later_it_is_so_again() -> None:
-    """A node that watched a name, and had forgotten it for a minute, was called wrong for three samples."""
+    """A node that watched a name again after a minute was once reported wrong for three samples."""
     streaks = Streaks[tuple[str, str]]()
     for _ in range(2):
         streaks.begin()

@@ -1,4 +1,4 @@
-"""Where does a simulated process crash when it is told to?"""
+"""The point at which a simulated process crashes on request."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,8 +17,8 @@ from tools.simulator.world.crashes import POINTS, awaited
 from tools.simulator.world.machine import HarshNode
 from tools.simulator.writing import written
 
-ARMED, COMMITTED = 10.0, 11.0  # s: when everybody has met, and nobody publishes
-ENOUGH = 12.0  # s of a story
+ARMED, COMMITTED = 10.0, 11.0  # s: all nodes have met, and none publishes
+ENOUGH = 12.0  # s of a run
 MET = Put("peer", b"key", b"row")
 
 
@@ -29,7 +29,7 @@ MET = Put("peer", b"key", b"row")
         ((Put("position", b"key", b"row"), Drop((1,))), True),
         ((Delete("retained", b"key"),), True),
         ((MET, Put("feed", b"key", b"row")), True),
-        ((), True),  # whoever asks for it waits for all that was stored before
+        ((), True),  # an empty commit waits for earlier ones
         ((MET,), False),
         ((MET, Delete("peer", b"other")), False),
     ],
@@ -42,7 +42,7 @@ def test_any_commit_is_waited_for_but_one_of_nodes_that_were_met(
 
 
 def crashes(point: str, *ops: Op) -> int:
-    """Of a node that is told to crash there, and then stores these."""
+    """Return how often a node that is told to crash at `point` crashes when it commits `ops`."""
     stage = Stage(replace(with_steps(written(1, SHORT), ()), seconds=ENOUGH))
     name = stage.script.nodes[0]
     commit: Callable[[HarshNode], None] = lambda node: node.core.parts.disk.commit(ops, lambda error: None)  # noqa: E731

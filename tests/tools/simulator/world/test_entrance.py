@@ -1,4 +1,4 @@
-"""Does a simulated process follow its connections by descriptors that are used again?"""
+"""A simulated process follows its connections by descriptors that are reused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.simulator.world.network import Network, Pipe
 
 
 class Door:
-    """A process with an entrance, and one who dials it."""
+    """A process with an entrance, which dials itself."""
 
     name = "a"
 
@@ -41,7 +41,7 @@ class Door:
     def heard_on(self, pipe: Pipe, frames: list[bytes]) -> None: ...
 
     def opened(self) -> Pipe:
-        """Return a new connection that has spoken."""
+        """Return a new connection on which a message has arrived."""
         pipe = self.net.connect(self, "out", "here")
         assert pipe is not None
         self.entrance.entered(pipe)

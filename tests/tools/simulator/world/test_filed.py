@@ -1,4 +1,4 @@
-"""Is the simulated disk like a real one? Both are written in some stories, and compared at each start."""
+"""Some simulation runs use real files beside the simulated disk, and compare both at each start."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -50,7 +50,7 @@ def test_a_file_that_holds_something_else_ends_the_story(monkeypatch: pytest.Mon
 
 
 def old_copy(*steps: tuple[float, str]) -> History:
-    """A story in which nothing else happens; something is committed after the copy was made."""
+    """Run a node that restarts with an old copy of its store, made before its last commit."""
     stage = Stage(with_steps(written(1, SHORT), ()))
     name = stage.script.nodes[0]
     for at, kind in ((5, "copy"), (14, "kill"), (15, "put back"), (16, "start"), *steps):
@@ -89,5 +89,5 @@ def test_an_old_copy_has_nothing_of_what_was_not_on_the_disk_then() -> None:
     store.commit([Put("rule", b"b", b"2")])
     store.sync()
     assert store.put_back(before=9.0)
-    store.sync()  # what the next process writes
+    store.sync()  # the commit of the next process
     assert store.load().tables["rule"] == {}

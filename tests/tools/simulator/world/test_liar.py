@@ -1,4 +1,4 @@
-"""Does the liar say what is well formed and wrong, and is it heard?"""
+"""The simulated liar: its messages are well-formed and false, and they reach their receivers."""
 
 from dataclasses import replace
 from functools import cache
@@ -25,7 +25,7 @@ def lying(seed: int = 7) -> Script:
 
 @cache
 def told_of(seed: int) -> tuple[Stage, Outcome]:
-    """Its story, and where it was played."""
+    """Run a scenario with a liar; return the stage and the outcome."""
     stage = Stage(lying(seed))
     return stage, judged(stage)
 
