@@ -195,7 +195,7 @@ CALLS: dict[str, tuple[Call, list[Any]]] = {
     "call page": (lambda m, v: m.call("ls", after=v), ARGUMENTS),
     "call limit": (lambda m, v: m.call("ls", limit=v), ARGUMENTS),
 }
-# What Python itself says of a name that no argument has.
+# Python's own message about an unknown argument.
 UNKNOWN = re.compile(r"unexpected keyword argument '(prioritty|foo)'")
 
 
@@ -205,7 +205,7 @@ async def entered(subscription: Any) -> None:
 
 
 async def outcome(call: Call, m: Client, value: Any) -> str:
-    """ "" if it works, or is refused as it should be."""
+    """Return "" if the call works or is refused as it should be, else what is wrong."""
     try:
         async with asyncio.timeout(LIMIT):
             result = call(m, value)
@@ -272,7 +272,7 @@ def test_trial_B1_what_cannot_be_connected_with_is_refused_at_the_call(
 
 @pytest.fixture(scope="module")
 def blocking() -> Iterator[sync.Client]:
-    """Of a node in a loop of its own."""
+    """A client without a loop, of a node in a loop of its own."""
     ready, over = threading.Event(), threading.Event()
     found: dict[str, Any] = {}
 
@@ -308,7 +308,7 @@ def test_trial_B1_nor_a_blocking_one(blocking: sync.Client, name: str) -> None:
             pass
         except TypeError as error:
             assert UNKNOWN.search(str(error))
-    with suppress(MeshError):  # of what was posted
+    with suppress(MeshError):  # a refused post may be reported here
         blocking.flush()
     assert blocking.publish("proof", b"x").ok
 

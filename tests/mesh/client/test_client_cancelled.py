@@ -18,7 +18,7 @@ from mesh.errors import NoHandlers
 from mesh.wire.commands import Unsubscribe
 from tests.mesh.meshes import passing
 
-STEPS = 40  # turns of the loop after which each of these is surely done
+STEPS = 40  # turns of the loop that each call needs at most
 
 
 async def subscribed(m: Client) -> None:
@@ -82,7 +82,7 @@ async def unheard(work: Awaitable[Any]) -> None:
 
 
 async def given_up(work: Coroutine[Any, Any, Any], steps: int) -> bool:
-    """Is it done before so many turns? Else it is cancelled."""
+    """Cancel `work` after so many turns of the loop, and return whether it was done before."""
     task = asyncio.ensure_future(work)
     for _ in range(steps):
         await asyncio.sleep(0)
@@ -93,7 +93,7 @@ async def given_up(work: Coroutine[Any, Any, Any], steps: int) -> bool:
 
 
 async def cancelled_after_each_step(m: Client, name: str, then: Callable[[], Awaitable[None]]) -> int:
-    """How often it was done before."""
+    """Cancel a call after each number of steps, and return how often it was done before."""
     core, done = m._core, 0
     for steps in range(STEPS):
 
@@ -123,7 +123,7 @@ async def echo(m: Client) -> None:
 
 @asynccontextmanager
 async def echoing(memory: mesh.testing.Mesh) -> AsyncIterator[None]:
-    """Somebody serves the address."""
+    """Serve the address by another client."""
     async with memory.connect() as other:
         task = asyncio.create_task(echo(other))
         await memory.pass_time(0.1)

@@ -51,7 +51,7 @@ FULL: dict[str, Call] = {
     "publish_oneway": lambda m, t: m.publish_oneway("k", b"x", timeout=t),
     "room": lambda m, t: m.room(timeout=t),
 }
-for name in ("final", "flush"):  # there would be no room for their message
+for name in ("final", "flush"):  # these need space for a message of their own
     del FULL[name]
 
 
@@ -252,7 +252,7 @@ def test_so_is_an_odd_patience(kind: type, patience: Any) -> None:
 
 @pytest.fixture
 def blocking() -> Iterator[sync.Client]:
-    """On a wire whose node says nothing."""
+    """A client on a wire whose node never answers."""
     m = sync.Client("ipc:///run/heron", client="joe")
     with patch.object(wiring, "Sockets", DeafWire):
         m.__enter__()

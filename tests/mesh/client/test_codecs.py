@@ -78,7 +78,7 @@ class Raw(bytes): ...
 
 
 class Scalar:
-    """As a number of numpy looks to those who do not import it."""
+    """A number of numpy, as code sees it that does not import numpy."""
 
     def __init__(self, kind: str, value: Any, shape: tuple[int, ...] = ()) -> None:
         self.dtype, self.value, self.shape = SimpleNamespace(kind=kind), value, shape
@@ -128,7 +128,7 @@ def test_nan_and_what_only_looks_like_it() -> None:
 
 
 class Wrong:
-    """A codec that fails in one way or another."""
+    """A codec that raises `how`. If that is no exception, `encode` returns it."""
 
     content_type = "application/x-wrong"
 

@@ -91,7 +91,7 @@ def test_a_client_that_could_not_be_opened_may_be_tried_again() -> None:
             await client.publish("k", b"1")
         client._way.address, client._timeout = "ipc:///run/heron", LIMIT
         async with wired(client=client) as it:
-            await turns()  # what the first try left behind would end it now
+            await turns()  # remains of the first try would end it now
             it.client.post("k", b"1")
             await turns()
             assert len(it.sent) == 1
@@ -122,7 +122,7 @@ async def given_up(opening: asyncio.Future[Client]) -> None:
 
 def test_trial_2_connects_that_are_cancelled_leave_no_session() -> None:
     async def story() -> None:
-        # A node keeps the session of a connection that broke for an hour; these are said goodbye.
+        # A node keeps the session of a lost connection for an hour. These clients say goodbye.
         async with mesh_of("a", settings={"limits.linger": 3600.0}) as made:
             sessions = made.nodes["a"].core.parts.clients.sessions
             for turns in range(60):  # each is cancelled at another point of the handshake
@@ -131,7 +131,7 @@ def test_trial_2_connects_that_are_cancelled_leave_no_session() -> None:
                     await asyncio.sleep(0)
                 await given_up(opening)
             opening = asyncio.ensure_future(made.connect("a").__aenter__())
-            while not sessions:  # the last one when the node has a session for it
+            while not sessions:  # the last connect is cancelled once the node has its session
                 await asyncio.sleep(0)
             await given_up(opening)
             await eventually(lambda: not sessions)

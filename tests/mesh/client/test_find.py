@@ -12,7 +12,7 @@ from mesh.errors import NodeNotFound
 
 @pytest.fixture
 def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """Of a user with one node, which has the name of a host."""
+    """The environment of a user with one node, whose name is a host name."""
     node = {"name": "nas.example.com", "ipc": "ipc:///here", "tcp": "tcp://127.0.0.1:1"}
     monkeypatch.setattr(find, "running_nodes", lambda _: [node])
     yield {"MESH_STATE_DIR": str(tmp_path)}

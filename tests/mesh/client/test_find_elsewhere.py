@@ -14,17 +14,17 @@ from mesh.security.joining import join, new_mesh, token_of
 from tests.mesh.running import RunningNode, _run, running, state_directory, until
 
 LOOPBACK = ("--bind", "127.0.0.1:0")
-life = contextmanager(_run)  # a node that is stopped in the end
+life = contextmanager(_run)  # a node that is stopped at the end
 
 
 @pytest.fixture
 def two() -> Iterator[tuple[RunningNode, RunningNode]]:
-    """Nodes of one mesh, each of a machine of its own: what one knows of its files the other does not."""
+    """Two nodes of one mesh on different machines: neither can read the other's files."""
     with ExitStack() as stack:
         here, there = (stack.enter_context(state_directory()) for _ in range(2))
         cluster = f"test-{secrets.token_hex(4)}"
         join(there, token_of(new_mesh(here, cluster), "node", 0), "")
-        new_mesh(here, "another")  # so that the mesh does not follow from there being one only
+        new_mesh(here, "another")  # so that there is more than one mesh to choose
         a = stack.enter_context(life(RunningNode("heron", here, cluster, LOOPBACK)))
         b = stack.enter_context(life(RunningNode("swan", there, cluster, (*LOOPBACK, "--peer", a.tcp))))
         until(lambda: '"swan"' in a.mesh("ls", "--json").stdout)

@@ -169,7 +169,7 @@ STORIES = {
 
 
 async def _tell(m: Mesh, name: str, gate: asyncio.Semaphore) -> str:
-    """What it says of itself; "" when it ends as it should."""
+    """Run a program, and return "" if it ends as it should, else what happened."""
     program = BEGIN + textwrap.dedent(STORIES[name]) + "print('over')\n"
     async with gate:
         process = await asyncio.create_subprocess_exec(
@@ -225,7 +225,7 @@ def test_trial_B0_at_the_end_of_its_loop_it_is_closed_and_says_so() -> None:
 def test_a_client_that_is_used_by_what_it_made_is_not_forgotten() -> None:
     async def story() -> None:
         async with mesh_of("a") as m, m.connect("a") as other:
-            sub = m.connect("a").subscribe("k")  # not open, and it says so
+            sub = m.connect("a").subscribe("k")  # an unopened client says so
             with pytest.raises(Closed):
                 await sub.__aenter__()
             held = await m.connect("a").__aenter__()

@@ -20,7 +20,7 @@ from tests.mesh.envelopes import envelope
 
 
 class Brief:
-    """A handler whose source ends at once, and that notes how often it ran."""
+    """A handler whose source ends at once, and which counts its runs."""
 
     most = 2
 

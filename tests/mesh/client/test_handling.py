@@ -308,11 +308,11 @@ def blocking(environ: dict[str, str]) -> None:
             assert done.wait(LIMIT)
         assert m.get("out", type=int)[0].value == 42 and seen == ["out=42"]
         with pytest.raises(ZeroDivisionError):
-            m.run(stop_on_error=True)  # the last value of "out" is there at once
+            m.run(stop_on_error=True)  # the retained value of "out" arrives at once
 
 
 class App:
-    """What of FastAPI the example needs, with the lifespan of an ASGI server."""
+    """The part of FastAPI that the example needs, with the lifespan of an ASGI server."""
 
     def __init__(self, *, lifespan: Callable[[Any], AbstractAsyncContextManager[None]]) -> None:
         self.lifespan = lifespan
@@ -326,7 +326,7 @@ class App:
         return lambda function: self.routes.setdefault(f"POST {path}", function)
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        """As Starlette does it: all of it in one task."""
+        """Run the lifespan in one task, as Starlette does."""
         assert scope["type"] == "lifespan" and (await receive())["type"] == "lifespan.startup"
         async with self.lifespan(self):
             await send({"type": "lifespan.startup.complete"})

@@ -46,7 +46,7 @@ VERBS: dict[str, Callable[[Client], Awaitable[Any]]] = {
 
 
 async def said(m: Client, verb: str) -> str:
-    """What a verb says, in the loop that runs here; it must not wait."""
+    """Return the error of a verb in the current loop. The verb must not wait."""
     async with asyncio.timeout(LIMIT):
         try:
             await VERBS[verb](m)
@@ -64,7 +64,7 @@ def test_trial_1_a_client_in_another_loop_says_so_at_once() -> None:
     async def story() -> None:
         async with mesh_of("a") as made, made.connect("a") as m:
             await asyncio.to_thread(elsewhere, m)
-            await m.publish("k", b"here")  # nothing was broken by it
+            await m.publish("k", b"here")  # the client still works
 
     asyncio.run(asyncio.wait_for(story(), LIMIT))
 
@@ -117,7 +117,7 @@ def test_a_client_that_was_never_opened_says_so_at_once() -> None:
 def test_a_client_that_is_opened_without_an_event_loop_of_asyncio_says_so_at_once() -> None:
     for client in (mesh.connect("nobody"), mesh.node("nobody", mdns=False)):
         with pytest.raises(WrongLoop, match=r"without a running asyncio event loop.*trio"):
-            client.__aenter__().send(None)  # as trio would
+            client.__aenter__().send(None)  # as trio would do
 
 
 def test_a_client_and_what_is_of_it_are_neither_pickled_nor_copied() -> None:

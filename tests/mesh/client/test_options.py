@@ -100,7 +100,7 @@ def test_a_misspelled_option_of_a_client_is_named(open_: Callable[..., Any]) -> 
 
 
 def test_a_type_checker_knows_the_options() -> None:
-    """Strict mypy reports an ignored error that is none."""
+    """Strict mypy reports each `ignore` below that it does not need."""
     client = mesh.connect()
     with pytest.raises(TypeError):
         client.post("k", b"x", prioritty=7)  # type: ignore[call-arg]

@@ -13,7 +13,7 @@ from tests.mesh.meshes import Mesh, in_memory, mesh_of
 
 @pytest.fixture(autouse=True)
 def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a short list needs several."""
+    """Make pages so short that a short list needs several."""
     monkeypatch.setattr(status, "page", partial(page, size=400))
 
 

@@ -26,12 +26,12 @@ OPTIONS: list[dict[str, Any]] = [
     {"persistent": True},
     {"domain": "sport"},
     {"domain": "sport", "local_only": True},
-    {"relay": False},  # which this node does not know
+    {"relay": False},  # this node does not know it
     {"domain": None, "persistent": False},
     {"headers": {"unit": "C"}},
     {"priority": 9},
 ]
-Post = tuple[str, int, dict[str, Any]]  # a key, how many bytes, and how
+Post = tuple[str, int, dict[str, Any]]  # key, bytes, and options
 SIZES = st.integers(0, 20) | st.sampled_from([60_000, ENVELOPE_BYTES // 4])
 POSTS = st.lists(st.tuples(st.sampled_from("abc"), SIZES, st.sampled_from(OPTIONS)), max_size=20)
 
@@ -45,7 +45,7 @@ def client_on_a_wire() -> Iterator[tuple[asyncio.Runner, Client]]:
 
 
 async def all_left(client: Client) -> None:
-    """What waits for company has gone; the test's own limit ends it otherwise."""
+    """Wait until no message waits for others of its envelope."""
     while client._core.publisher.accumulator.builder is not None:
         await asyncio.sleep(0)
 
@@ -58,7 +58,7 @@ def flags_of(options: dict[str, Any]) -> int:
 def test_what_is_posted_is_what_leaves_in_its_order_and_with_its_number(
     posts: list[Post], times: int
 ) -> None:
-    """Each is posted several times in a row: the first opens the way that the others take."""
+    """Each is posted several times in a row: the first one prepares the path that the others take."""
     with client_on_a_wire() as (runner, client):
 
         async def story() -> list[str]:

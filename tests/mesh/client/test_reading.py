@@ -70,7 +70,7 @@ def test_a_message_is_read_as_text_and_as_json_whatever_its_type() -> None:
             message(wrong).json()
 
 
-MOST = 1000  # bytes of a content whose type nobody said
+MOST = 1000  # limit of bytes if the reader names no type
 NO_READING: list[tuple[bytes, str | None, str]] = [
     (b'{"t": "warm"}', "application/json", "$.t"),
     (b"{}", "application/json", "$"),
@@ -96,7 +96,7 @@ NO_READING: list[tuple[bytes, str | None, str]] = [
 def test_what_is_no_reading_is_told_with_its_key_sender_and_place(
     content: bytes, content_type: str | None, place: str
 ) -> None:
-    if content_type == "+json":  # it ends as JSON does
+    if content_type == "+json":  # the type ends like JSON
         assert read(content, content_type, Reading) == Reading(1)
         return
     with pytest.raises(BadContent) as caught:

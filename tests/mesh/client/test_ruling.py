@@ -17,7 +17,7 @@ NEWS = "<clusternode id='b'><master><key queryType='DOMAIN' domain='NEWS'/></mas
 
 
 async def follows(m: Any, node: str, wanted: str) -> str:
-    """Until the rules of a node that a client reads have that text in them; all of it."""
+    """Wait until the rules of `node` that a client reads contain `wanted`, and return their text."""
     async with m.subscribe(f"{MASTER}[{node}]") as rules:
         async for message in rules:
             if wanted in message.text:
@@ -92,7 +92,7 @@ def test_what_is_no_rule_of_that_node_changes_nothing() -> None:
 
 @pytest.mark.parametrize("error", [KeyError("uid not found: 1234"), OSError("No username set")])
 def test_a_user_without_a_name_changes_them_too(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container whose user stands in no passwd."""
+    """As in a container whose user is not in passwd."""
 
     def nobody() -> str:
         raise error
@@ -109,7 +109,7 @@ def test_a_user_without_a_name_changes_them_too(error: Exception, monkeypatch: p
 
 
 def test_what_rules_cannot_be_is_refused_and_changes_nothing() -> None:
-    """Rules are in no domain, and count everywhere, for good."""
+    """Rules have no domain, hold everywhere, and do not expire."""
 
     async def story() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as joe:

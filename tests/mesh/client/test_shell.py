@@ -19,7 +19,7 @@ NUMBERS = (errno.EMFILE, errno.EIO, errno.ESTALE, errno.EACCES)
 
 
 class Refusing:
-    """A carrier, and a way to its node; each fails once with each error before it works."""
+    """A carrier and a path to its node. Each call at `where` fails once with each error before it works."""
 
     def __init__(self, where: str) -> None:
         self.left: dict[str, list[int]] = {where: list(NUMBERS)}

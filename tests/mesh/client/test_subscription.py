@@ -19,7 +19,7 @@ INBOX = 0
 
 
 def used(s: Subscription) -> int:
-    """Items of which the node may send others in their place."""
+    """Return the number of consumed items, in whose place the node may send others."""
     return sum(strand.used for strand in s._intake.strands if isinstance(strand, Intake))
 
 
@@ -111,7 +111,7 @@ async def test_who_gives_up_entering_leaves_nothing_at_the_node(it: Wired) -> No
 
 @story
 async def test_what_is_counted_elsewhere_is_still_told_to_the_node_later(it: Wired) -> None:
-    """Of that which was taken in another thread the first word fails, and no later one."""
+    """The first acknowledgement from another thread fails, and no later one."""
     async with it.client.subscribe("k") as s:
         for first in (1, 2):
             it.deliver(1, envelope(first=first))
@@ -177,7 +177,7 @@ async def test_a_retained_value_of_another_type_is_left_out_and_ends_nothing(it:
             it.deliver(1, envelope("a b c", [b"old", b'{"x": 1}', b"older"], first=2, flags=INITIAL))
             it.deliver(1, envelope("d", [b"new"], first=5))
             assert (await anext(s)).value == {"x": 1.0}
-            with pytest.raises(BadContent):  # what comes now is another matter
+            with pytest.raises(BadContent):  # the next message is another matter
                 _ = (await anext(s)).value
         assert used(s) == 3
     finally:

@@ -23,7 +23,7 @@ from tests.mesh.meshes import LIMIT, mesh_of, take
 
 @pytest.fixture
 def spans() -> Iterator[InMemorySpanExporter]:
-    """All that end during the test."""
+    """The spans that end during the test."""
     kept, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(kept))
     with patch.object(trace, "get_tracer", provider.get_tracer):

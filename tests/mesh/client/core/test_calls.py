@@ -15,20 +15,20 @@ TIMEOUT = 5.0
 
 
 class Bench(CoreBench):
-    """A client that is in, and asks."""
+    """A connected client that sends calls."""
 
     def __init__(self, timeout: float = TIMEOUT) -> None:
         super().__init__(timeout)
         self.calls = self.core.calls
 
     def ask(self, verb: str = "erase") -> Pending:
-        """A question that has left."""
+        """Send a call, and return it while it waits."""
         pending = self.calls.send_with_timeout(lambda request: Call(request, verb))
         self.wait()
         return pending
 
     def live(self, seconds: float) -> None:
-        """The node answers pings, and nothing else."""
+        """Let time pass while the node answers pings and nothing else."""
         end = self.context.now + seconds
         while self.context.now < end:
             self.wait(0.5)
@@ -39,7 +39,7 @@ class Bench(CoreBench):
 
 
 def value(pending: Pending) -> Any:
-    """The reply, of one part."""
+    """Return the value of a reply in one part."""
     [(value, _)] = result(pending.promise)
     return value
 
@@ -203,7 +203,7 @@ def test_so_many_calls_are_with_the_node_at_once_and_the_others_follow_in_their_
     assert c.Unsubscribe(UNDER_WAY + 4, 7) in bench.sent(), "what is no call does not wait"
     bench.hear(Reply(5, {"more": True}))
     assert bench.asked() == [], "it is not answered yet"
-    bench.calls.drop_pending(asked[UNDER_WAY])  # gives up before it was sent
+    bench.calls.drop_pending(asked[UNDER_WAY])  # its caller gave up before it was sent
     bench.hear(Reply(5, "five"))
     bench.wait()
     assert bench.asked() == [Call(UNDER_WAY + 2, "erase")]

@@ -18,7 +18,7 @@ def envelope(number: int) -> Envelope:
 
 
 class Line:
-    """Envelopes that wait, and what became of them."""
+    """Envelopes that wait, and those that were answered."""
 
     def __init__(self, count: int) -> None:
         self.waiting = [envelope(number) for number in range(1, count + 1)]
@@ -46,7 +46,7 @@ def test_trial_B1_the_one_that_is_refused_twice_alone_has_failed_and_the_rest_go
     assert line.caution.on_hang_up() is None
     assert line.again() == [1]
     assert line.answer(1) == [2]
-    assert line.caution.on_hang_up() is None  # once may be chance
+    assert line.caution.on_hang_up() is None  # one hang-up may be chance
     assert line.again() == [2]
     found = line.caution.on_hang_up()
     assert found is not None and found.first == 2
@@ -140,7 +140,7 @@ def test_trial_B1_a_client_that_is_always_refused_backs_off() -> None:
                     with pytest.raises(PublishRefused):
                         await receipt
                 assert (await ma.publish("k", b"x")).ok
-            # Not `hang_ups`: what is still under way when the node hangs up counts there as a stranger's.
+            # `hang_ups` does not fit: what is under way at the end of a connection counts as another's.
             assert ma._core.line._dials <= 1 + 1 + 2 * 3
             assert ma._core.line._strikes > 3
 

@@ -20,7 +20,7 @@ def post(bench: CoreBench, *contents: bytes) -> None:
 
 
 def said(bench: CoreBench) -> list[str]:
-    """In short, without what has no order."""
+    """Return the sent commands by name, with the numbers of envelopes. ACK and HELLO have no fixed order."""
     words = []
     for effect in bench.done:
         if isinstance(effect, SendCommand) and not isinstance(effect.command, c.Ack | c.Hello):

@@ -78,7 +78,7 @@ def test_effects_leave_in_their_order_and_once() -> None:
 
 
 class Shell:
-    """Counts how often it is called, and can be away."""
+    """A shell that counts how often it is woken up; while `away`, it raises `Closed`."""
 
     def __init__(self) -> None:
         self.calls, self.away = 0, False
@@ -90,7 +90,7 @@ class Shell:
         self.calls += 1
 
     def tick(self, now: float = 0.0) -> list[ClientEffect]:
-        """Until there is nothing to do."""
+        """Return all effects until no further ones come."""
         done: list[ClientEffect] = []
         while effects := self.context.tick(now):
             done += effects
@@ -114,7 +114,7 @@ def test_while_the_shell_is_here_nobody_calls_it() -> None:
     shell.context.begin(0.0)
     shell.context.do(Find())
     assert shell.context.tick(0.0) == [Find()]
-    shell.context.do(CloseConnection(1))  # while it does that
+    shell.context.do(CloseConnection(1))  # while the shell executes the first effect
     shell.context.later(1.0, lambda: shell.context.do(CloseConnection(2)))
     assert shell.calls == 1, "it was woken by what is new, once"
     assert shell.tick() == [CloseConnection(1)]

@@ -56,7 +56,7 @@ WORDS = ("", "OK", "FORWARD_WARNING", "REFUSED", "SLOW_CONSUMER", "POISONED", "k
 
 
 def changed(dice: random.Random, value: Any) -> Any:
-    """The same with some numbers and words that are others."""
+    """Return a copy of `value` with some numbers and words replaced."""
     if isinstance(value, msgspec.Struct):
         fields = {name: changed(dice, getattr(value, name)) for name in value.__struct_fields__}
         return type(value)(**fields)
@@ -70,7 +70,7 @@ def changed(dice: random.Random, value: Any) -> Any:
 
 
 class Insider:
-    """What a client does while its node, which is let in, says what it likes."""
+    """A client whose node is admitted, and then sends any commands."""
 
     def __init__(self, seed: int) -> None:
         self.dice = random.Random(seed)
@@ -93,7 +93,7 @@ class Insider:
         self.go_on()
 
     def go_on(self) -> None:
-        """As a shell does: until nothing is to be done."""
+        """Execute effects until none is left, as a shell does."""
         self.bench.wait(0.0)
         for effect in self.bench.done:
             match effect:
@@ -118,7 +118,7 @@ class Insider:
             self.core.received(now, key, *message)
 
     def frames(self) -> list[bytes]:
-        """A message as the page of the wire has it, or nearly, or the one that lets us in."""
+        """Return a message of the wire page, perhaps changed, or a WELCOME."""
         if not self.core.line.is_up and self.dice.random() < 0.7:
             return [c.encode(WELCOME)]
         if self.dice.random() < 0.4:
@@ -129,12 +129,12 @@ class Insider:
         frames = list(GOLDENS[self.dice.choice(names)])
         which = self.dice.random()
         if which < 0.7:
-            with suppress(RemoteError, UnicodeEncodeError):  # else nobody can say that
+            with suppress(RemoteError, UnicodeEncodeError):  # the changed command cannot be encoded
                 frames[0] = c.encode(changed(self.dice, c.decode(frames[0])))
         return frames
 
     def numbered(self, frames: list[bytes]) -> None:
-        """Say it with the numbers that are next, as a rule, or the connection would seldom last."""
+        """Set the next number in a command, mostly, because the connection would seldom survive otherwise."""
         command: Any = c.decode(frames[0])
         if isinstance(command, c.Items):
             command = replace(command, seq=self.core.line.inlet.have + 1)
@@ -147,7 +147,7 @@ class Insider:
 
     def publish(self) -> None:
         flags = self.dice.choice((0, PERSISTENT))
-        with suppress(MeshError):  # no room, or more than its node will take
+        with suppress(MeshError):  # no space, or larger than the node accepts
             number = self.core.publisher.post("k", b"x", "", flags, b"", 0)
             self.core.publisher.verdicts.when_answered("", number, last=self.dice.random() < 0.5)
 

@@ -16,12 +16,12 @@ from tests.mesh.envelopes import envelope
 from tools.costing.wire import WELCOME
 
 LONG = bytes(range(256)) * (3 * MIB // 256)
-LATER = [b"\x92\x63\x07", b"an envelope"]  # a command that nobody knows yet: its tag is 99, its field 7
+LATER = [b"\x92\x63\x07", b"an envelope"]  # an unknown command: its tag is 99, its field 7
 TOLD = write(c.Unknown(99, 7))
 
 
 class Ends:
-    """One end of a connection; the test is the other one."""
+    """One end of a connection. The test is the other one."""
 
     def __init__(self, welcome: c.Welcome | None = WELCOME) -> None:
         self.put: list[list[bytes]] = []
@@ -33,7 +33,7 @@ class Ends:
         return self.framing.received(now, frames)
 
     def taken(self) -> list[list[bytes]]:
-        """What was put on the wire since the last time."""
+        """Return the messages that were put on the wire since the last call."""
         put, self.put[:] = list(self.put), []
         return put
 
@@ -163,6 +163,6 @@ def test_before_that_what_is_unknown_ends_the_connection(welcome: c.Welcome | No
 def test_only_the_first_welcome_says_what_is_spoken() -> None:
     assert VERSION_MAX >= 2
     ends = Ends(replace(WELCOME, version=1))
-    ends.hear(write(WELCOME))  # the line will not have it, and hang up
+    ends.hear(write(WELCOME))  # the connection would refuse it and hang up
     with pytest.raises(c.UnknownCommand):
         ends.hear(LATER)

@@ -21,7 +21,7 @@ def intake(confirmed: bool = True, number: int = 1) -> Intake:
 
 
 def arrive(s: Intake, *numbers: int, persistent: bool = False, flags: int = 0) -> list[int]:
-    """The numbers of those that the user will get, each of which arrived as an item of its own."""
+    """Let each number arrive as an item of its own, and return those that the user receives."""
     given = []
     for n in numbers:
         s.on_item(MASTER, envelope(first=n, persistent=persistent, flags=flags), None, 0)
@@ -50,9 +50,9 @@ def test_of_an_envelope_that_is_partly_known_only_the_rest_is_given() -> None:
 def test_of_an_envelope_that_comes_in_two_parts_by_two_ways_nothing_is_lost(
     is_cut: bool, persistent: bool
 ) -> None:
-    """While rules change somebody may be asked who has asked its master for less."""
+    """While rules change, a node may be asked that has itself asked the master for less."""
     s, every = intake(), envelope("a b c d e", persistent=persistent)
-    part = (0, 2) if persistent else (0, 1)  # what is behind another one is given up, and told
+    part = (0, 2) if persistent else (0, 1)  # a late transient message is dropped as a gap
     some, indices = (every.cut(part), None) if is_cut else (every, part)
     position = 7 if persistent else 0
     s.on_item(MASTER, some, indices, 0, position)
@@ -73,7 +73,7 @@ def test_what_comes_from_behind_the_last_place_in_its_log_was_dropped_and_is_tol
     s = intake()
     s.on_item(MASTER, envelope("a", first=1, persistent=True), None, 0, position=10)
     s.on_item(MASTER, envelope("a", first=9, persistent=True), None, 2, position=14)
-    # Its node was restarted, and gives again what it owes us: of 2 to 5 we had 3.
+    # Its node was restarted, and sends again what it owes: of 2 to 5 the client had 3.
     s.on_item(MASTER, envelope("a", first=3, persistent=True), None, 0, position=0)
     s.on_item(MASTER, envelope("a b c d", first=2, persistent=True), None, 0, position=12)
     s.on_item(MASTER, envelope("a", first=9, persistent=True), None, 0, position=14)
@@ -88,7 +88,7 @@ def test_what_comes_from_behind_the_last_place_in_its_log_was_dropped_and_is_tol
 def test_the_place_behind_which_a_transient_message_stands_is_passed_if_its_master_itself_brought_it(
     stratum: int,
 ) -> None:
-    """By another way the rest of what stands there may still come."""
+    """Over another route, more of that place may still come."""
     s, route = intake(), (Hop("heron", stratum, 0),)
     s.on_item(MASTER, replace(envelope(first=4), route=route), None, 2, position=10)
     s.on_item(MASTER, replace(envelope("a b", first=2, persistent=True), route=route), None, 0, position=10)
@@ -162,7 +162,7 @@ def test_nothing_is_given_before_it_is_confirmed() -> None:
     s = intake(confirmed=False)
     arrive(s, 7, persistent=True)
     assert s.next_batch() is None
-    s.restarted()  # it would be given this again, behind an older one
+    s.restarted()  # the node would repeat it, behind an older one
     arrive(s, 5, 7, persistent=True)
     assert s.next_batch() is None
     s.confirm()

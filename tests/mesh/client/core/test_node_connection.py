@@ -242,7 +242,7 @@ def test_it_pings_and_a_node_that_answers_is_kept() -> None:
 def test_who_stood_still_himself_asks_before_he_calls_his_node_silent(answers: bool) -> None:
     bench = LineBench()
     bench.up()
-    bench.context.now += SILENCE + 3  # nobody looked at any alarm
+    bench.context.now += SILENCE + 3  # no alarm was checked meanwhile
     assert [type(command) for command in commands_of(bench.wait())] == [c.Ping]
     assert bench.line.is_up
     if answers:
@@ -266,7 +266,7 @@ def test_a_loop_that_was_blocked_until_its_node_gave_it_up_is_reported_once() ->
     bench = LineBench()
     bench.up()
     bench.context.now += PING + 25
-    bench.line.lose("disconnected")  # what came on the socket is read before any alarm
+    bench.line.lose("disconnected")  # the socket is read before any alarm
     kinds = [effect.kind for effect in bench.wait(REDIAL_MAX) if isinstance(effect, Report)]
     assert kinds == ["blocked", "disconnected"]
 
@@ -305,7 +305,7 @@ def test_the_wait_between_dials_grows_up_to_its_most_and_begins_anew_when_it_was
 
 
 def redial(bench: LineBench) -> float:
-    """Lose the connection, unless it is lost, and dial again; returns how long that was waited for."""
+    """Lose the connection, if it is there, and dial again; return the seconds until the dial."""
     bench.line.lose("disconnected")
     bench.wait()
     begin = bench.context.now

@@ -13,7 +13,7 @@ SETTINGS: dict[str, object] = {"limits.max_content": 64 * MIB}
 
 
 async def over_a_slow_line(size: int, rate: float) -> tuple[list[str], int]:
-    """So much up and down a line of so many bytes a second: (what befell the client, its connections)."""
+    """Send `size` bytes up and down a line of `rate` bytes a second; return (events, connections)."""
     content, heard = bytes(range(256)) * (size // 256), list[str]()
     async with mesh_of("a", settings=SETTINGS) as m, m.connect("a") as near, asyncio.timeout(LIMIT):
         node = str(m.nodes["a"].described()["ipc"])
@@ -37,5 +37,5 @@ async def _listen(m: Client, heard: list[str]) -> None:
 
 @pytest.mark.slow
 def test_trial_B2_so_it_does_with_the_true_figures() -> None:
-    """Eight MiB, one in a second: longer than the six seconds for which a client hears nothing at most."""
+    """Eight MiB, one in a second, take longer than the six seconds of silence that a client accepts."""
     assert asyncio.run(over_a_slow_line(8 * MIB, MIB)) == ([], 1)

@@ -18,7 +18,7 @@ JOE = "/node/heron/client/joe/session/1"
 
 
 class Bench(DeskBench):
-    """A publisher, and what it has sent."""
+    """A publisher with the envelopes that it has sent."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Bench(DeskBench):
 
     @property
     def counts(self) -> list[int]:
-        """Messages in each envelope that was sent."""
+        """The number of messages in each sent envelope."""
         return [envelope.count for envelope in self.envelopes]
 
     def post(self, content: bytes = b"x", key: str = "k", domain: str = "", to: str = "") -> int:
@@ -227,7 +227,7 @@ JOBS = "queue/jobs"
 
 
 def put_many(bench: Bench, count: int, how: tuple[int, int, str] | tuple[()] = ()) -> list[tuple[int, int]]:
-    """(number of the first, how many) of each part."""
+    """Put `count` messages, and return (first number, count) of each part."""
     contents, parts = [b"x"] * count, []
     while contents:
         first, n = bench.publisher.put_many(JOBS, how, "", contents, 1, b"", 0)
@@ -265,7 +265,7 @@ def test_of_what_was_put_it_is_known_how_many_were_taken_and_why_the_first_was_n
     assert (
         error is not None and error.code == "QUEUE_FULL" and verdicts.first_refusal(JOBS, [(13, 30)]) is None
     )
-    with pytest.raises(PublishRefused):  # of 11 and 12, which are somebody else's
+    with pytest.raises(PublishRefused):  # of 11 and 12, which belong to another caller
         verdicts.raise_first()
     verdicts.raise_first()
     again = verdicts.first_refusal(JOBS, mine)

@@ -114,7 +114,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 2), st.sets(st.integers(0, 5), min_siz
 
 @given(STEPS, st.integers(1, 3))
 def test_whatever_the_patterns_nothing_is_lost_or_twice(steps: list[Any], readers: int) -> None:
-    """Each step is an envelope, and which of its messages which patterns match."""
+    """Each step is an envelope, with the patterns that match its messages."""
     s = several(3)
     wanted: list[int] = []
     found: list[int] = []

@@ -14,7 +14,7 @@ from tools.costing.wire import WELCOME
 
 
 class Acknowledging(CoreBench):
-    """Some subscriptions, each of which has used up an item, and what the node is told."""
+    """Some subscriptions, each of which has consumed an item, and the acknowledgements to the node."""
 
     def __init__(self, count: int) -> None:
         super().__init__()
@@ -30,14 +30,14 @@ class Acknowledging(CoreBench):
         self.done.clear()
 
     def deliver(self, *seqs: int) -> None:
-        """Items for the first one."""
+        """Deliver items to the first subscription."""
         for seq in seqs:
             e = envelope(first=seq)
             head = c.ItemHead(body_frames(e), 0, b"m" * 16, ((1, b""),))
             self.hear(c.Items(seq, (head,)), e)
 
     def reply(self, *seqs: int, size: int = 8, heads: int = 1, number: int = REPLIES) -> None:
-        """Messages with so many heads for something that is not a subscription."""
+        """Send messages with `heads` heads each for a number that is no subscription."""
         for seq in seqs:
             es = [envelope(contents=[bytes(size)], first=seq) for _ in range(heads)]
             rows = tuple(c.ItemHead(body_frames(e), 0, b"m" * 16, ((number, b""),)) for e in es)
@@ -47,7 +47,7 @@ class Acknowledging(CoreBench):
         return [command for command in self.sent() if isinstance(command, c.Ack)]
 
     def taken(self) -> tuple[tuple[int, int], ...]:
-        """What the node hears of in the next one."""
+        """Return the pairs `taken` of the next acknowledgement."""
         self.subscriptions.plan_ack()
         before = len(self.acks())
         self.wait(ACK_AFTER)
