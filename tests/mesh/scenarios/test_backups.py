@@ -27,7 +27,7 @@ def section(name: str, *, backup: bool, is_up: bool) -> str:
 
 
 def file(*up: str) -> str:
-    """That of a node which starts when these have."""
+    """Return the file of a node that starts after the nodes `up`."""
     backup = section("frodo", backup=True, is_up="frodo" in up)
     return TREE + QUICK + section("heron", backup=False, is_up="heron" in up) + backup
 
@@ -96,7 +96,7 @@ async def values_at(lan: Lan, host: int) -> list[tuple[str, bytes]]:
 
 @pytest.mark.slow
 def test_a_mesh_that_is_cut_in_two_is_written_on_both_sides_and_nothing_is_lost_when_it_is_merged() -> None:
-    """n1 is the master, n2 its backup; n3 loses sight of the master together with the backup."""
+    """n1 is the master and n2 its backup. The cut separates n1 from n2 and n3."""
 
     async def story() -> None:
         async with lan_of(3) as lan:

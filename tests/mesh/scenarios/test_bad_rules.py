@@ -35,7 +35,7 @@ def test_A28_rules_that_run_in_a_circle_are_a_named_error_that_prints_the_path()
         assert (said.returncode, said.stdout) == (2, "")
         assert "Routing loop: x -> y -> x" in said.stderr
         assert "[CIRCULAR_LOOP]" in said.stderr and "mesh route" in said.stderr
-        # No node has seen it more than once.
+        # No node has received it more than once.
         assert (forwarded(c, "x"), forwarded(c, "y")) == (1, 0)
         assert "x -> y -> x" in str(asyncio.run(refused(c)))
 

@@ -22,11 +22,11 @@ FILE = "[nodes.reader]\n" + "".join(
 )
 GETS, AT_ONCE = 600, 40
 IDLE, BUSY = 0, 100  # % used of each core
-ROOM, NONE = 0.25, 0.9  # a load below the first is as good as idle; from the second on it is busy
+ROOM, NONE = 0.25, 0.9  # a load up to the first is as good as idle; from the second on it is busy
 
 
 class Company:
-    """Three masters of one domain, and a node that is none and asks them."""
+    """Three masters of one domain, and a node that requests values from them."""
 
     def __init__(self, place: Path, strategy: str) -> None:
         self._place = place
@@ -35,7 +35,7 @@ class Company:
         self._path.write_text(f'[balancing]\nstrategy = "{strategy}"\n{FILE}')
 
     def is_used(self, name: str, percent: int) -> None:
-        """From now on its machine is; the node says so with its next state."""
+        """Set the processor use of a node's machine, which the node reports with its next state."""
         figures = {"cpu": [percent, percent], "ram_free": 4_000_000_000, "ram_total": 8_000_000_000}
         new = self._place / f"{name}.new"
         new.write_text(json.dumps(figures))
@@ -58,7 +58,7 @@ class Company:
 
 @contextmanager
 def company(place: Path, strategy: str, **used: int) -> Iterator[Company]:
-    """They run; the masters' machines are idle but for those `used`, in %."""
+    """Run all nodes. The masters' machines are idle, except those in `used` (in %)."""
     made = Company(place, strategy)
     with ExitStack() as stack:
         for name in (*MASTERS, READER):
@@ -68,13 +68,13 @@ def company(place: Path, strategy: str, **used: int) -> Iterator[Company]:
 
 
 async def rows(reader: Client) -> dict[str, dict[str, Any]]:
-    """What the reader's node knows of each master that it sees."""
+    """Return the rows of `mesh ls` about masters that are alive for the reader's node."""
     nodes = (await reader.call("ls"))["nodes"]
     return {row["name"]: row for row in nodes if row["name"] in MASTERS and row["state"] == "alive"}
 
 
 async def knows(reader: Client, fits: Callable[[dict[str, dict[str, Any]]], bool]) -> None:
-    """Until it knows all masters, and that of them."""
+    """Wait until the reader's node knows all masters, with rows that fit."""
 
     async def is_so() -> bool:
         known = await rows(reader)
@@ -84,7 +84,7 @@ async def knows(reader: Client, fits: Callable[[dict[str, dict[str, Any]]], bool
 
 
 async def hears(reader: Client, *busy: str) -> None:
-    """Until it has been told that these are busy, and the others are not."""
+    """Wait until the node knows that these masters are busy, and that the others are not."""
 
     def is_so(known: dict[str, dict[str, Any]]) -> bool:
         loads = {name: row["load"] for name, row in known.items()}
@@ -96,13 +96,13 @@ async def hears(reader: Client, *busy: str) -> None:
 
 
 async def publish(reader: Client) -> None:
-    """Something that each master has afterwards."""
+    """Publish the value once all masters are known, so that each of them has it."""
     await knows(reader, lambda known: True)
     assert (await reader.publish(KEY, b"We win", domain=DOMAIN)).ok
 
 
 async def shares(reader: Client, gets: int = GETS) -> dict[str, float]:
-    """Which part of so many gets each master answers, in %."""
+    """Return the share of the gets that each master answers, in %."""
     answered: Counter[str] = Counter()
 
     async def ask() -> None:
@@ -118,8 +118,8 @@ async def shares(reader: Client, gets: int = GETS) -> dict[str, float]:
 async def comes_to(reader: Client, fits: Callable[[dict[str, float]], bool]) -> None:
     """Wait until the shares of a round fit.
 
-    In the first round after b was relieved, b makes up for the requests that it did not get. And states that
-    come late, on a busy machine, say nothing about the present: then all are asked alike for a while.
+    In the first round after b was relieved, b makes up for the requests that it did not get. Late states, on
+    a busy machine, say nothing about the present: all masters are then asked alike for a while.
     """
 
     async def is_so() -> bool:
@@ -165,7 +165,7 @@ def test_the_least_loaded_are_asked_and_one_that_was_busy_comes_back_when_it_is_
 
 def test_of_two_choices_the_busy_one_is_taken_the_least_and_still_sometimes(tmp_path: Path) -> None:
     def is_not_nearer(known: dict[str, dict[str, Any]]) -> bool:
-        # How long a way takes counts as well: one that takes a quarter of the time makes up for any load.
+        # The round trip counts as well: a quarter of the time outweighs any load.
         return bool(0 < max(row["rtt"] for row in known.values()) < 2 * known["b"]["rtt"])
 
     async def story(c: Company) -> None:

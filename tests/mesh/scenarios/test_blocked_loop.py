@@ -9,7 +9,7 @@ import pytest
 
 from tests.mesh.running import LIMIT, run_mesh, running, until
 
-BLOCKED = 9  # s: more than the silence below, and so long that it is worth a line in the log
+BLOCKED = 9  # s: more than the silence below, and enough for a line in the log
 WORKER = """
 import asyncio, logging, sys, time, mesh
 logging.basicConfig(format="%(message)s")
@@ -46,7 +46,7 @@ def test_whoever_is_blocked_for_too_long_is_told_how_long_it_was_and_what_to_do(
 
 
 def story(way: str, timing: str) -> tuple[int, list[str]]:
-    """Two consumers, one job: how often it was begun, and what its consumers were told of their acks."""
+    """Run two consumers for one job; return how often it was begun, and the outcomes of their acks."""
     with tempfile.TemporaryDirectory() as directory:
         config = Path(directory) / "mesh.toml"
         config.write_text(f"[timing]\nping = 1\n{timing}\n")
@@ -77,5 +77,5 @@ def lines_of(logs: list[Path]) -> list[str]:
 
 
 def told(lines: list[str]) -> list[str]:
-    """What consumers were told of their acks."""
+    """Return the outcomes of acks."""
     return [line for line in lines if line.startswith(("acked", "LEASE_OVER"))]

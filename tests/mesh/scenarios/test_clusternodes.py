@@ -46,7 +46,7 @@ PASSED_OVER = (
 
 @pytest.fixture(scope="module")
 def full() -> Iterator[Processes]:
-    """Heron, and joe, who was given the full example of it."""
+    """heron and joe, where joe has the full example."""
     with processes_of(
         {"heron": node("heron", ONE.replace("<someOtherPluginfilter/>", ""))}, FromProperties
     ) as c:

@@ -90,14 +90,17 @@ def test_a_subscriber_behind_a_way_that_was_killed_gets_what_the_master_took_mea
 
 
 async def typed(c: Processes, *arguments: str, content: str = "") -> str:
-    """What a command line beside bilbo says."""
+    """Return the output of a command beside bilbo."""
     result = await asyncio.to_thread(c["bilbo"].mesh, *arguments, "--url", "bilbo", content=content)
     assert result.returncode == 0, result.stderr
     return result.stderr if content else result.stdout
 
 
 async def waiting(c: Processes) -> dict[str, float]:
-    """What waits at bilbo for frodo, as `mesh ls` has it; it may not have met frodo since its start."""
+    """Return what waits at bilbo for frodo, as `mesh ls` reports it.
+
+    bilbo may not have met frodo since its start.
+    """
     found = json.loads(await typed(c, "ls", "--json"))
     queues = {row["name"]: row["tailback"] for row in found["nodes"]}
     return dict(queues.get("frodo") or found["unknown"])

@@ -14,7 +14,7 @@ from tests.mesh.scenarios.crowds import asking, come
 
 PROGRAMS, TIMES = 3, 2
 AT_ONCE, CONNECTIONS = 3, 150
-STOPPED = 13.0  # s: longer than a newcomer has for its HELLO, and than a client waits for signs of life
+STOPPED = 13.0  # s: longer than the limits for a HELLO and for a client's signs of life
 CROWD = 30
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 @contextmanager
 def reached(way: str) -> Iterator[RunningNode]:
-    """A node, and in its `environ` the programs that reach it in that way."""
+    """A node, whose `environ` lets programs connect to it in this way."""
     if way != "keys":
         with running("heron") as node:
             yield node
@@ -42,7 +42,7 @@ def address_of(node: RunningNode, way: str) -> str:
 
 
 def flooded(way: str, times: int) -> None:
-    """A node is flooded with questions, the programs are killed, and it is started again: so many times."""
+    """Flood a node with requests, kill the programs, and restart the node, `times` times."""
     with reached(way) as node:
         for _ in range(times):
             with asking(node.environ, address_of(node, way), PROGRAMS):
@@ -54,7 +54,7 @@ def flooded(way: str, times: int) -> None:
 
 
 def stopped_meanwhile(connections: int, at_once: int) -> None:
-    """The node stands still for a while in the midst of connections that come and go."""
+    """Pause a node while connections come and go."""
 
     async def story(node: RunningNode) -> None:
         crowd = asyncio.create_task(come(node.tcp, connections, at_once, node.environ))

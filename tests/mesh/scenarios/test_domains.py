@@ -66,7 +66,10 @@ def test_A15_a_node_that_has_the_topic_remembers_its_domain() -> None:
 
 
 def two(n_accepts: bool, m_accepts: bool) -> dict[str, str]:
-    """M, then N, that knows M; both are masters of a domain, and accept messages without one or not."""
+    """Return the files of M, and of N, which knows M.
+
+    Each is master of a domain, and accepts messages without a domain or not.
+    """
 
     def rule(name: str, more: str) -> str:
         return f'[[nodes.{name}.master]]\ndomains = ["OF_{name}"]\n{more}\n'

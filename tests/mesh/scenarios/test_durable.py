@@ -29,7 +29,7 @@ async def three(count: int = 3) -> AsyncIterator[tuple[Nodes, AsyncExitStack]]:
 
 
 class Reader:
-    """Somebody who reads all that comes, and acks it if it can be."""
+    """A reader of all messages, which acks those that can be acked."""
 
     def __init__(self, m: mesh.Client, *topic: str, **how: Any) -> None:
         self.had: list[int] = []

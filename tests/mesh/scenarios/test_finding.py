@@ -12,14 +12,14 @@ import pytest
 from mesh import sync
 from tests.mesh.running import RunningNode, state_directory, until
 
-ALONE = 3.0  # s after which a node that could be found would have been
+ALONE = 3.0  # s within which a visible node would have been found
 
 Row = dict[str, Any]
 
 
 @contextmanager
 def nodes_of(state: Path, cluster: str, *options: str) -> Iterator[list[RunningNode]]:
-    """Three, with these options. They are ended afterwards, and none may have written a traceback."""
+    """Three nodes with these options, which are stopped at the end. None may have written a traceback."""
     nodes = [RunningNode(name, state, cluster, options) for name in ("a", "b", "c")]
     try:
         for node in nodes:
@@ -35,14 +35,14 @@ def nodes_of(state: Path, cluster: str, *options: str) -> Iterator[list[RunningN
 
 @contextmanager
 def strangers(*options: str) -> Iterator[list[RunningNode]]:
-    """Three in a mesh of their own that were told nothing of each other."""
+    """Three nodes in a mesh of their own that know nothing of each other."""
     with state_directory() as state, nodes_of(state, some_cluster(), *options) as nodes:
         yield nodes
 
 
 @contextmanager
 def company() -> Iterator[list[RunningNode]]:
-    """Three that see each other."""
+    """Three nodes that see each other."""
     with strangers("--mdns") as nodes:
         until(lambda: all_see(nodes))
         yield nodes
@@ -59,12 +59,12 @@ def ask(node: RunningNode, verb: str, **arguments: Any) -> Row:
 
 
 def rows(node: RunningNode) -> dict[str, Row]:
-    """What `mesh ls` shows there of each other node."""
+    """Return the rows of `mesh ls` about other nodes, by name."""
     return {row["name"]: row for row in ask(node, "ls")["nodes"] if row["via"] != "self"}
 
 
 def see(nodes: list[RunningNode], of: RunningNode, **columns: Any) -> bool:
-    """Do all of them show this of it?"""
+    """Return whether all nodes show these values for `of`."""
     shown = [rows(node).get(of.name, {}) for node in nodes]
     return all(row.get(column) == value for row in shown for column, value in columns.items())
 
@@ -74,7 +74,7 @@ def all_see(nodes: list[RunningNode]) -> bool:
 
 
 def events(node: RunningNode, of: RunningNode) -> list[tuple[str, int]]:
-    """What happened to that one, with the boot it had then."""
+    """Return the events of `of` that a node remembers, each with its boot."""
     found = ask(node, "events", after=0)["events"]
     return [(e["kind"], e["boot"]) for e in found if e["uuid"] == of.it["uuid"]]
 
@@ -109,7 +109,7 @@ def test_without_mdns_and_seeds_nobody_is_found_and_one_address_finds_all() -> N
 
 
 def lived(node: RunningNode) -> float:
-    """Seconds since its start, by its own account."""
+    """Return the seconds since a node's start, as it reports them."""
     [me] = [row for row in ask(node, "ls")["nodes"] if row["via"] == "self"]
     return me["up"] or 0.0
 

@@ -39,7 +39,7 @@ with m.queue("jobs").consume(prefetch=1) as jobs:
 
 
 def started(node: RunningNode, *argv: str) -> tuple["subprocess.Popen[str]", int]:
-    """A program, and the pid of its helper."""
+    """Start a program, and return it with the pid of its helper."""
     environ = {**node.environ, "MESH_NODE__CLUSTER": node.cluster}
     program = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", *argv], env=environ, stdout=subprocess.PIPE, text=True
@@ -83,7 +83,7 @@ def test_the_job_of_a_dead_consumer_goes_to_another_though_a_forked_helper_lives
         program, child = started(a, CONSUMER, "a" if way == "file" else a.tcp)
         try:
             killed(program)
-            other, second = started(a, CONSUMER, "a")  # it is given the job, or it would not go on
+            other, second = started(a, CONSUMER, "a")  # it only continues with the job
             killed(other)
             os.kill(second, signal.SIGKILL)
         finally:

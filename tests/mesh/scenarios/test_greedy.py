@@ -21,7 +21,7 @@ from mesh.security.joining import join, new_mesh, token_of
 from tests.mesh.running import LIMIT, RunningNode, environment, state_directory
 
 SECONDS = 60.0
-EACH = 5.0  # s between two looks
+EACH = 5.0  # s between two measurements
 MIB = 1024 * 1024
 # Limits that are reached within a minute: a sixteenth of the usual ones.
 SMALL = f"""[limits]
@@ -31,14 +31,14 @@ memory_bytes = {8 * MIB}
 topics_bytes = {4 * MIB}
 tailback_bytes = {4 * MIB}
 """
-HELD = 72 * MIB  # what these come to: docs/security.md, "What a node holds for others"
-A_SECOND = 128 * MIB  # bytes that come before the node looks again, at most
-RESIDENT = HELD + A_SECOND + 256 * MIB  # with what is read and not taken up, and the node's own
+HELD = 72 * MIB  # the sum of these: docs/security.md, "What a node holds for others"
+A_SECOND = 128 * MIB  # bytes that may arrive before the node checks again
+RESIDENT = HELD + A_SECOND + 256 * MIB  # with unprocessed input and the node's own memory
 DESCRIPTORS = 4096 + 300
 
 
 def tried(seconds: float, config: str) -> dict[str, int]:
-    """Return what a node had at most, while the greedy clients tried for so long."""
+    """Let greedy clients try for `seconds`, and return the maxima of what the node held."""
     most = dict.fromkeys(("held", "resident", "rows", "descriptors"), 0)
     with state_directory(on_disk=True) as state, state_directory() as theirs:
         cluster = f"test-{secrets.token_hex(4)}"
@@ -74,7 +74,7 @@ def tried(seconds: float, config: str) -> dict[str, int]:
 
 
 def looked(node: RunningNode) -> dict[str, int]:
-    """Return what the operator sees over the local file, and the system."""
+    """Return the measures that the operator sees over the local file, and those of the system."""
     resident = re.search(r"^VmRSS:\s+(\d+) kB$", Path(f"/proc/{node.pid}/status").read_text(), re.M)
     assert resident is not None
     return {

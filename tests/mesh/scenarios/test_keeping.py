@@ -15,7 +15,7 @@ from mesh.local.backup import verified
 from tests.mesh.running import LIMIT, RunningNode, running, until
 from tests.mesh.scenarios.test_mixed_releases import OLD
 
-MANY = 30  # in the queue
+MANY = 30  # jobs in the queue
 pytestmark = pytest.mark.slow
 
 
@@ -24,7 +24,7 @@ def connected(node: RunningNode, name: str | None = None) -> mesh.sync.Client:
 
 
 def drained(node: RunningNode, count: int) -> list[str]:
-    """The contents of all that is in the queue, which is so much; each is acked."""
+    """Ack `count` messages, which are all in the queue, and return their contents."""
     found: list[str] = []
 
     async def story() -> None:
@@ -52,15 +52,15 @@ def test_a_backup_under_load_is_whole_and_brings_back_what_was_done_since(tmp_pa
             queue.declare()
             for number in range(MANY):
                 queue.put(str(number))
-            for number in range(3000):  # under way while the copy is made
+            for number in range(3000):  # in transit during the copy
                 m.post("load", f"{number}" * 20, persistent=True)
             made = heron.mesh("backup", "create", str(out))
             assert made.returncode == 0, made.stderr
             m.flush()
         assert "checked" in made.stderr and not (Path(heron.it["data"]) / "backup").exists()
-        assert heron.mesh("backup", "create", str(out)).returncode == 2  # it replaces nothing
+        assert heron.mesh("backup", "create", str(out)).returncode == 2  # an existing backup is not replaced
         assert heron.mesh("backup", "check", str(out)).returncode == 0
-        assert len(drained(heron, MANY)) == MANY  # done since the backup
+        assert len(drained(heron, MANY)) == MANY  # consumed after the backup
         with connected(heron) as m:
             m.queue("jobs").put("since")
         refused = heron.mesh("backup", "restore", str(out), "--replace")
@@ -74,9 +74,7 @@ def test_a_backup_under_load_is_whole_and_brings_back_what_was_done_since(tmp_pa
         heron.start()
         with verified(out) as (manifest, _):
             assert (heron.it["uuid"], heron.it["boot"] > boot) == (manifest.uuid, True)
-        assert sorted(map(int, drained(heron, MANY))) == list(
-            range(MANY)
-        )  # again, and without what came since
+        assert sorted(map(int, drained(heron, MANY))) == list(range(MANY))  # again, without the later one
 
 
 def test_a_restored_node_needs_a_word_whether_it_is_alone_or_others_know_more_of_it(tmp_path: Path) -> None:
@@ -118,7 +116,7 @@ def three(old: tuple[str, ...]) -> Iterator[list[RunningNode]]:
 
 
 def test_three_nodes_are_upgraded_one_by_one_and_nothing_is_lost() -> None:
-    """Each is stopped and started again as this release, as docs/upgrade.md says, while others publish."""
+    """Each node is stopped and started as this release, as docs/upgrade.md says, while others publish."""
     with three(OLD) as nodes:
         heron, frodo, bilbo = nodes
         sent = 0
@@ -142,4 +140,4 @@ def test_three_nodes_are_upgraded_one_by_one_and_nothing_is_lost() -> None:
                     got += [int(message.content) for message in batch]
         assert sorted(got) == list(range(sent))
         versions = json.loads(heron.mesh("info", "--url", "heron", "--json").stdout)
-        assert "log" in versions  # what only this release says
+        assert "log" in versions  # only this release has this key

@@ -43,7 +43,7 @@ def test_a_partition_at_start_heals_too() -> None:
             lan.lab.split([1], [2, 3])
             await lan.start(1, 2, 3)
             await lan.becomes({3: "alive"}, at=2)
-            await lan.up_for(3.0)  # by then nobody announces himself any more
+            await lan.up_for(3.0)  # by then all first announcements are over
             await lan.becomes({}, at=1)
             lan.lab.join()
             await lan.all_alive()
@@ -64,7 +64,7 @@ def test_a_node_that_is_killed_and_restarted_at_once_is_another_boot_everywhere(
             for host in (1, 2):
                 seen = (await lan.nodes[host].ls())[3]
                 assert (seen["uuid"], seen["boot"]) == (before["uuid"], before["boot"] + 1)
-                # If the first of its addresses needs longer than its head start, the other one may be used.
+                # If its first address needs longer than its head start, the other one may be used.
                 assert seen["address"].startswith((before["address"], "tcp://[fe80::")), seen["address"]
             await lan.all_hear_all()
 

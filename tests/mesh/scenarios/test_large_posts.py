@@ -7,14 +7,14 @@ import pytest
 import mesh
 from tests.mesh.running import LIMIT, RunningNode, running
 
-PICTURE = 1_000_000  # bytes
+PICTURE = 1_000_000  # bytes of a picture
 RATE, SECONDS = 30, 4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["file", "tcp"])
 def test_a_second_of_pictures_is_posted_without_a_wait(way: str) -> None:
-    """All of a second at once, which is harder than one by one; then as many again."""
+    """All pictures of a second are posted at once, which is harder than one by one."""
 
     async def story(a: RunningNode) -> None:
         address = "a" if way == "file" else a.tcp

@@ -41,14 +41,14 @@ domains = ["BIRDS"]
 domains = ["NEWS"]
 """
 DOMAINS = {"heron": "BIRDS", "frodo": "NEWS"}
-MANY = 950  # subscriptions
+MANY = 950  # subscriptions of one client
 WAYS = [("heron", "frodo"), ("frodo", "heron")]
 both_ways = pytest.mark.parametrize(("here", "there"), WAYS)
 
 
 @dataclass
 class Two:
-    """heron and frodo, of which one is of the last release."""
+    """heron and frodo, one of which is of the last release."""
 
     heron: RunningNode
     frodo: RunningNode
@@ -65,7 +65,7 @@ class Two:
 
 @pytest.fixture(scope="module", params=["heron", "frodo"])
 def two(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
-    """`param` is the old one."""
+    """Both nodes; the request's `param` is the name of the old one."""
     config = tmp_path_factory.mktemp("mixed") / "mesh.toml"
     config.write_text(RULES)
     options = ("--config", str(config))
@@ -159,7 +159,7 @@ def test_letters_go_to_clients_there(two: Two, here: str, there: str) -> None:
 
 @both_ways
 def test_large_messages_arrive(two: Two, here: str, there: str) -> None:
-    large = bytes(range(256)) * 4096 * 3  # as much as the nodes let through: it goes in pieces
+    large = bytes(range(256)) * 4096 * 3  # the size limit: it travels in fragments
     with two.client(there) as reader, two.client(here) as publisher:
         with reader.subscribe(f"large/{here}", domain=DOMAINS[here]) as subscription:
             for _ in range(3):
@@ -169,7 +169,7 @@ def test_large_messages_arrive(two: Two, here: str, there: str) -> None:
 
 @both_ways
 def test_many_things_are_wanted_there_and_again_after_a_restart(two: Two, here: str, there: str) -> None:
-    """More than one part of INTEREST."""
+    """The subscriptions need more than one part of INTEREST."""
 
     async def story() -> None:
         async with mesh.connect(here, environ=two[here].environ, timeout=LIMIT) as reader:
@@ -205,7 +205,7 @@ def test_after_kill_9_of_either_nothing_is_lost_or_doubled(
 
 
 def of_the_last_release(node: RunningNode, *arguments: str) -> str:
-    """What the command line of then says beside this node."""
+    """Return the output of a command of the last release beside this node."""
     command = [*OLD, sys.executable, "-m", "mesh", *arguments, "--url", node.name]
     said = subprocess.run(
         command, env=node.environ, cwd=node.state, capture_output=True, text=True, timeout=2 * LIMIT
@@ -226,7 +226,7 @@ def test_clients_of_either_release_use_nodes_of_either(two: Two, here: str, ther
 
 
 class Wire:
-    """A client in the words of the wire, which knows of services."""
+    """A client that speaks the wire itself, with the feature of services."""
 
     def __init__(self, node: RunningNode, name: str) -> None:
         self.key = name.encode().ljust(32, b"-")
@@ -248,7 +248,7 @@ class Wire:
         self._context.term()
 
     def asks(self, command: c.Command, answer: type[C], *envelopes: Envelope) -> C:
-        """Say it, and wait for a command of that kind."""
+        """Send a command, and wait for one of the type `answer`."""
         self._socket.send_multipart(write(command, envelopes))
         return self.hears(answer)
 

@@ -22,7 +22,7 @@ async def declared(*clients: Client) -> None:
 
 
 async def move(client: Client) -> None:
-    """All that is there, until the other node is gone, or nothing is ready."""
+    """Move all jobs, until the other node is lost or none is ready."""
     try:
         await client.queue("jobs").move("b")
     except LocalError as error:
@@ -30,13 +30,13 @@ async def move(client: Client) -> None:
 
 
 async def waiting(client: Client) -> tuple[int, int]:
-    """(ready, on their way)."""
+    """Return the numbers of jobs that are ready and in transit."""
     row = await client.queue("jobs").info()
     return row.ready, row.going
 
 
 async def all_of(client: Client) -> list[tuple[int, int]]:
-    """What is in the queue there, with its attempts."""
+    """Return all jobs of the queue at this node, each with its attempt."""
     q, found = client.queue("jobs"), list[tuple[int, int]]()
     n = (await q.info()).ready
     async with q.consume(prefetch=1000) as jobs:
@@ -88,7 +88,7 @@ async def moved_under_fire(a: RunningNode, b: RunningNode, dies: str) -> None:
 
 
 def met(a: RunningNode) -> None:
-    """Both see each other."""
+    """Wait until both nodes see each other."""
     until(lambda: "b" in a.mesh("ls", "--url", "a").stdout)
 
 

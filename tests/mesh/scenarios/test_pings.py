@@ -40,7 +40,7 @@ def test_A37_the_interval_of_one_node_wins_over_that_of_all() -> None:
             for name in ("heron", "frodo"):
                 counting(c.nodes[name], pings, name)
             await eventually(lambda: pings["heron"] >= 4)
-            # Eight times as often; a busy machine may be late with some.
+            # The rate is eight times as high; a busy machine may delay some pings.
             assert pings["frodo"] > 2 * pings["heron"]
 
     asyncio.run(story())

@@ -66,7 +66,7 @@ def test_A1_to_A3_what_a_slave_publishes_reads_and_erases_is_at_the_master(c: Fr
 
 
 async def saved(client: Client) -> int:
-    """The bytes of contents that masters did not send back to the node of this client."""
+    """Return the bytes of contents that masters did not send back to the client's node."""
     told = await client.call("info")
     return int(told["metrics"]["confirmed_bytes"])
 

@@ -16,7 +16,7 @@ from tests.mesh.embedded.own import Place, place, runtime
 from tests.mesh.meshes import eventually
 
 NAMES = "abcde"
-SETTLED = 1.0  # s in which nothing more happens
+SETTLED = 1.0  # s without further moves
 
 
 def alive(m: NodeClient) -> set[str]:
@@ -24,7 +24,7 @@ def alive(m: NodeClient) -> set[str]:
 
 
 class Nodes:
-    """Nodes that know each other, each with a client in it."""
+    """Nodes that know each other, each with a client."""
 
     def __init__(self, here: Place, stack: AsyncExitStack) -> None:
         self._here, self._stack = here, stack
@@ -51,7 +51,7 @@ class Nodes:
         return {row["name"] for row in (await m.call("queue_ls", here=True))["queues"]}
 
     async def settle(self, seconds: float = SETTLED) -> None:
-        """Until each has looked for so long whether anything is to move, by its own clock."""
+        """Wait until `seconds` have passed by the clock of each node, so that no further move is due."""
         desks = [runtime(m).core.parts.context for m in self.all]
         begun = [context.clock.now for context in desks]
         await eventually(
@@ -74,7 +74,7 @@ async def nodes(n: int, **terms: Any) -> AsyncIterator[Nodes]:
 
 
 class Taker:
-    """Somebody who takes all that he can have, and settles nothing until he is told to."""
+    """A consumer that accepts all it may have, and acks only on request."""
 
     def __init__(self, m: mesh.Client, **how: Any) -> None:
         self.had: list[int] = []

@@ -20,7 +20,10 @@ DOMAIN = "NEWS"
 
 
 def files() -> dict[str, str]:
-    """Each meets those before it; golan's file says something else of one of them."""
+    """Return a file for each node with the addresses of those before it.
+
+    The file of golan also has a rule of its own about frodo.
+    """
     found = {}
     for number, name in enumerate(NODES):
         known = [f'[nodes.{other}]\naddress = "{{{other}}}"' for other in NODES[:number]]

@@ -19,7 +19,7 @@ DOMAIN = "NEWS"
 
 
 def file_of(name: str, master: str) -> str:
-    """The file of a node that meets those before it; one of all is master of the domain."""
+    """Return the file of a node with the addresses of those before it, and the master of the domain."""
     sections = []
     for number, other in enumerate(NODES):
         sections.append(f"[nodes.{other}]")
@@ -31,7 +31,7 @@ def file_of(name: str, master: str) -> str:
 
 
 def read_again(nodes: Processes, name: str, master: str) -> None:
-    """Write its new file, and have it read that."""
+    """Write a new file for a node, and let it read the file."""
     node = nodes[name]
     write(node.state, name, file_of(name, master), {other: nodes[other].tcp for other in NODES})
     said = node.mesh("config", "reload", "--url", name)
@@ -44,7 +44,7 @@ async def next_node(client: Client) -> str:
 
 
 async def flowing(publisher: Client, stop: asyncio.Event) -> int:
-    """Messages, one after the other; returns how many."""
+    """Publish messages one after the other until `stop`, and return their number."""
     count = 0
     while not stop.is_set():
         said = await publisher.publish("k", b"%d" % count, domain=DOMAIN, persistent=True)

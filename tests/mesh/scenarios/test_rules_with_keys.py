@@ -82,7 +82,7 @@ def test_what_the_admin_signs_counts_and_nobody_elses_word_does() -> None:
 
 
 def test_a_node_that_was_taken_over_has_nothing_signed_that_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It tells rules of its own, or those of before, or that there are none, or no keys."""
+    """The node reports rules of its own, earlier rules, no rules, or no keys."""
     secret = packed(Agreed({"bilbo": AgreedNode((Rule("bilbo", domains=("SECRET",)),))}))
     of = "<clusternode id='{0}'><master><key domain='{0}'/></master></clusternode>"
     none: dict[str, Any] = {"stamp": 0, "value": b"", "signature": b""}
@@ -118,5 +118,5 @@ def test_a_node_that_was_taken_over_has_nothing_signed_that_it_says(monkeypatch:
 
 
 def lying(lies: dict[str, Any], **said: Any) -> RulesTold:
-    """What a node tells of the rules, who says this instead."""
+    """Return the node's report about its rules, with these values replaced."""
     return RulesTold(**said | lies)

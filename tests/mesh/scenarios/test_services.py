@@ -62,7 +62,7 @@ asyncio.run(main())
 
 
 async def program(node: RunningNode) -> asyncio.subprocess.Process:
-    """A server in a process of its own, that serves."""
+    """Start a server in a process of its own, and wait until it serves."""
     made = await asyncio.create_subprocess_exec(
         sys.executable, "-c", textwrap.dedent(SERVER), node.name,
         stdout=asyncio.subprocess.PIPE, env={**os.environ, **node.environ},

@@ -17,11 +17,11 @@ QUICK = "[timing]\nping = 0.5\nbackoff_max = 0.5\n"
 
 
 def master(name: str, is_up: bool = True) -> str:
-    """A section of a file; nodes that started before have an address."""
+    """Return a section of a file. Nodes that started before have an address."""
     return MASTER.format(name=name, address=f'address = "{{{name}}}"' if is_up else "")
 
 
-# frodo is a slave of both, and bilbo's way to them.
+# frodo is a slave of both, and bilbo's next hop to them.
 FILES = {
     "heron": TREE + QUICK + master("heron", False) + master("avalon", False),
     "avalon": TREE + QUICK + master("avalon", False) + master("heron"),
@@ -50,7 +50,7 @@ def test_while_one_master_is_killed_nothing_is_lost_doubled_or_late() -> None:
                     ]
                     assert {each.state for each in later} == {"FORWARD_WARNING"}
                     assert all("waits at frodo for avalon" in each.note for each in later)
-                    await ear.heard(4)  # heron brings them
+                    await ear.heard(4)  # they come from heron
                     c.start("avalon", FILES["avalon"])
                     assert {(await b.final(each)).state for each in later} == {"OK"}
                     await nothing_more(b, ear, domain=RUGBY)

@@ -39,7 +39,10 @@ letters = ["joe"]
 
 
 class Sites(NamedTuple):
-    """gull is NYC; heron and hawk are gateways of LON, and wren, where users of LON are, is none."""
+    """Nodes of two sites: gull of NYC, and heron, hawk and wren of LON.
+
+    heron and hawk are gateways. The users of LON are at wren, which is none.
+    """
 
     gull: RunningNode
     heron: RunningNode
@@ -48,7 +51,7 @@ class Sites(NamedTuple):
 
 
 def site(state: Path) -> str:
-    """Keys for a mesh there; returns its name."""
+    """Make keys for a mesh in `state`, and return its name."""
     cluster = f"test-{secrets.token_hex(4)}"
     made = run_mesh("init", "--cluster", cluster, environ=environment(state))
     assert made.returncode == 0, made.stderr
@@ -224,7 +227,7 @@ def test_D7_D17_requests_are_answered_by_whoever_serves_it_there_or_fail_at_once
                 serving.cancel()
                 await asyncio.gather(serving, return_exceptions=True)
             sites.gull.kill()
-            # Each of the two gateways may have sent a request on before it notices the loss.
+            # Each of the two gateways may forward a request before it notices the loss.
             for _ in range(2):
                 with pytest.raises((mesh.SiteUnreachable, mesh.HandlerLost)):
                     await asker.request("/site/NYC/calc/add", b"1 1", timeout=LIMIT)

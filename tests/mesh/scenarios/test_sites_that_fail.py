@@ -70,7 +70,7 @@ def test_D21_D27_what_was_lost_on_its_way_comes_though_another_site_has_left(
             await counts(joe, "site_pending", 0)
             gull.stop()
             await becomes(joe, "NYC", "down", [])
-            grebe.pause()  # what is sent to it is lost with it
+            grebe.pause()  # messages sent to it are lost with it
             await publish(joe, *texts[first:last], persistent=persistent)
             await counts(joe, "site_pending", 2 * (last - first))
             grebe.kill()

@@ -36,7 +36,7 @@ def test_A2_the_slave_reads_it_back_once(c: Processes) -> None:
             await b.publish("A2", b"We win", domain=RUGBY)
             [message] = await b.get("A2", domain=RUGBY)
             assert (message.content, message.source, message.stale) == (b"We win", "heron", None)
-            async with hearing(b, "A2", RUGBY) as ear:  # now bilbo has a copy of its own
+            async with hearing(b, "A2", RUGBY) as ear:  # from here on bilbo caches the value
                 await ear.heard(1)
                 [message] = await b.get("A2", domain=RUGBY)
                 assert (message.content, message.source) == (b"We win", "bilbo")
@@ -113,13 +113,13 @@ def test_A7_A8_A9_two_subscribers_of_a_slave_are_one_of_the_master(c: Processes)
             assert [hop.node for hop in message.route] == ["avalon", "heron", "frodo", "bilbo"]
             assert message.sender == out.name
 
-            # A8: one of them wants no more
+            # A8: one of them unsubscribes
             await one.unsubscribe(first.subscription)
             assert (await out.publish("A7", b"2", domain=RUGBY)).ok
             await nothing_more(out, first, second, domain=RUGBY)
             assert (first.contents, second.contents) == ([b"1"], [b"1", b"2"])
 
-            # A9: the topic is taken away by another slave
+            # A9: another slave erases the topic
             assert await out.erase("A7", domain=RUGBY) == ["A7"]
 
     asyncio.run(story())

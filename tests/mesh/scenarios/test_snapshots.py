@@ -17,7 +17,7 @@ from tests.mesh.scenarios.test_balancing import DOMAIN, KEY, MASTERS, READER, Co
 
 
 def lines(place: Path, node: str, pattern: str = "{}-*.jsonl") -> list[dict[str, Any]]:
-    """Of closed segments of that node, in the order in which it wrote them."""
+    """Return the lines of a node's closed segments, in the order in which it wrote them."""
     found = [
         json.loads(line)
         for path in place.rglob(pattern.format(node))
@@ -27,12 +27,12 @@ def lines(place: Path, node: str, pattern: str = "{}-*.jsonl") -> list[dict[str,
 
 
 def unfinished(place: Path, node: str, boot: int) -> list[Path]:
-    """Segments that it writes, or that it has left."""
+    """Return the segments of a boot that are not closed."""
     return [*place.rglob(f"_{node}-*-{boot}-*.jsonl")]
 
 
 def last_word(node: RunningNode) -> dict[str, Any]:
-    """Stop it cleanly; what it says then."""
+    """Stop a node cleanly, and return the report that it prints."""
     process = node._running()
     process.send_signal(signal.SIGTERM)
     assert process.stdout is not None
@@ -42,7 +42,7 @@ def last_word(node: RunningNode) -> dict[str, Any]:
 
 
 async def busy_until_it_stops(c: Company) -> dict[str, Any]:
-    """The reader's node is stopped while many of its clients publish and ask; its last word."""
+    """Stop the reader's node while its client publishes and gets, and return its last report."""
     async with c.connect(READER) as reader:
         await publish(reader)
         done = 0
@@ -61,7 +61,7 @@ async def busy_until_it_stops(c: Company) -> dict[str, Any]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await reader.close(drain=False)  # what was under way is never answered
+        await reader.close(drain=False)  # calls under way are never answered
         return said
 
 
@@ -98,8 +98,8 @@ def test_a_killed_node_leaves_one_unfinished_segment_and_recovers_it_and_nobody_
         [left] = unfinished(place, "heron", first)
         content = left.read_bytes()
         with left.open("ab") as file_left:
-            file_left.write(b'{"kind":"sta')  # as when it was killed within a write
-        # Of the other one that is alive; it may be closed meanwhile, but nobody else may do that.
+            file_left.write(b'{"kind":"sta')  # as if killed within a write
+        # Segments of the other node, which is alive. It may close them, but no other node may.
         theirs = {path.stat().st_ino for path in unfinished(place, "ibis", ibis.it["boot"])}
         heron.start()
         until(lambda: not unfinished(place, "heron", first))
@@ -125,4 +125,4 @@ def test_a_node_that_was_renamed_goes_on_with_its_uuid(tmp_path: Path) -> None:
         until(lambda: not unfinished(place, "heron", 1))
     assert [line["observer"] for line in lines(place, "heron") if line.get("event") == "started"] == ["heron"]
     events = [line["event"] for line in lines(place, "stork") if "event" in line]
-    assert events == ["started", "snapshots", "stopped"]  # in the middle: that they were recovered
+    assert events == ["started", "snapshots", "stopped"]  # "snapshots": the segments were recovered

@@ -43,7 +43,7 @@ def test_what_waits_in_postgresql_survives_kill_9_and_is_delivered_once(postgres
         assert "waiting up to 10 s for the lease of boot 1 of node" in a.log
         assert postgres.sql("SELECT count(*) FROM heronry.meta", url) == [(2,)]
         assert a.stop() == 0
-        a.start()  # at once: it has let go of its lease
+        a.start()  # without a wait: it has released its lease
         assert a.log.count("waiting up to 10 s") == 1
         assert not (a.state / "data" / "a" / "store.sqlite").exists()
 
@@ -62,7 +62,7 @@ def test_a_node_that_was_overtaken_stops_and_says_by_whom(postgres: PostgresServ
 
 
 class Overtaken:
-    """In place of a connection: its next COMMIT is carried out, the answer lost, and the lease another's."""
+    """A stand-in for a connection: one COMMIT is executed, its answer is lost, and so is the lease."""
 
     def __init__(self, postgres: PostgresServer, url: str, real: Any) -> None:
         self._postgres, self._url, self._real = postgres, url, real
@@ -82,7 +82,7 @@ class Overtaken:
 def test_trial_B7_who_is_fenced_off_calls_nothing_refused_of_which_the_answer_was_lost(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The commit was carried out. Its publisher asks the process that comes next, which has it, once."""
+    """The commit was executed. The publisher asks the next process, which has the message, once."""
     url = postgres.database()
 
     async def story(state: Path) -> None:

@@ -33,7 +33,7 @@ from tests.mesh.security.keyed import at, mesh_file, node, user
 from tests.mesh.security.talker import Talker
 
 ANY = ("--bind", "tcp://127.0.0.1:0")
-HEARD = 7000  # port of all adverts that `packet` makes
+HEARD = 7000  # port in all adverts of `packet`
 
 
 @dataclass
@@ -48,27 +48,27 @@ class Fort:
             return m.call(verb, **arguments)
 
     def told(self, kind: str = "refused") -> list[str]:
-        """The lines of `mesh events` of this kind, without the time."""
+        """Return the texts of `mesh events` of this kind."""
         return [event["text"] for event in self.ask("events", after=0)["events"] if event["kind"] == kind]
 
     def tells(self, words: str, kind: str = "refused") -> None:
-        """Wait for a line with these words."""
+        """Wait for an event with these words."""
         until(lambda: any(words in text for text in self.told(kind)))
 
     def others(self) -> dict[str, dict[str, Any]]:
-        """What `mesh ls` shows of other nodes."""
+        """Return the rows of `mesh ls` about other nodes, by name."""
         return {row["name"]: row for row in self.ask("ls")["nodes"] if row["via"] != "self"}
 
     def state(self, name: str) -> str:
-        """Of another node; "" when it is not known."""
+        """Return the state of another node, or "" if it is unknown."""
         return str(self.others().get(name, {}).get("state", ""))
 
     def link(self, name: str) -> str:
-        """How it stands with that node."""
+        """Return the state of the link with that node, or "" if it is unknown."""
         return str(self.others().get(name, {}).get("link", ""))
 
     def is_alone(self) -> bool:
-        """Nobody but who asks has ever had a session, and no other node is known."""
+        """Return whether no other node is known, and only the caller has ever had a session."""
         return not self.others() and self.ask("info")["metrics"]["sessions"] == 1
 
     def secret(self, role: str) -> bytes:
@@ -77,7 +77,7 @@ class Fort:
 
 @contextmanager
 def ended(*nodes: RunningNode) -> Iterator[None]:
-    """Stop them in the end; none may have written a traceback."""
+    """Stop these nodes at the end. None may have written a traceback."""
     try:
         yield
     finally:
@@ -90,7 +90,7 @@ def ended(*nodes: RunningNode) -> Iterator[None]:
 
 @contextmanager
 def fort(*options: str) -> Iterator[Fort]:
-    """With multicast DNS, unless the options say something else."""
+    """A node with multicast DNS, unless the options differ."""
     with state_directory() as state:
         cluster = f"test-{secrets.token_hex(4)}"
         keys = new_mesh(state, cluster)
@@ -102,14 +102,14 @@ def fort(*options: str) -> Iterator[Fort]:
 
 @contextmanager
 def joined(keys: MeshFile, role: str = "node") -> Iterator[Path]:
-    """The state directory of somebody with a token for that role."""
+    """The state directory of a user with a token for that role."""
     with state_directory() as state:
         join(state, token_of(keys, role, expires=0), "")
         yield state
 
 
 def talker(keys: MeshFile) -> Talker:
-    """Somebody who dials with a key of his own and the public key of that mesh, and says what he likes."""
+    """Return a peer with a key of its own and the public key of the mesh, which sends any commands."""
     mine = mesh_file("of nobody")
     return Talker(Keys(Pair(mine.public, mine.private), Pair(keys.server)))
 
@@ -132,7 +132,7 @@ def test_who_has_no_key_is_not_heard() -> None:
         dealer.setsockopt(zmq.LINGER, 0)
         dealer.connect(f.node.tcp)
         dealer.send_multipart(write(c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="eve", stream=b"e" * 16)))
-        f.tells("has no keys")  # or that it aborted the handshake, for this reason or another
+        f.tells("has no keys")  # or it aborted the handshake for some reason
         assert dealer.poll(0) == 0
         assert f.is_alone()
 
@@ -145,7 +145,7 @@ def test_who_has_no_key_is_not_heard() -> None:
             "the other side does not speak the protocol of the mesh",
         ),
         (bytes(range(256)), "the other side does not speak the protocol of the mesh"),
-        (b"\xff" * 100, "has no keys"),  # begins as a greeting should
+        (b"\xff" * 100, "has no keys"),  # this begins like a greeting
     ],
     ids=["http", "all bytes", "ones"],
 )
@@ -155,7 +155,7 @@ def test_who_speaks_another_protocol_is_thrown_out(words: bytes, told: str) -> N
             connection.sendall(words)
             try:
                 while connection.recv(1000):
-                    pass  # it greets first
+                    pass  # its greeting comes first
             except ConnectionResetError:
                 pass
         f.tells(told)
@@ -176,7 +176,7 @@ def test_who_belongs_here_comes_and_goes_without_a_word() -> None:
         asyncio.run(visits(f, state))
         with socket.create_connection(address_of(f), timeout=LIMIT) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
-            f.tells("the other side does not speak the protocol of the mesh")  # comes after them
+            f.tells("the other side does not speak the protocol of the mesh")  # after the visits
         assert len(f.told()) == 1
 
 
@@ -260,13 +260,13 @@ def test_a_node_with_another_key_than_it_had_is_not_taken_for_it() -> None:
             until(lambda: f.state("other") == "alive")
             other.stop()
             until(lambda: f.state("other") == "left")
-            (state / "data" / "other" / "keys.json").unlink()  # as a copy of its uuid elsewhere has others
+            (state / "data" / "other" / "keys.json").unlink()  # like a copy of its uuid elsewhere
             other.start()
             short = str(other.it["uuid"])[:8]
             f.tells(f"other has another key than node {short} had before")
             guest = Fort(other, f.keys)
             guest.tells("mesh peer rm other")
-            assert f.state("other") in ("left", "seen")  # its advert has been heard, no more
+            assert f.state("other") in ("left", "seen")  # only its advert was received
             until(lambda: guest.link("fort") == "not allowed by peer: WRONG_IDENTITY")
             assert f.node.mesh("peer", "rm", "other", "--url", "fort").returncode == 0
             other.stop()
@@ -278,7 +278,7 @@ def test_a_node_with_another_key_than_it_had_is_not_taken_for_it() -> None:
 
 
 def adverts(f: Fort, seed: bytes) -> Adverts:
-    """As a node with that Ed25519 seed writes them."""
+    """Return adverts as a node with this Ed25519 seed writes them."""
     secret = derived(f.keys.secret, f.keys.cluster, ADVERTS)
     return Adverts(f.keys.cluster, secret, lambda text: sign(seed, text), lambda k, t, s: verify(k, s, t))
 
@@ -377,5 +377,5 @@ def test_a_password_is_wanted_from_whom_we_dial_too() -> None:
 
 def _restart(one: RunningNode, settings: str) -> None:
     one.stop()
-    (one.state / "mesh.toml").write_text(settings)  # where it is started
+    (one.state / "mesh.toml").write_text(settings)  # the directory where it starts
     one.start()

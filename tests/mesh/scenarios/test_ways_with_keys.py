@@ -16,7 +16,7 @@ DOMAIN, KEY = "RUGBY_NEWS", "news/today"
 
 @asynccontextmanager
 async def masters() -> AsyncIterator[Mesh]:
-    """heron, frodo and bilbo, with keys."""
+    """The nodes heron, frodo and bilbo, with keys."""
     async with AsyncExitStack() as stack:
         _, environ = stack.enter_context(user(mesh_file("test")))
         made = Mesh(environ, {})

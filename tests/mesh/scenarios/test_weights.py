@@ -13,7 +13,7 @@ from tests.mesh.scenarios.test_balancing import READER, company, publish, shares
 
 
 def written(place: Path, cluster: str, **weights: float) -> str:
-    """A file of weights for a week; its path."""
+    """Write a file of weights for a week, and return its path."""
     now = datetime.now(UTC)
     path = place / "weights.json"
     rows = {node: {"weight": weight, "reason": f"{node} is as it is"} for node, weight in weights.items()}
@@ -23,7 +23,7 @@ def written(place: Path, cluster: str, **weights: float) -> str:
 
 
 def in_force(at: RunningNode) -> dict[str, Any]:
-    """What `mesh weights show` finds there: the weight of each node."""
+    """Return the weight of each node that `mesh weights show` reports."""
     found = json.loads(at.mesh("weights", "show", "--json", "--url", at.name).stdout)
     return {node: it["weight"] for node, it in found["weights"].items()}
 
