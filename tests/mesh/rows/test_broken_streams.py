@@ -11,13 +11,13 @@ from tests.mesh.rows.traffic import traffic
 from tests.mesh.running import RunningNode, state_directory
 from tools.lab_parts.proxy import Proxy
 
-# With a number of bytes that is no multiple of anything, each break is in another place of a frame.
+# No frame has a multiple of this length, so that each break is at another place of a frame.
 BREAKS, ODD = 12, 1013
 
 
 @pytest.mark.parametrize("reset", [True, False], ids=["reset", "closed"])
 def test_row_34_a_stream_that_is_cut_in_its_frames_goes_on_where_it_was(reset: bool) -> None:
-    """The client comes through the proxy, with keys: without them it would refuse an address in between."""
+    """The client comes through the proxy with keys. Without keys it would refuse an address in between."""
 
     async def story(node: RunningNode) -> None:
         host, _, port = node.tcp.removeprefix("tcp://").rpartition(":")

@@ -18,19 +18,19 @@ from tests.mesh.scenarios.hearing import hearing, nothing_more
 from tests.mesh.scenarios.topology import RUGBY, Processes, a0, processes_of
 
 WORDS = [b"%d" % number for number in range(6)]
-THIRD = 3  # the passing at which it dies, so that something was before
+THIRD = 3  # the pass at which the node dies, after two others
 
 
 @pytest.fixture(scope="module")
 def pair() -> Iterator[tuple[RunningNode, RunningNode]]:
-    """Two nodes that are masters of their own messages."""
+    """Two nodes, each the master of its own messages."""
     with running("heron") as heron, running("stork", beside=heron) as stork:
         yield heron, stork
 
 
 @pytest.fixture(scope="module")
 def chain() -> Iterator[Processes]:
-    """bilbo -> frodo -> heron, the master."""
+    """The chain bilbo -> frodo -> heron, whose last node is the master."""
     with processes_of(a0("heron", "frodo", "bilbo")) as made:
         yield made
 
@@ -40,14 +40,17 @@ async def one_by_one(publisher: Client, key: str, domain: str | None = None) -> 
 
 
 async def counted(client: Client, *metrics: str) -> tuple[int, ...]:
-    """What its node has counted since it started."""
+    """Return counters of the client's node since its start."""
     found = (await client.call("info"))["metrics"]
     return tuple(found.get(metric, 0) for metric in metrics)
 
 
 @asynccontextmanager
 async def each_word_once(at: Client, publisher: Client, key: str, domain: str | None) -> AsyncIterator[None]:
-    """The words, published inside: who listens there has each once, in order; and so has the node there."""
+    """Check that a subscriber at `at` and its node receive each word once, in order.
+
+    The block inside publishes the words.
+    """
     async with hearing(at, key, domain) as ear:
         before = await counted(at, "published", "relayed")
         yield
@@ -58,7 +61,7 @@ async def each_word_once(at: Client, publisher: Client, key: str, domain: str | 
         assert sum(after) - sum(before) == len(WORDS) + 1  # with the mark behind them
 
 
-# Point -> (what the next boot takes as news, what it is told again and knows).
+# Point -> (messages that the next boot accepts as new, messages that it accepts as repeated).
 INGRESS = {"commit.before": (4, 0), "commit.after": (3, 1), "answer.before": (3, 1), "answer.after": (3, 0)}
 
 

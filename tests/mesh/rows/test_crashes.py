@@ -60,7 +60,7 @@ def test_row_14_of_a_publisher_that_is_killed_in_a_burst_a_prefix_is_there(
 
 
 def start_publisher(node: RunningNode, topic: str, answers: Path) -> "subprocess.Popen[bytes]":
-    """It posts persistent numbers and writes down what it is answered."""
+    """Start a program that posts persistent numbers, and writes down the answers."""
     arguments = [node.name, topic, "", "p", "5000", str(answers)]
     return subprocess.Popen(
         [sys.executable, "-m", "tools.benchmarks.loads.kill_publisher", *arguments],
@@ -93,7 +93,7 @@ def test_row_18_nothing_that_was_answered_is_lost_when_all_nodes_are_killed_at_o
 def test_row_19_a_node_that_dies_of_its_work_twenty_times_starts_each_time_and_loses_nothing(
     three: dict[str, RunningNode],
 ) -> None:
-    """It dies when it is about to answer: whoever waits for the answer has it die again."""
+    """The node dies when it is about to answer. The client that waits for the answer makes it die again."""
     heron = three["heron"]
 
     async def story() -> None:

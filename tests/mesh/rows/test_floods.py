@@ -20,10 +20,10 @@ from tests.pages import ROOT
 
 MIB = 1 << 20
 BACKLOG = 200_000  # messages that wait for one subscriber
-SUBSCRIPTIONS = 1_000  # that a session may have
+SUBSCRIPTIONS = 1_000  # limit of a session
 TOPICS, ROOM = 40_000, 4 * MIB  # topics; bytes for their values
 
-# Takes numbers until all have come, and says what came.
+# Consumes numbers until all have come, and prints what it received.
 READER = """
 import asyncio, json, pathlib, sys, mesh
 async def main():
@@ -43,7 +43,7 @@ asyncio.run(main())
 
 @contextmanager
 def reader(node: RunningNode, ready: Path) -> "Iterator[subprocess.Popen[str]]":
-    """A process that stands still as soon as it has subscribed."""
+    """A process that is stopped as soon as it has subscribed."""
     environ = {**node.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", READER, str(ready), str(BACKLOG)]
     process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
@@ -108,7 +108,7 @@ def test_row_73_who_subscribes_without_end_is_stopped_at_its_limit_and_disturbs_
 def test_row_73_topics_without_end_are_forgotten_beyond_the_room_for_their_values(
     tmp_path: Path, persistent: bool
 ) -> None:
-    """The newest are kept, the others forgotten, in memory and on the disk."""
+    """The newest topics are kept, and the others forgotten in memory and on disk."""
     config = tmp_path / "mesh.toml"
     config.write_text(f"[limits]\ntopics_bytes = {ROOM}\n")
 

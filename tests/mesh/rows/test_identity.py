@@ -19,7 +19,7 @@ from tests.mesh.running import RunningNode, running, state_directory, until
 
 @contextmanager
 def machines(*names: str) -> Iterator[list[RunningNode]]:
-    """A node each, of one mesh with keys, as on machines of their own: none sees the others' directories.
+    """Nodes of one mesh with keys, each with directories of its own, as on different machines.
 
     The first one runs; the others know its address.
     """
@@ -48,13 +48,13 @@ def end(node: RunningNode) -> None:
 
 
 def rows(at: RunningNode) -> list[dict[str, Any]]:
-    """`mesh ls` there."""
+    """Return the rows of `mesh ls` at that node."""
     with mesh.sync.connect(at.name, environ=at.environ) as m:
         return list(m.call("ls")["nodes"])
 
 
 def of(at: RunningNode, uuid: str) -> str:
-    """In which state a node sees that one; "" if it does not know it."""
+    """Return the state of a node as another one sees it, or "" if it is not known there."""
     return next((str(row["state"]) for row in rows(at) if row["uuid"] == uuid), "")
 
 
@@ -77,7 +77,10 @@ def test_row_50_a_newcomer_with_the_name_of_a_live_node_is_refused_and_ends() ->
 
 @contextmanager
 def copied(starts: int, starts_of_copy: int) -> Iterator[tuple[RunningNode, RunningNode, RunningNode]]:
-    """heron, stork, and a machine with a copy of stork's directory, after so many starts since; all run."""
+    """Return heron, stork, and a machine with a copy of stork's directory.
+
+    stork and its copy have started so many times since the copy. All nodes run.
+    """
     with machines("heron", "stork", "stork") as (heron, stork, copy):
         stork.start()
         until(lambda: of(heron, stork.it["uuid"]) == "alive")

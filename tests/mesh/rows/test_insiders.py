@@ -36,12 +36,12 @@ POISON: list[dict[str, Any]] = [
 
 
 def states(m: Mesh, at: str) -> dict[str, NodeState]:
-    """What a node believes of the others, by name."""
+    """Return the states of other nodes that a node holds, by name."""
     return {known.state.name: known.state for known in m.nodes[at].core.parts.gossiping.gossip.known.values()}
 
 
 def signed(by: NodeRuntime, state: NodeState) -> StateLine:
-    """A line with the signature of this node, whosever state it is."""
+    """Return a line with the signature of the node `by`, whichever node the state is about."""
     ring = by.core.parts.context.settings.keyring
     assert ring is not None
     line = StateLine(state.uuid, state.boot, state.counter, state.encode())
@@ -56,7 +56,7 @@ class Liar:
 
     def __init__(self, node: NodeRuntime) -> None:
         self.node = node
-        self._number = 10**6  # above those of his honest messages
+        self._number = 10**6  # above the numbers of its honest messages
 
     def say(self, *lines: StateLine, digest: Any = (), tombs: Any = ()) -> None:
         self._number += 1
@@ -76,13 +76,13 @@ class Liar:
 
 
 def fakes(count: int) -> Iterator[list[bytes]]:
-    """uuids of nodes that are nowhere, as many as a message may name at a time."""
+    """Yield uuids of nodes that do not exist, as many at a time as a message may name."""
     for first in range(0, count, MOST):
         yield [secrets.token_bytes(16) for _ in range(min(MOST, count - first))]
 
 
 def told(place: Path) -> list[dict[str, Any]]:
-    """The states that a node has written down, whole lines only."""
+    """Return the states that a node has written down, whole lines only."""
     texts = [file.read_text() for file in place.rglob("*.jsonl*")]
     lines = [json.loads(line) for text in texts for line in text.splitlines(True) if line.endswith("\n")]
     return [line for line in lines if line["kind"] == "state"]
@@ -133,7 +133,7 @@ def test_row_55_poisoned_gossip_is_dropped_by_schema_and_owner_and_takes_no_room
 
 
 def test_row_55_who_says_that_it_is_idle_or_mighty_draws_no_more_than_its_part() -> None:
-    """Whatever one of five says of itself, or was learnt of it."""
+    """One of five nodes reports any load, or has any learned weight."""
     honest = [Candidate(name, load=0.9, age=0.1) for name in ("heron", "egret", "ibis", "crane")]
     for load, weight in ((0.0, 1.0), (0.0, 1e308), (-1e308, math.inf), (1.0, math.nan)):
         liar = Candidate("frodo", load=load, age=0.1, weight=weight)

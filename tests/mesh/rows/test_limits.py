@@ -24,9 +24,9 @@ from tests.pages import ROOT
 from tools.lab_parts.inside import limited
 
 CROWD = 200  # clients
-IDLE = 500  # connections that say nothing
+IDLE = 500  # connections without a HELLO
 DESCRIPTORS = 96
-SPIN = 1.0  # s of CPU, a fifth of what a loop without a pause takes meanwhile
+SPIN = 1.0  # s of CPU, a fifth of a loop without a pause
 MIB = 1 << 20
 
 
@@ -67,7 +67,7 @@ def test_row_35_two_hundred_clients_are_back_soon_after_their_node_is(node: Runn
 def test_row_38_a_subscriber_that_stands_still_costs_the_others_nothing_and_is_told_what_it_missed(
     node: RunningNode, tmp_path: Path
 ) -> None:
-    count, size = 3000, 50_000  # 150 MB: more than may wait for anybody
+    count, size = 3000, 50_000  # 150 MB: more than any backlog
 
     async def story() -> None:
         async with mesh.connect("heron", environ=node.environ, timeout=LIMIT) as publisher:
@@ -76,7 +76,7 @@ def test_row_38_a_subscriber_that_stands_still_costs_the_others_nothing_and_is_t
                 await publisher.publish_many("flood", (b"." * size for _ in range(count)))
                 stands.send_signal(signal.SIGCONT)
                 ends = 0
-                while stands.poll() is None or runs.poll() is None:  # an end may be dropped as well
+                while stands.poll() is None or runs.poll() is None:  # an end may be dropped, too
                     ends += 1
                     await publisher.publish("flood", b"end %d" % ends)
                     await asyncio.sleep(0.1)
@@ -124,7 +124,7 @@ async def _first(events: AsyncIterator[Event], kind: str) -> str:
     return await anext(event.text async for event in events if event.kind == kind)
 
 
-# Counts what comes until an end comes, and what it is told that it missed.
+# Counts messages until an end arrives, and the messages that it is notified of as lost.
 SUBSCRIBER = """
 import asyncio, json, pathlib, sys, mesh
 async def main():
@@ -197,7 +197,7 @@ def test_row_41_without_descriptors_a_node_does_not_turn_in_circles() -> None:
 
 
 def processor_time(node: RunningNode) -> float:
-    """Seconds of work of all its threads: to wait for a processor is none."""
+    """Return the seconds of CPU that all threads have used. Waiting for a processor does not count."""
     times = psutil.Process(node.pid).cpu_times()
     return float(times.user + times.system)
 
@@ -239,7 +239,7 @@ def open_files(node: RunningNode) -> int:
 
 @contextmanager
 def silent(node: RunningNode, count: int) -> Iterator[list[socket.socket]]:
-    """Connections that never say a word."""
+    """Connections that never send anything."""
     host, _, port = node.tcp.removeprefix("tcp://").rpartition(":")
     with ExitStack() as stack:
         connections = [stack.enter_context(socket.create_connection((host, int(port)))) for _ in range(count)]
@@ -249,7 +249,7 @@ def silent(node: RunningNode, count: int) -> Iterator[list[socket.socket]]:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """By the other end; what that had to say before is thrown away."""
+    """Return whether the other end has closed the connection. What it sent before is discarded."""
     try:
         while connection.recv(1000):
             pass
@@ -266,7 +266,7 @@ async def call(client: Client, count: int) -> None:
 
 
 async def can_come(node: RunningNode) -> bool:
-    """Over TCP, where a new connection needs a descriptor."""
+    """Return whether a client can connect over TCP, which needs a new descriptor."""
     try:
         async with mesh.connect(node.tcp, environ=node.environ, timeout=2.0):
             return True

@@ -14,14 +14,17 @@ from tests.mesh.scenarios.lan import Lan, eventually, lan_of
 
 HOSTS = (1, 2, 3)
 RATE = 20  # messages a second of each node
-LONG = 10 * RATE  # messages that take longer than a node may be silent
-SHAKY = 4 * RATE  # messages on a bad way
+LONG = 10 * RATE  # messages for longer than any silence of a node
+SHAKY = 4 * RATE  # messages on an unreliable network
 FLAPS = 5
 
 
 @asynccontextmanager
 async def busy_lan(rate: float = RATE) -> AsyncIterator[tuple[Lan, Traffic]]:
-    """Three machines that all publish to all. In the end the switch is mended, and all is counted."""
+    """Three machines that all publish to each other.
+
+    At the end the switch is repaired, and all messages are counted.
+    """
     async with lan_of(len(HOSTS), switch=True) as lan, AsyncExitStack() as stack:
         await lan.start(*HOSTS)
         await lan.all_alive()
@@ -34,7 +37,7 @@ async def busy_lan(rate: float = RATE) -> AsyncIterator[tuple[Lan, Traffic]]:
 
 
 async def deaths(lan: Lan, at: int) -> set[str]:
-    """Whom this node has ever called dead."""
+    """Return the nodes that this node has ever reported as dead."""
     async with lan.nodes[at].connect() as client:
         events = (await client.call("events"))["events"]
     return {event["node"] for event in events if event["kind"] == "dead"}
@@ -64,7 +67,7 @@ def test_row_28_a_node_that_is_heard_by_one_and_not_by_another_is_not_called_dea
     async def story() -> None:
         async with busy_lan() as (lan, t):
             lan.lab.cut_oneway(2, 1)
-            await t.heard_more(LONG, "n3")  # a third node is not affected
+            await t.heard_more(LONG, "n3")  # the third node is not affected
             await nobody_dies(lan)
 
     asyncio.run(story())
@@ -84,7 +87,7 @@ def test_row_29_two_that_cannot_reach_each_other_have_all_of_the_third_and_later
     asyncio.run(story())
 
 
-# Worse and worse. Seconds, and chances for each packet.
+# Worse and worse. Delays are in s, chances hold for each packet.
 WAYS: tuple[dict[str, Any], ...] = (
     {"loss": 0.01},
     {"loss": 0.05, "delay": 0.05, "jitter": 0.02},

@@ -33,7 +33,7 @@ def three() -> Iterator[dict[str, RunningNode]]:
 
 @contextmanager
 def nodes_of(*names: str, cores: dict[str, int] | None = None) -> Iterator[dict[str, RunningNode]]:
-    """Each a master of its own messages, and some on a core of their own."""
+    """Nodes that are masters of their own messages, each on its core of `cores`, if given."""
     with ExitStack() as stack:
         nodes: dict[str, RunningNode] = {}
         for name in names:
@@ -45,7 +45,7 @@ def nodes_of(*names: str, cores: dict[str, int] | None = None) -> Iterator[dict[
 
 @asynccontextmanager
 async def busy(nodes: dict[str, RunningNode], rate: float = RATE) -> AsyncIterator[Traffic]:
-    """Everybody publishes to everybody."""
+    """Clients of all nodes publish to each other."""
     async with AsyncExitStack() as stack:
         clients = {
             name: await stack.enter_async_context(mesh.connect(name, environ=node.environ))
@@ -56,7 +56,7 @@ async def busy(nodes: dict[str, RunningNode], rate: float = RATE) -> AsyncIterat
 
 
 async def deaths(nodes: dict[str, RunningNode], at: str) -> list[str]:
-    """Whom a node has called dead since it started."""
+    """Return the nodes that a node has reported as dead since its start."""
     async with connected(nodes, at) as client:
         events = (await client.call("events"))["events"]
     return [event["node"] for event in events if event["kind"] == "dead"]
@@ -93,7 +93,7 @@ def test_row_20_a_node_that_stands_still_for_seconds_is_not_called_dead_and_noth
 
 
 def test_row_25_a_node_without_a_processor_calls_nobody_dead_who_is_well() -> None:
-    """Its core is taken by others; those that are well have another one, where there is one."""
+    """Other programs take the core of one node. The other nodes have another core, if there is one."""
     names = ("heron", "stork", "egret", "ibis")
     cores = {name: CORES[0] if name == "ibis" else CORES[-1] for name in names}
 
@@ -123,7 +123,7 @@ def hogs(core: int) -> Iterator[None]:
             program.wait()
 
 
-# A strategy of somebody else, which takes its time once: when there is a file to take away.
+# A strategy of a user, which is slow once: when there is a file to remove.
 SLEEPY = f"""
 import os, time
 from mesh.balancers.base import Strategy
@@ -180,7 +180,7 @@ def test_row_26_a_strategy_that_takes_seconds_costs_its_node_these_and_nobody_el
 def test_row_36_while_one_takes_nothing_more_the_others_hear_each_other_as_ever(
     three: dict[str, RunningNode],
 ) -> None:
-    """It stands still until whatever is on its way to it fills every window."""
+    """The node stands still until messages for it fill every window."""
     big = b"." * 100_000
 
     async def story() -> None:

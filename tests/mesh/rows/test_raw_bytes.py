@@ -17,26 +17,26 @@ from tests.mesh.running import RunningNode, running, until
 from tests.mesh.security.keyed import at, keyed_mesh
 
 MIB = 1 << 20
-TAKEN = 32 * MIB  # that a node may take of what is too large, with the buffers of both sockets
+TAKEN = 32 * MIB  # bytes of a too large message that a node may read, with the buffers of both sockets
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + b"\0" + bytes(31)
 MORE, LONG, COMMAND = 1, 2, 4  # flags of a frame of ZMTP
 HELLO = c.encode(c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="mallory", stream=b"s" * 16))
 
 
 def frame(content: bytes, flags: int = 0, size: int | None = None) -> bytes:
-    """A frame of ZMTP, which may claim another size than it has."""
+    """Return a frame of ZMTP, which may claim a size that it does not have."""
     return struct.pack(">BQ", flags | LONG, len(content) if size is None else size) + content
 
 
 def ready() -> bytes:
-    """READY of a DEALER."""
+    """Return the READY command of a DEALER."""
     properties = b"\x0bSocket-Type" + struct.pack(">I", 6) + b"DEALER"
     return frame(b"\x05READY" + properties, COMMAND)
 
 
 @contextlib.contextmanager
 def raw(node: RunningNode) -> Iterator[socket.socket]:
-    """A connection on which the handshake of ZMTP is through."""
+    """A connection after the handshake of ZMTP."""
     host, _, port = node.tcp.removeprefix("tcp://").rpartition(":")
     with socket.create_connection((host, int(port)), LIMIT) as connection:
         connection.sendall(GREETING + ready())
@@ -45,7 +45,7 @@ def raw(node: RunningNode) -> Iterator[socket.socket]:
 
 
 def is_cut(connection: socket.socket) -> bool:
-    """Has the node ended it? What it says before is read."""
+    """Return whether the node has closed the connection. What it sent before is discarded."""
     try:
         while connection.recv(65536, socket.MSG_DONTWAIT):
             pass
@@ -57,7 +57,7 @@ def is_cut(connection: socket.socket) -> bool:
 
 
 def too_much(kind: str) -> Iterable[bytes]:
-    """Bytes of one message that is more than anybody may send, before HELLO."""
+    """Yield the bytes of one message before HELLO that is larger than any client may send."""
     match kind:
         case "one frame":
             yield frame(b"", size=1 << 40)
@@ -88,7 +88,7 @@ def too_much(kind: str) -> Iterable[bytes]:
     ],
 )
 def test_row_64_a_message_over_the_limits_is_cut_or_refused_and_not_read_to_its_end(kind: str) -> None:
-    """(One that never ends is the connection guard's.) A good client goes on meanwhile."""
+    """Another client continues meanwhile. The connection guard handles a message that never ends."""
 
     async def story(node: RunningNode) -> None:
         async with mesh.connect("heron", environ=node.environ) as good, good.subscribe("k") as subscription:
@@ -111,7 +111,7 @@ def test_row_64_a_message_over_the_limits_is_cut_or_refused_and_not_read_to_its_
 
 
 class Recorder:
-    """In between: passes all on, and keeps what whoever dials has said, by connection and in pieces."""
+    """A proxy that passes everything on, and keeps what each client sent, by connection and in pieces."""
 
     def __init__(self, host: str, port: int) -> None:
         self._there = (host, port)
@@ -133,14 +133,14 @@ class Recorder:
             await asyncio.gather(_pass(reader, back, pieces), _pass(there, writer, []))
 
     async def replay(self, pieces: list[bytes], *, in_turn: bool) -> None:
-        """The same bytes once more: at once, or each after something was answered, until it is cut."""
+        """Send the same bytes again: at once, or each piece after an answer, until the node hangs up."""
         reader, writer = await asyncio.open_connection(*self._there)
         try:
             with contextlib.suppress(OSError, TimeoutError):
                 for piece in pieces if in_turn else [b"".join(pieces)]:
                     writer.write(piece)
                     await writer.drain()
-                    async with asyncio.timeout(1.0):  # some of it gets no answer
+                    async with asyncio.timeout(1.0):  # some pieces have no answer
                         if not await reader.read(65536):
                             return
                 async with asyncio.timeout(LIMIT):
@@ -184,6 +184,6 @@ def test_row_66_the_bytes_of_a_session_that_were_recorded_are_worth_nothing_a_se
 
 
 def figures(m: Mesh) -> dict[str, int]:
-    """What would change if anything of it got in."""
+    """Return counters that would change if the node accepted anything."""
     names = ("published", "repeated", "sessions", "connected_sessions", "malformed", "refused")
     return {name: m.metric("heron", name) for name in names}
