@@ -62,7 +62,7 @@ def test_a_backup_that_would_replace_something_else_is_bad(
     for more in ([], ["--replace"], ["--queue-store", f"orders/#={keys}", "--replace"]):
         assert main(["backup", "restore", file, *more]) == 2
         assert "[BACKUP_PLACE]" in capsys.readouterr().err
-    configured(tmp_path, keys)  # even so
+    configured(tmp_path, keys)  # even if the configuration names it
     assert main(["backup", "check", file]) == main(["backup", "restore", file, "--replace"]) == 2
     assert keys.read_text() == "ssh-ed25519 mine\n"
 

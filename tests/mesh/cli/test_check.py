@@ -18,7 +18,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 def told(**figures: float) -> dict[str, Any]:
-    """As a node says it: its queues come in two pages."""
+    """Return the answers of a node whose queues come in two pages."""
     well = {
         "tailback_age": 0,
         "nodes_suspect": 0,

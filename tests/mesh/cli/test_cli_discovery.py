@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 def rows(node: RunningNode) -> dict[str, dict[str, Any]]:
-    """The answer of `mesh ls`, by name."""
+    """Return the rows of `mesh ls` at a node, by name."""
     result = node.mesh("ls", "--json", "--url", node.name)
     assert result.returncode == 0, result.stderr
     return {row["name"]: row for row in json.loads(result.stdout)["nodes"]}
@@ -28,7 +28,7 @@ def events(node: RunningNode, *options: str) -> list[dict[str, Any]]:
 def test_nodes_find_each_other_without_being_told() -> None:
     with running("a", options=("--mdns",)) as a:
         with running("b", options=("--mdns", "--cluster", a.cluster)) as stranger:
-            # Of the same mesh by name, but of another user as far as anybody can see: no cookie in common.
+            # A mesh of the same name, of another user as far as a node can see: there is no common cookie.
             with RunningBeside(a, "c", "--mdns") as c:
                 until(lambda: rows(a).get("c", {}).get("via") == "mdns")
                 until(lambda: rows(c).get("a", {}).get("via") == "mdns")
@@ -118,7 +118,7 @@ def test_following_events_goes_on_over_a_restart_of_the_node() -> None:
 
 
 class RunningBeside:
-    """A node of the same user and cluster that is told of nobody."""
+    """A node of the same user and cluster that has no address of another node."""
 
     def __init__(self, other: RunningNode, name: str, *options: str) -> None:
         self.node = RunningNode(name, other.state, other.cluster, options)

@@ -55,7 +55,7 @@ def evil_message() -> Message:
 
 
 class Evil:
-    """A node that answers every question with marks wherever a text may stand."""
+    """A node that answers every call with control characters in each text."""
 
     def __call__(self, verb: str, **_: Any) -> dict[str, Any]:
         node = {**row("a"), "name": EVIL, "address": EVIL, "link": EVIL, "state": EVIL, "via": EVIL}

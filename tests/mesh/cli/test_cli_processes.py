@@ -31,7 +31,7 @@ def b(a: RunningNode) -> Iterator[RunningNode]:
 def subscriber(
     node: RunningNode, *arguments: str, verb: tuple[str, ...] = ("sub",)
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """A `mesh sub` that every node knows of."""
+    """Run `mesh sub` until the block ends, after its subscription."""
     process = subprocess.Popen(
         [sys.executable, "-m", "mesh", *verb, *arguments],
         env=node.environ,

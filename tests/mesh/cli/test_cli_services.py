@@ -32,7 +32,7 @@ def b(a: RunningNode) -> Iterator[RunningNode]:
 
 @contextmanager
 def serving(node: RunningNode, address: str, command: str, *options: str) -> Iterator[Process]:
-    """A `mesh reply` that others can find."""
+    """Run `mesh reply` until the block ends, after its registration."""
     arguments = ["reply", address, "--exec", command, *options, "--url", node.name]
     process = subprocess.Popen(
         [sys.executable, "-m", "mesh", *arguments],
@@ -74,7 +74,7 @@ def test_a_command_that_fails_is_a_request_that_fails(a: RunningNode, b: Running
     assert (result.returncode, result.stdout, result.stderr) == (1, "", "mesh: no such user [EXIT_3]\n")
     with serving(a, "slow", "sleep 600", "--timeout", "0.2"):
         assert b.mesh("req", "slow", "--url", "b", "--timeout", "0.001").returncode == 124
-        # When this command is killed, so is the one before it, and none stays behind.
+        # The command of the first request is killed before that of this one, so that neither remains.
         assert "[TIMED_OUT]" in b.mesh("req", "slow", "--url", "b", *PATIENT).stderr
 
 
@@ -128,7 +128,7 @@ def test_a_group_shares_what_is_published(a: RunningNode, b: RunningNode, tmp_pa
 
 @contextmanager
 def member(node: RunningNode, output: Path) -> Iterator[None]:
-    """A `mesh sub --group` that others know of."""
+    """Run `mesh sub --group` until the block ends, after its subscription."""
     command = ["sub", "jobs/#", "--group", "workers", "--raw", "--url", node.name]
     with output.open("wb") as file:
         process = subprocess.Popen(

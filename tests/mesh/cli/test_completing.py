@@ -23,7 +23,7 @@ from tests.mesh.running import LIMIT, RunningNode, running, until
 
 
 def complete(words: str) -> list[str]:
-    """What is offered for the last of these words, by click, with the environment of this process."""
+    """Return click's completions of the last word, in the environment of this process."""
     *before, incomplete = words.split(" ")[1:]
     return [
         item.value for item in BashComplete(mesh, {}, "mesh", VARIABLE).get_completions(before, incomplete)
@@ -31,7 +31,7 @@ def complete(words: str) -> list[str]:
 
 
 def answered(words: str, environ: dict[str, str]) -> list[str]:
-    """The same as a shell asks for it; the process must end well, and say nothing else."""
+    """Return the completions that a shell receives. The process must succeed without further output."""
     asked = {VARIABLE: "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     command = [sys.executable, "-m", "mesh"]
     done = subprocess.run(
@@ -43,7 +43,7 @@ def answered(words: str, environ: dict[str, str]) -> list[str]:
 
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user without a node; returns the directory of his settings."""
+    """A user without a node. Return the directory of the user's settings."""
     for name in [name for name in os.environ if name.startswith("MESH_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("MESH_STATE_DIR", str(tmp_path / "state"))
@@ -109,7 +109,7 @@ def test_contexts_are_completed_and_a_damaged_file_of_them_is_not(nowhere: Path)
 
 @pytest.mark.slow
 def test_a_tab_is_answered_with_nothing_where_a_node_says_nothing(nowhere: Path) -> None:
-    """Also where the file of contexts is damaged: there is no place to tell it."""
+    """A damaged file of contexts has the same effect, because a completion can show no error."""
     nowhere.mkdir()
     (nowhere / "contexts.json").write_text("{")
     with socket.socket() as silent:
@@ -133,7 +133,7 @@ def test_names_of_nodes_topics_and_queues_are_completed(
 ) -> None:
     for name, value in node.environ.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(completing, "LIMIT", LIMIT)  # a busy machine is slow, not wrong
+    monkeypatch.setattr(completing, "LIMIT", LIMIT)  # a busy machine needs more time
     with sync.connect("heron") as m:
         for key in ("sensors/kitchen/temp", "sensors/attic/temp", "other", "sensors/$(reboot)"):
             m.publish(key, "1")

@@ -8,7 +8,7 @@ import pytest
 
 from mesh.cli.main import main
 
-HASH = f"scrypt:{'73' * 16}:{'00' * 32}"  # of no password
+HASH = f"scrypt:{'73' * 16}:{'00' * 32}"  # the hash of no password
 GOOD = '[node]\nid = "heron"\npeers = ["127.0.0.1:7710"]\n'
 
 

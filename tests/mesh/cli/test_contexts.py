@@ -23,7 +23,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def at_home(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user without contexts, for whole command lines."""
+    """A user without contexts, for whole command lines. Return the path of the file."""
     for name in ("MESH_CONTEXT", *contexts.FIELDS.values()):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", environ["XDG_CONFIG_HOME"])

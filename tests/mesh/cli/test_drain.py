@@ -21,7 +21,7 @@ EMPTY = Drain(drains=True, gone=10)
 
 
 class Node:
-    """A node that answers so, one after the other; the last one for ever."""
+    """A node with these answers, one after the other. The last one is repeated."""
 
     def __init__(self, *answers: Drain | Exception) -> None:
         self.answers = [*answers]

@@ -28,8 +28,10 @@ def happened(
 
 
 class Ring:
-    """The node's memory, two events an answer; `then` comes when it was told to the end: events, an error
-    that is raised, or a boot, which forgets everything.
+    """The events of a node, which returns two a call.
+
+    When all were returned, the next item of `then` comes: new events, an error that is raised, or a boot,
+    which forgets all events.
     """
 
     def __init__(self, *now: dict[str, Any], then: list[Any] | None = None) -> None:

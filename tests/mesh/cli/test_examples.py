@@ -13,11 +13,11 @@ from mesh.cli.main import main, mesh
 from mesh.cli.verbs import AT_HOME, SECTIONS, VERBS, module_of
 from mesh.reasons.what import What
 
-PASSED_ON = "weights learn"  # to the Spark job, which has a help of its own
+PASSED_ON = "weights learn"  # the Spark job has a help of its own
 
 
 def paths() -> Iterator[str]:
-    """Each command that does something, by its words."""
+    """Yield the words of each command that is no group."""
     for verb in VERBS:
         yield from _below(import_module(module_of(verb)).command, verb)
 
@@ -30,7 +30,7 @@ def _below(command: click.Command, path: str) -> Iterator[str]:
 
 
 def typed(line: str) -> list[str]:
-    """The words that `mesh` is given, without what a shell takes for itself."""
+    """Return the words that `mesh` receives, without redirections and substitutions of the shell."""
     if inside := re.search(r"\$\((.*)\)", line):
         line = inside[1]
     program, *words = shlex.split(line)
@@ -39,7 +39,7 @@ def typed(line: str) -> list[str]:
 
 
 def parsed(words: list[str]) -> str:
-    """The path of the command that these words lead to, after all of its options and arguments were read."""
+    """Return the path of the command that these words select, after its options and arguments were parsed."""
     with mesh.make_context("mesh", list(words)) as context:
         command: click.Command = mesh
         path = []

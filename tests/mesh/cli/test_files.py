@@ -46,7 +46,7 @@ def test_and_without_any_all_is_default(tmp_path: Path) -> None:
 def test_only_files_of_this_user_and_of_root_are_believed_unasked() -> None:
     assert distrust(1000, 0o100644, 1000) == distrust(0, 0o100644, 1000) == distrust(0, 0o100664, 0) == ""
     assert "belongs to user 1001" in distrust(1001, 0o100600, 1000)
-    assert "belongs to user 1000" in distrust(1000, 0o100600, 0)  # with sudo, in somebody's directory
+    assert "belongs to user 1000" in distrust(1000, 0o100600, 0)  # with sudo, in the directory of a user
     assert "by every user" in distrust(1000, 0o100646, 1000)
     assert distrust(1000, 0o120777, 1000) == ""
 
@@ -57,7 +57,7 @@ def test_a_file_here_that_another_user_could_have_written_is_not_read_unasked(
     file = elsewhere / "mesh.toml"
     file.touch()
     if os.geteuid() == 0:
-        os.chown(file, 1234, -1)  # root's files are believed
+        os.chown(file, 1234, -1)  # files of root are trusted
     owner = file.stat().st_uid
     monkeypatch.setattr("os.geteuid", lambda: owner + 1)
     with pytest.raises(BadConfig, match=f"belongs to user {owner}") as caught:

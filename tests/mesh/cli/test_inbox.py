@@ -15,7 +15,7 @@ JOE = FakeClient.name
 
 
 class Inbox:
-    """Messages, then silence."""
+    """An inbox with these messages, and no further ones."""
 
     def __init__(self, *messages: Message) -> None:
         self._messages = list(messages)
@@ -24,7 +24,7 @@ class Inbox:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing was opened."""
+        """Close nothing."""
 
     def next_message(self, timeout: float | None) -> Message:
         if not self._messages:

@@ -15,7 +15,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 class Machine:
-    """One user on one machine: `mesh ARGUMENTS` gives (exit code, stdout, stderr)."""
+    """A user on a machine, where `mesh ARGUMENTS` returns (exit code, stdout, stderr)."""
 
     def __init__(self, state: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
         self.state = state
@@ -104,7 +104,7 @@ def test_a_token_is_alone_on_stdout_and_its_meaning_beside_it(
     assert code == 0
     assert read_token(out, 0.0).role == role
     assert f"lets a {role} into mesh 'default', for 30 m" in err
-    assert second.mesh("join", "-", stdin=out)[0] == 0  # so that it is in no history
+    assert second.mesh("join", "-", stdin=out)[0] == 0  # from stdin, so that no history has it
     found = read_mesh(second.state, "default")
     assert found is not None
     assert found.role == role
@@ -196,7 +196,7 @@ def test_the_hash_of_a_password_is_alone_on_stdout(
     assert code == 0
     assert Password(out.strip()).refuse("joe", "sesame", 0.0) == ""
     assert "passwd" in err
-    assert machines[0].mesh("passwd", stdin="sesame\n")[1] != out  # has salt
+    assert machines[0].mesh("passwd", stdin="sesame\n")[1] != out  # the salt differs
     assert machines[0].mesh("passwd", stdin="\n")[0] == 2
 
 
@@ -265,7 +265,7 @@ def test_trial_A7_at_a_terminal_the_token_is_asked_for_and_not_shown(
 
 
 class Terminal(io.StringIO):
-    """Somebody sits there, and types nothing of himself."""
+    """A terminal at which the user types nothing."""
 
     def isatty(self) -> bool:
         return True
@@ -281,7 +281,7 @@ def test_trial_A7_a_file_may_hold_the_token_and_what_is_wrong_with_it_is_named(
     file.write_bytes(b"\xff\xfe")
     assert second.mesh("join", "--file", str(file))[0] == 2
     file.write_text(first.mesh("init")[1])
-    assert second.mesh("join", "--file", str(file), "HERON1")[0] == 2  # which of the two?
+    assert second.mesh("join", "--file", str(file), "HERON1")[0] == 2  # either a file or a token
     code, _, err = second.mesh("join", "--file", str(file))
     assert (code, "command line" in err) == (0, False)
 
@@ -294,11 +294,11 @@ def test_trial_C_a_machine_leaves_a_mesh_and_can_come_back(machines: tuple[Machi
     left = first.state / "keys" / "default.json.left"
     assert (code, str(left) in err) == (0, True)
     assert read_mesh(first.state, "default") is None and left.stat().st_mode & 0o077 == 0
-    left.rename(first.state / "keys" / "default.json")  # as it says
+    left.rename(first.state / "keys" / "default.json")  # as the message advises
     assert read_mesh(first.state, "default") == before
     code, _, err = first.mesh("leave", "--cluster", "other")
     assert (code, "[KEYS]" in err) == (2, True)
-    for _ in range(2):  # nothing that was left before is lost
+    for _ in range(2):  # each former state is kept
         first.mesh("leave")
         first.mesh("init")
     assert len(list((first.state / "keys").glob("*.json.left*"))) == 2

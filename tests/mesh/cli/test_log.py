@@ -42,7 +42,7 @@ def test_a_logger_says_more_from_now_on_and_lines_are_json() -> None:
         assert a.mesh("log", "level", "mesh.events", "info").returncode == 0
         a.mesh("peer", "add", "127.0.0.1:1")
         until(lambda: "127.0.0.1:1" in a.log)
-        assert "mesh.node" not in a.log  # it is as quiet as it was
+        assert "mesh.node" not in a.log  # this logger is still quiet
         assert a.mesh("log", "level", "info").returncode == 0
         assert a.stop() == 0
         lines = [msgspec.json.decode(line) for line in a.log.encode().splitlines()]

@@ -15,7 +15,7 @@ from tests.mesh.cli.rows import UNHEARD, listed, row
 
 
 def told(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
-    """The table: cells, without those that are empty."""
+    """Return the lines of the printed table, split into cells."""
     return [line.split("  ") for line in capsys.readouterr().out.split("\n\n")[0].splitlines()]
 
 
@@ -142,7 +142,7 @@ def test_a_lonely_node_says_which_others_here_are_for_themselves_since_they_have
     alone = listed(row("a", via="self", uuid="aa"), keys=keys)
     [line] = [line for line in ls.remarks(alone, here) if "Restart" in line]
     assert said in line and line.endswith("  b") and len(line) <= 80
-    for others in ((), here[1:], here[::2]):  # nobody, those of another machine, those of our kind
+    for others in ((), here[1:], here[::2]):  # none, those of another machine, those of our kind
         assert not any("Restart" in line for line in ls.remarks(alone, others))
 
 

@@ -16,7 +16,7 @@ from mesh.errors import BadKey, BadName, MeshTimeout
 from tests.mesh.cli.fake import Given
 from tests.mesh.running import LIMIT
 
-# What asks no node, or has verbs of its own that do.
+# Verbs that call no node, or have subcommands that do.
 OFFLINE = {
     "context", "completion", "leave", "up", "config", "peer", "node", "rule", "relay", "dlq", "backup",
     "service", "log", "queue", "why", "init", "join", "token", "passwd", "report", "ingest", "snapshots",
@@ -30,7 +30,7 @@ def python(text: str) -> "subprocess.CompletedProcess[str]":
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
-    """`mesh ls` raises what is put in here."""
+    """Errors for `mesh ls`, which raises the first one."""
     errors: list[BaseException] = []
 
     @click.command("ls")

@@ -90,7 +90,7 @@ def all_of(command: click.Command) -> Iterator[click.Command]:
 
 
 def test_no_option_takes_a_number_that_does_not_end() -> None:
-    """A new option is meant: each that takes a number with a point is of our kind."""
+    """New options are meant: each option for a fraction must use one of our types."""
     commands = [each for verb in VERBS for each in all_of(import_module(module_of(verb)).command)]
     params = [(command.name, param) for command in commands for param in command.params]
     numbers = [

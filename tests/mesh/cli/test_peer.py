@@ -16,7 +16,7 @@ ADDED = {"address": "tcp://10.0.0.5:7710", "kind": "added", "node": "heron", "st
 
 
 class Book:
-    """A node that knows some addresses."""
+    """A node that knows some addresses, and adds or removes others."""
 
     def __init__(self, *known: str, keys: bool = True) -> None:
         self.known = set(known)

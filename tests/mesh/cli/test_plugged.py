@@ -28,7 +28,7 @@ text = "paint"
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
-    """Install the entry points that are put in here."""
+    """The installed entry points: a list to which tests append."""
     (tmp_path / "heronry_painting.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(tmp_path)
     found: list[EntryPoint] = []

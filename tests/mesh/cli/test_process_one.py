@@ -12,7 +12,7 @@ ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 fork_and_wait()
 """
 
-# An orphan that has ended is gone, and no zombie. (It outlives the shell, which would wait for it.)
+# An orphan that has ended is gone, and no zombie. It outlives the shell, which would wait for it.
 ORPHAN = """
 orphan = int(subprocess.check_output(["/bin/sh", "-c", "sleep 0.1 & echo $!"]))
 for _ in range(1000):

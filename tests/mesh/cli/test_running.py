@@ -35,13 +35,13 @@ def test_a_command_that_fails_says_why() -> None:
 
 
 def test_a_command_that_takes_too_long_is_killed_with_all_that_it_has_started(tmp_path: Path) -> None:
-    """The last process that has the pipe open is gone when its other end is at its end."""
+    """A pipe ends when the last process that holds it open is gone."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     command = ("sh", "-c", f"echo >{pipe}; sleep 600 >{pipe} | sleep 600")
     with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as end:
         limit = 0.2
-        while True:  # until it had the time to begin
+        while True:  # until the command had time to begin
             assert ran(*command, limit=limit).code == "TIMED_OUT"
             if end.read(100):
                 break

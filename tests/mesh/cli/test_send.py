@@ -18,7 +18,7 @@ WAITS = "waits at bilbo for frodo (polling)"
 
 
 def typed(monkeypatch: pytest.MonkeyPatch, text: bytes) -> None:
-    """On stdin."""
+    """Put a text on stdin."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
 
 

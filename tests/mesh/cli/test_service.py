@@ -22,7 +22,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A `systemctl` that writes down how it was called, in place of the real one."""
+    """Replace `systemctl` by a script that records its calls. Return the path of the record."""
     (tmp_path / "bin").mkdir()
     fake = tmp_path / "bin" / "systemctl"
     fake.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/called\n')
@@ -37,7 +37,7 @@ def test_a_service_is_installed_shown_and_removed(called: Path, tmp_path: Path, 
     assert main(["service", "show", "--id", "heron"]) == 1
     assert main(["service", "install", "--id", "heron"]) == 0
     assert unit.read_text().startswith(MARK) and f"{sys.executable} -m mesh up --id heron" in unit.read_text()
-    assert main(["service", "install", "--id", "heron"]) == 0  # again, over its own
+    assert main(["service", "install", "--id", "heron"]) == 0  # again, over its own file
     capsys.readouterr()
     assert main(["service", "show", "--id", "heron"]) == 0
     assert capsys.readouterr().out == unit.read_text()
@@ -98,7 +98,7 @@ def test_the_files_of_containers_name_what_is_there(file: str) -> None:
 
 @pytest.mark.slow
 def test_three_nodes_begin_by_the_script_of_the_containers_and_meet(tmp_path: Path) -> None:
-    """Without a container: each has a state directory of its own, as it has a volume there."""
+    """Each node has a state directory of its own, as a container has a volume."""
     names = ("heron", "frodo", "bilbo")
     binds = {name: f"tcp://127.0.0.1:{free_port()}" for name in names}
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -128,7 +128,7 @@ def test_three_nodes_begin_by_the_script_of_the_containers_and_meet(tmp_path: Pa
 
 
 def is_well(environ: dict[str, str]) -> bool:
-    """Does the node know of two others?"""
+    """Return whether the node sees the two others."""
     return run_mesh("check", "--nodes", "3,3", environ=environ).returncode in (0, 1)
 
 
@@ -149,7 +149,7 @@ def test_what_a_node_has_is_its_users_alone_and_others_come_by_tcp_as_their_toke
             "data/keyless/witness",
         ):
             assert mode(alone.state / name) == 0o600, name
-        if os.geteuid() == 0:  # then it can be tried as somebody else
+        if os.geteuid() == 0:  # only root can try it as another user
             for tried in (["cat", str(alone.state / "cookie")], ["test", "-e", alone.it["ipc"][6:]]):
                 done = subprocess.run(tried, user=65534, group=65534, extra_groups=[], capture_output=True)
                 assert done.returncode != 0

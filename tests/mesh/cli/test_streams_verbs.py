@@ -14,10 +14,10 @@ from tests.mesh.cli import forked_verbs
 from tests.mesh.cli.test_examples import paths
 from tests.mesh.running import RunningNode, running
 
-LIMIT = 120.0  # s after which a command that should have ended is told to
+LIMIT = 120.0  # s until a command that should have ended is stopped
 TIMED_OUT = 124  # `mesh req` without a reply in time
-ENDLESS = 4.0  # s after which one that goes on until it is told to end is told so
-# What is typed of each verb; those of SIGNALLED go on until they are told to end.
+ENDLESS = 4.0  # s until a command without an end is stopped
+# The arguments of each verb. Those in SIGNALLED continue until they are stopped.
 TYPED = {
     "up": "--id stork --no-mdns --log-level warning",
     "down": "--url ghost",
@@ -110,7 +110,7 @@ LEFT_OUT = {
     "ingest": "it starts Spark",
     "weights learn": "it starts Spark",
 }
-CRASHES = (None, 70, 71)  # it hung, is a bug, or could not even say so
+CRASHES = (None, 70, 71)  # it hung, is a bug, or failed without a message
 KINDS: dict[str, dict[str, Any]] = {
     "as ever": {},
     "without stdin": {"closed": [0]},
@@ -127,7 +127,7 @@ def test_each_command_is_in_the_table() -> None:
 
 @pytest.fixture(scope="module")
 def ends(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[str, dict[str, Any]]]]:
-    """How each command ended, in each of the ways."""
+    """The end of each command, for each kind of broken stream."""
     with running("heron") as heron:
         cwd = tmp_path_factory.mktemp("work")
         environ = {
@@ -183,6 +183,6 @@ def test_no_verb_ends_as_a_bug_for_what_the_streams_are(ends: dict[str, dict[str
 
 @pytest.mark.slow
 def test_what_most_verbs_do_was_done(ends: dict[str, dict[str, dict[str, Any]]]) -> None:
-    """Else all would have failed alike, and the test above would show nothing."""
+    """Otherwise all could have failed alike, and the test above would prove nothing."""
     done = [path for path, each in ends.items() if each["as ever"]["status"] == 0]
     assert len(done) > 0.6 * len(ends), {p: e["as ever"] for p, e in ends.items() if p not in done}

@@ -24,7 +24,7 @@ class Subscription:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing was opened."""
+        """Close nothing."""
 
     def next_batch(self, timeout: float | None) -> Batch:
         if not self._batches:

@@ -19,7 +19,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 class FakeConsumer:
-    """Messages with these contents; what is acked is kept."""
+    """A consumer with messages of these contents, which keeps the acked ones."""
 
     def __init__(self, *contents: bytes) -> None:
         self.acked: list[bytes] = []
@@ -29,7 +29,7 @@ class FakeConsumer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing was opened."""
+        """Close nothing."""
 
     def next_delivery(self, timeout: float | None) -> QueuedMessage[Any]:
         if not self._left:

@@ -52,7 +52,7 @@ def test_there_is_a_row_for_each_node_with_its_figures() -> None:
 def test_a_node_of_which_nothing_is_known_has_dashes() -> None:
     stork = drawn(THREE)[-1].split()
     assert stork[:2] == ["stork", "dead"]
-    assert set(stork[2:]) == {"-", "1.0", "ms"}  # the round trip is our own
+    assert set(stork[2:]) == {"-", "1.0", "ms"}  # the round trip is measured here
 
 
 def test_it_is_sorted_by_name_or_by_what_is_largest_and_the_unknown_last() -> None:
@@ -88,7 +88,7 @@ def test_a_mesh_without_an_answering_node_can_be_told_of() -> None:
 
 
 def older(verb: str, **said: Any) -> dict[str, Any]:
-    """What a node answers whose release has no queues."""
+    """Answer as a node of a release without queues."""
     if verb == "queue_ls":
         raise LocalError("The node knows no verb 'queue_ls'.", code="UNKNOWN_VERB")
     return THREE
@@ -143,7 +143,7 @@ sys.exit(main(["top"]))
 
 
 class Terminal:
-    """`mesh top` at a terminal of its own."""
+    """`mesh top` on a terminal of its own."""
 
     def __init__(self) -> None:
         self._ours, theirs = pty.openpty()
@@ -160,7 +160,7 @@ class Terminal:
         self._seen = ""
 
     def until(self, text: str) -> None:
-        """Read until that was shown."""
+        """Read until the terminal has shown `text`."""
 
         def is_shown() -> bool:
             while select.select([self._ours], [], [], 0)[0]:

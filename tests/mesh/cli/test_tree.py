@@ -41,7 +41,7 @@ def test_each_node_stands_below_the_one_that_it_asks(
     given: Given, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given(call=FOUND)
-    assert main(["ls", "--tree", "NEWS"]) == 1  # sam has no way
+    assert main(["ls", "--tree", "NEWS"]) == 1  # sam has no route
     said = capsys.readouterr()
     title, header, *rows = (line.rstrip() for line in said.out.splitlines())
     assert title == "NEWS" and header.split() == ["NODE", "STRATUM", "LATENCY", "RULE", "NOT", "BY"]

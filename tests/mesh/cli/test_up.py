@@ -18,7 +18,7 @@ from mesh.cli.up import described
 from tests.mesh import running as nodes
 from tests.mesh.running import ANEW, LIMIT, environment, run_mesh, state_directory, until
 
-running = partial(nodes.running, inside=ANEW)  # these are started as a shell starts them
+running = partial(nodes.running, inside=ANEW)  # nodes that start as from a shell
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_trial_C_a_service_is_not_ended_by_a_hangup_and_says_what_is_other_than_
 
 
 def take_terminal() -> None:
-    """What is this process's stdin is its terminal, as in a window of its own."""
+    """Make stdin the terminal of this process, as in a window of its own."""
     os.setsid()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
@@ -111,11 +111,11 @@ def test_trial_C_a_terminal_that_is_closed_takes_its_node_along_after_a_goodbye(
         until(lambda: states().get("b") == "alive")
         os.close(ours)
         assert process.wait(LIMIT) == 0
-        until(lambda: states()["b"] == "left")  # it did not simply vanish
+        until(lambda: states()["b"] == "left")  # the node has announced its stop
 
 
 def said_by(state: Path, *options: str) -> tuple[list[str], str]:
-    """What `mesh up` prints until it is ready, a line each, and what it writes to stderr."""
+    """Return the lines that `mesh up` prints until it is ready, and its stderr."""
     process = subprocess.Popen(
         [sys.executable, "-m", "mesh", "up", "--id", "a", "--log-level", "warning", *options],
         env=environment(state),

@@ -118,14 +118,14 @@ def test_what_is_published_once_a_subscriber_is_there_reaches_it() -> None:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that advances when a caller waits."""
+    """Use a clock that advances when a caller waits."""
     clock = [0.0]
     monkeypatch.setattr(wait, "monotonic", lambda: clock[0])
     monkeypatch.setattr(wait, "sleep", lambda s: clock.__setitem__(0, clock[0] + max(s, 0.001)))
 
 
 class Answers:
-    """One after the other; the last one for ever."""
+    """A function with these answers, one after the other. The last one is repeated."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
