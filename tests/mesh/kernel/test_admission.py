@@ -13,7 +13,7 @@ from tests.simulation import SimNetwork, SimNode
 
 @pytest.fixture
 def a() -> SimNode:
-    """A node that does not know yet whether its store is the newest, because nobody answers it."""
+    """A node that does not know whether its store is the newest, because no node answers it."""
     net = SimNetwork()
     net.bound["tcp://10.1.1.1:1"] = hole()
     node = SimNode(net, "a", (), {})

@@ -7,7 +7,7 @@ from tests.mesh.features.queues.node.moves.test_draining import Nodes
 
 
 def tried(grant: str, trusted: bool, verb: str, **arguments: str) -> tuple[str, list[Effect]]:
-    """The code of the answer, and what the node has begun by then."""
+    """Return the code of the answer, and the effects that the call has started."""
     it = Nodes(1)
     boss, core = it.bosses[0], it.nodes[0].core
     seen: list[Effect] = []
@@ -28,7 +28,7 @@ def tried(grant: str, trusted: bool, verb: str, **arguments: str) -> tuple[str, 
 
 def test_only_on_its_own_machine_a_node_makes_a_backup() -> None:
     assert tried("node", True, "backup") == ("", [Backup()])
-    assert tried("node", False, "backup") == ("NOT_ALLOWED", [])  # somebody who has its keys, from afar
+    assert tried("node", False, "backup") == ("NOT_ALLOWED", [])  # a remote client with its keys
 
 
 @pytest.mark.parametrize("grant", ["client", "monitor"])

@@ -12,7 +12,7 @@ from tests.simulated_client import SimClient
 
 SOME, MANY = 60, 200  # envelopes
 AT_ONCE = 20
-KEPT = 80  # what came of late: last values that nobody has asked for
+KEPT = 80  # recent ones: retained values without a reader
 
 
 def kept() -> int:
@@ -42,7 +42,7 @@ CASES: list[Case] = [
 
 @pytest.mark.parametrize("case", stories(reversed(CASES)))
 def test_a_node_keeps_no_envelope_that_has_had_its_last_word(case: Case) -> None:
-    """From a client of the master, of a node beside it, of one behind that; and from the master to there."""
+    """Each publisher is at another distance from the master. In the last case the subscriber is."""
     where, reading, say = case
     c = cluster("heron", "frodo", "bilbo")
     joe, ann = c.client(where), c.client(reading, "ann")
@@ -55,7 +55,7 @@ def test_a_node_keeps_no_envelope_that_has_had_its_last_word(case: Case) -> None
                 joe.settled()
         joe.settled()
         c.net.until(lambda: len(heard.got) == count)
-        c.net.run(5)  # everybody has heard of it
+        c.net.run(5)  # all nodes have the answer
         return kept()
 
     before = after(SOME)

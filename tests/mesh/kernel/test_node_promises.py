@@ -173,7 +173,7 @@ def test_trial_D_a_slow_subscriber_at_another_node_paces_its_publisher_for_as_lo
     a, b = net.mesh("a", "b", **settings)
     slow = client_of(b, "slow").connected().subscribed("k", rate=20.0)
     publisher = client_of(a).connected()
-    for content in numbers(0, 120):  # more than could wait at both nodes
+    for content in numbers(0, 120):  # more than both nodes can hold
         publisher.publish("k", content.ljust(200))
     began = net.now
     publisher.settled()
@@ -183,7 +183,7 @@ def test_trial_D_a_slow_subscriber_at_another_node_paces_its_publisher_for_as_lo
 
 
 def test_trial_D_a_slow_subscriber_that_many_nodes_publish_for_paces_each_of_them() -> None:
-    # It goes on all the time, but the turn of each node comes so seldom that it seems to have stopped.
+    # The subscriber reads all the time, but each node has its turn so rarely that it seems to have stopped.
     net = SimNetwork()
     settings = {"window_bytes": 900, "window_count": 6, "link_messages": 3, "backlog_bytes": 3_500}
     nodes = net.mesh(*"abcd", **settings)
@@ -212,7 +212,7 @@ def test_a_vanished_client_is_waited_for_and_then_given_up() -> None:
     assert a.metric("stored_envelopes") == 0 and b.metric("subscriptions") == 0
 
 
-# A few: the simulator has more, with more faults (tools/simulate).
+# Only a few seeds: the simulator has more, with more faults (tools/simulate).
 @pytest.mark.parametrize("seed", stories(range(3)))
 def test_a_random_story_keeps_every_promise(seed: int) -> None:
     story = Campaign(seed, nodes=2 + seed % 3, subscribers=2 + seed % 4)
@@ -220,7 +220,7 @@ def test_a_random_story_keeps_every_promise(seed: int) -> None:
     story.check()
 
 
-# Beside the first few: seeds that found a fault once.
+# The first two seeds, and those that found a fault once.
 @pytest.mark.parametrize("seed", stories([0, 1, 176, 328, 340, 522, 556, 1002, 1009, 1056]))
 def test_a_random_story_with_masters_and_ways_keeps_every_promise(seed: int) -> None:
     story = Masters(seed, subscribers=4)

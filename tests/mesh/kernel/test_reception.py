@@ -14,11 +14,11 @@ from tests.mesh.kernel.stranger import Stranger
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
-LATER = 99  # a tag that no release has
+LATER = 99  # an unknown tag
 
 
 def later(*fields: Any) -> list[bytes]:
-    """A command of a later release, with an envelope that nobody here can read."""
+    """Return a command of a later release, with an unreadable envelope."""
     return [pack([LATER, *fields]), b"a header", b"a body"]
 
 
@@ -133,7 +133,7 @@ def wanted(node: SimNode, other: SimNode) -> set[str]:
 def test_a_query_of_an_unknown_kind_is_passed_over_from_version_2_on(
     version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if b were a later release, that sends what it should not."""
+    """b behaves like a later release that sends what it should not."""
     net = SimNetwork()
     a, b = net.node("a"), net.node("b", "a", wire_version=version)
     subscriber = client_of(b)

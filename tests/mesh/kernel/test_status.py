@@ -14,7 +14,7 @@ def member(uuid: int, state: NodeLife, since: float, name: str = "vm") -> Member
 
 
 def left_out(*members: Member) -> set[int]:
-    """The first bytes of the uuids, in whatever order the members come."""
+    """Return the first bytes of the superseded uuids, in any order of the members."""
     found = {frozenset(superseded(order)) for order in (members, members[::-1])}
     assert len(found) == 1
     return {uuid[0] for uuid in found.pop()}

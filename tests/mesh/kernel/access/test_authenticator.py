@@ -20,7 +20,7 @@ CLIENT = c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="joe", stream=stream_of
 
 
 class Side:
-    """One end of a connection: its door, and what became of it."""
+    """One end of a connection: its authenticator, and the outcomes."""
 
     def __init__(self, name: str, dialled: bool, secret: bytes = COOKIE, endpoint: str = PLACE) -> None:
         self.me = c.Introduction(name[:1].encode() * 16, name, 1, endpoint)
@@ -64,7 +64,7 @@ def unchanged(said: c.Command) -> c.Command:
 
 
 def meet(dialler: Side, listener: Side, between: Callable[[c.Command], c.Command] = unchanged) -> None:
-    """Let both talk until nothing more is said; `between` changes what passes."""
+    """Let both ends exchange commands until none is left. `between` changes what passes."""
     dialler.door.knock(dialler.conn)
     for _ in range(4):
         for one, other in ((dialler, listener), (listener, dialler)):
@@ -123,7 +123,7 @@ def test_a_proof_of_another_connection_is_worth_nothing() -> None:
 
 
 def test_a_proof_that_nobody_asked_for_is_asked_for_anew() -> None:
-    """The node may have forgotten the connection between its challenge and the answer."""
+    """The node may have forgotten the connection between its challenge and the proof."""
     dialler, listener = Side("bilbo", True), Side("heron", False)
     again = [True]
 

@@ -36,13 +36,13 @@ from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 from tools.costing import wire
 
-OLD = frozenset((PIECES, WAYS))  # words of version 1
+OLD = frozenset((PIECES, WAYS))  # features of version 1
 BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE, XPATH, RULES, STAYS, LETTERS, STRATA, DIRTY, GAPS}
-HOUR = c.Query("hour", "12")  # of a kind that no release has
+HOUR = c.Query("hour", "12")  # an unknown kind
 
 
 def links_of(node: SimNode, other: SimNode) -> set[tuple[int, frozenset[str]]]:
-    """What was agreed on each connection of a node with that one, as it has it."""
+    """Return (version, features) of each connection to `other`, as `node` has them."""
     conns = node.core.parts.neighbours.peers[other.uuid].conns.values()
     return {(conn.version, conn.speaks) for conn in conns if conn is not None}
 
@@ -115,7 +115,7 @@ def test_a_command_goes_only_to_those_who_have_said_its_word() -> None:
 def test_a_part_adds_its_word_and_what_is_wanted_of_its_kind_is_asked_of_those_who_say_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """`old` is of this release without that part, and is brought up to date by a restart."""
+    """`old` has this release without the feature. It is upgraded by a restart."""
     net = SimNetwork()
     a, new, old = net.mesh("a", "new", "old")
     right = InterestSync.features

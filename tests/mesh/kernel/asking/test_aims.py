@@ -11,7 +11,11 @@ A = frozenset({b""})
 
 
 class Clerk:
-    """Asks peers, as `Demand` does; counts how often targets were looked up, and what each peer was told."""
+    """A user of `Aims` in place of `Demand`.
+
+    It counts how often targets were looked up and how often peers were asked, and keeps which peers each
+    query was sent to.
+    """
 
     def __init__(self, *targets: bytes) -> None:
         self.targets, self.looked_up = set(targets), 0

@@ -17,7 +17,7 @@ NAMES = ("heron", "frodo", "egret", "golan")
 
 @pytest.fixture
 def nodes() -> list[SimNode]:
-    """heron, frodo and egret; and golan, who lies."""
+    """The nodes heron, frodo, egret and golan, of which golan lies."""
     net = SimNetwork()
     found = [net.node(name, "heron") for name in NAMES]
     net.until(lambda: all(len(node.alive) == len(NAMES) - 1 for node in found))
@@ -32,7 +32,7 @@ def test_A15_an_erase_without_its_domain_stays_where_the_topic_was_never_seen() 
     c.client("heron", "ann").publish("k", b"1", domain=RUGBY)
     c.net.until(lambda: heard.contents == [b"1"])
     assert out.erase("k") == []
-    assert joe.erase("k") == ["k"]  # it has the topic cached, so it knows the domain
+    assert joe.erase("k") == ["k"]  # frodo has the topic cached, so it knows the domain
     c.net.until(lambda: [m.is_erased for m in heard.got] == [False, True])
     assert joe.get("k", domain=RUGBY) == []
 
@@ -61,7 +61,7 @@ def test_an_erased_topic_stays_erased_over_a_crash_of_its_master() -> None:
 
 
 def test_trial_D_an_erased_topic_that_nobody_wants_stays_erased_over_a_crash_of_its_master() -> None:
-    # No subscriber, so that the end of the topic has no place in the log either: only its row goes.
+    # There is no subscriber, so the end of the topic has no place in the log: only its row is deleted.
     for is_last in (True, False):
         c = cluster("heron", "frodo")
         joe, ann = c.client("frodo"), c.client("heron", "ann")
@@ -77,7 +77,7 @@ def test_trial_D_an_erased_topic_that_nobody_wants_stays_erased_over_a_crash_of_
 def test_trial_D_an_erase_for_which_the_disk_has_no_room_is_not_called_done() -> None:
     c = cluster("heron", "frodo")
     joe, ann = c.client("frodo"), c.client("heron", "ann")
-    ann.subscribed("k", domain=RUGBY)  # so that the end of the topic must be stored for somebody
+    ann.subscribed("k", domain=RUGBY)  # so that the end of the topic must be stored for ann
     joe.publish("k", b"1", domain=RUGBY, persistent=True)
     joe.settled()
     c["heron"].disk.is_full = c["heron"].disk.has_reserve = True

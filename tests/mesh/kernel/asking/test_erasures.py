@@ -17,7 +17,7 @@ def test_the_first_is_reported_at_once_and_further_ones_once_a_minute() -> None:
     erasures.tick(AGAIN)
     assert said[2:] == ["9,999 more topics were erased by joe; the last was 't/9999'"]
     erasures.add("k", "joe", "again", AGAIN + 1)
-    assert len(said) == 3  # it was told of a second ago
+    assert len(said) == 3  # the last report was a second ago
     erasures.tick(2 * AGAIN)
     erasures.tick(3 * AGAIN)
     assert said[3:] == ["1 more topic was erased by joe; the last was 'again'"]

@@ -18,13 +18,16 @@ from tests.simulation import SimNetwork, SimNode
 
 NEWS = "NEWS"
 WAYS = (Rule("heron", domains=(NEWS,)), Rule("egret", 1, (NEWS,)), Rule("stork", 1, (NEWS,)))
-BEHIND = (Rule("egret", 1, (NEWS,)), Rule("stork", 1, (NEWS,)))  # who knows no heron
+BEHIND = (Rule("egret", 1, (NEWS,)), Rule("stork", 1, (NEWS,)))  # rules without heron
 LOOKS = 4
 SOON = 0.1  # s
 
 
 class Counted:
-    """A function, and how often it was called; `most`: at once, without time for anything else."""
+    """A function that counts its calls.
+
+    `most` is the highest number of calls in one turn of a node.
+    """
 
     def __init__(self, right: Callable[..., Any]) -> None:
         self._right = right
@@ -37,7 +40,7 @@ class Counted:
         return self._right(*arguments, **options)
 
     def per_turn(self, node: SimNode) -> "Counted":
-        """Count those between two times that the node's effects are taken."""
+        """Count the calls between two collections of the node's effects as one turn."""
         right = node.core.take_effects
 
         def take_effects() -> Any:
@@ -50,7 +53,7 @@ class Counted:
 
 
 def mesh(rules: dict[str, tuple[Rule, ...]], *names: str) -> tuple[SimNetwork, dict[str, SimNode]]:
-    """Nodes that all see each other; each with its rules, or those of ibis."""
+    """Return nodes that all see each other, each with its own rules or those of the first node."""
     net = SimNetwork(1)
     nodes = {n: net.node(n, *names[:1], rules=rules.get(n, rules[names[0]]), known=names) for n in names}
     net.until(lambda: all(len(node.alive) == len(nodes) - 1 for node in nodes.values()))
@@ -125,7 +128,7 @@ def test_trial_18_6_what_waits_is_told_of_when_its_master_dies_though_nothing_go
     joe.publish("k", b"0", domain=NEWS)
     joe.settled()
     core = nodes["ibis"].core
-    core.parts.forwarder.onward._window = (1, 1)  # the others wait behind it
+    core.parts.forwarder.onward._window = (1, 1)  # the others wait behind one envelope
     nodes["heron"].net.cuts.add(frozenset(("ibis", "heron")))
     for n in range(1, 10):
         joe.publish("k", b"%d" % n, domain=NEWS)
@@ -225,7 +228,7 @@ def test_trial_18_6_who_is_away_is_asked_no_more_only_when_it_is_back_and_in_par
         interests.aim(query, {b"x"}, 0.0)
         interests.aim(query, {b"y"}, 1.0)
     assert interests.sweep(5.0, lambda uuid: True) == []
-    assert interests.sweep(100.0, lambda uuid: uuid != b"x") == []  # it may still hold something for us
+    assert interests.sweep(100.0, lambda uuid: uuid != b"x") == []  # it may still have messages for this node
     assert interests.sweep(100.0 + interest.LINGER - 1, lambda uuid: True) == []
     gone = [interests.sweep(100.0 + interest.LINGER, lambda uuid: True) for _ in range(4)]
     assert [len(told[0][1].remove) if told else 0 for told in gone] == [10, 10, 5, 0]
@@ -278,7 +281,7 @@ def test_trial_18_6_how_far_logs_have_come_is_kept_and_goes_back_with_who_brough
     heron, egret = nodes["heron"].uuid, nodes["egret"].uuid
     found = {m: u.received for peer in peers.values() for m, u in peer.exchange.upstreams.items()}
     assert found and dict(links.received()) == found
-    # Another brought a part of heron's log, too; then heron itself is forgotten.
+    # Another node sent a part of heron's log, too. Then heron itself is forgotten.
     peers[egret].exchange.upstreams[heron] = Upstream()
     peers[egret].exchange.upstreams[heron].received = 1
     assert links.received()[heron] > 1

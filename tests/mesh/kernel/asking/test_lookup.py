@@ -42,7 +42,7 @@ def test_of_each_topic_the_newest_value_counts_in_whatever_order_they_come(is_re
     ],
 )
 def test_a_value_that_was_not_asked_for_is_counted_and_dropped(query: Query, keys: list[str]) -> None:
-    many = replace(envelope("k k"), sent=9)  # two messages are no last value
+    many = replace(envelope("k k"), sent=9)  # two messages are no retained value
     found = LookupResult()
     unasked = found.add_replies({HERON: told(value("k", b"", 1), value("a/b", b"", 1), many)}, query)
     assert sorted(last.envelope.keys[0] for last in found.values) == keys

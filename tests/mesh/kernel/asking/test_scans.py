@@ -24,7 +24,7 @@ def query(word: str) -> Query:
 
 
 def refusal(client: SimClient, word: str) -> str:
-    """Subscribe; why not, or ""."""
+    """Subscribe; return the reason of a refusal, or ""."""
     client._read(client.core.subscriptions.make(query(word), False, Terms()), None)
     *_, call = client.calls.values()
     client.net.until(lambda: call.reply)
@@ -32,11 +32,11 @@ def refusal(client: SimClient, word: str) -> str:
     return call.reply.text
 
 
-# --- last values -------------------------------------------------------------------------------------------
+# --- retained values ---------------------------------------------------------------------------------------
 
 
 def scans(values: Iterable[RetainedValue]) -> tuple[Scans, list[int]]:
-    """And how often all values were listed."""
+    """Return scans of `values`, and a list that grows each time all values are listed."""
     lists: list[int] = []
 
     def listed() -> list[RetainedValue]:

@@ -16,7 +16,7 @@ JOE = "/node/a/client/joe/session/1"
 
 
 def commits_of(node: SimNode) -> list[Commit]:
-    """Those that its core asks for from now on."""
+    """Return a list that receives the commits of a node from now on."""
     found: list[Commit] = []
     emit: Callable[[Effect], None] = node.core.parts.context.out.emit
 
@@ -34,7 +34,7 @@ def dead(node: SimNode) -> int:
 
 
 def written(commits: list[Commit]) -> list[int]:
-    """Rows of dead letters in each commit that has some."""
+    """Return the number of dead letters in each commit that has some."""
     counts = [sum(getattr(op, "table", "") == "retained" for op in commit.ops) for commit in commits]
     return [count for count in counts if count]
 
@@ -84,7 +84,7 @@ def test_trial_6_what_waited_for_a_master_too_long_is_one_commit_as_well() -> No
 
 
 def test_what_rides_along_and_what_undoes_it_keep_their_order() -> None:
-    """The store refuses a commit whole when a position leaves it before it came."""
+    """The store refuses a whole commit when a position is dropped before it was appended."""
     node = SimNetwork().node("a")
     disk, shelf, heard, commits = (
         node.core.parts.disk,

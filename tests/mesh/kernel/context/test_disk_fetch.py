@@ -26,7 +26,7 @@ from tests.waiting import eventually
 
 
 class Heard:
-    """What came of what was to be read."""
+    """The outcomes of reads."""
 
     def __init__(self) -> None:
         self.found: list[dict[int, Envelope] | MeshError] = []
@@ -36,13 +36,13 @@ class Heard:
 
     @property
     def contents(self) -> list[list[bytes]]:
-        """Of the envelopes that came, the latest time."""
+        """The contents of the envelopes of the latest read."""
         assert isinstance(self.found[-1], dict)
         return [each.contents() for each in self.found[-1].values()]
 
 
 def emitted(node: SimNode) -> list[Effect]:
-    """All that its core wants from now on."""
+    """Return a list that receives the effects of a node from now on."""
     found: list[Effect] = []
     emit: Callable[[Effect], None] = node.core.parts.context.out.emit
 
@@ -55,7 +55,7 @@ def emitted(node: SimNode) -> list[Effect]:
 
 
 def three_stored(seed: int = 0) -> tuple[SimNode, int]:
-    """A node with three letters for somebody who is away, and the position of the first."""
+    """Return a node with three direct messages for a disconnected session, and the position of the first."""
     node = SimNetwork(seed).node("a")
     client = client_of(node, "pub")
     for content in (b"1", b"2", b"3"):
@@ -123,7 +123,7 @@ def test_each_is_told_of_what_it_wanted() -> None:
 
 
 def told(answer: object) -> dict[int, Envelope] | MeshError:
-    """What becomes of an answer of the shell."""
+    """Return the outcome of a read that the shell answers with `answer`."""
     node, heard = SimNetwork().node("a"), Heard()
     node.core.parts.disk.fetch([1], heard)
     (wish,) = (effect for effect in node.core.take_effects() if isinstance(effect, Fetch))
@@ -166,7 +166,7 @@ def test_in_a_mesh_in_memory_it_is_read_as_well() -> None:
 
 
 class Keeper(Component):
-    """A part with a kind of its own: it keeps where each stands, and no body."""
+    """A component with envelopes of a kind of its own, which keeps their positions and no bodies."""
 
     def __init__(self, parts: Parts) -> None:
         self.disk = parts.disk
@@ -185,7 +185,7 @@ class KeepingNode(SimNode):
 
 
 def stored(node: SimNode, *to: str) -> None:
-    """Envelopes to these, in a store that is begun with."""
+    """Store an envelope to each address of `to` before the node starts."""
     pieces = [replace(envelope(contents=[b"%d" % i]), to=each) for i, each in enumerate(to, 1)]
     node.disk.store.commit([Append(i, e.header(), e.body) for i, e in enumerate(pieces, 1)])
 
@@ -209,7 +209,7 @@ def test_a_kind_that_no_part_takes_up_is_an_error_at_the_start() -> None:
 
 
 class NotingNode(SimNode):
-    """It notes what its forwarder takes up again, instead of sending it on."""
+    """A node that records the envelopes that its forwarder restores, instead of sending them."""
 
     def made(self) -> None:
         self.again: list[tuple[int, bytes, int, int]] = []
@@ -221,7 +221,7 @@ class NotingNode(SimNode):
 
 
 def test_what_waited_for_its_master_goes_on_in_each_publishers_order() -> None:
-    """Whatever the order in which it had to be stored, and behind all that this node is master of."""
+    """The order of storage does not matter, and all of them come after this node's own messages."""
     node = NotingNode(SimNetwork(), "a", (), {})
     pieces = [envelope(first=n, stream=s * 16, flags=TAILED) for s, n in ((b"s", 3), (b"r", 9), (b"s", 1))]
     node.disk.store.commit([Append(i, e.header(), e.body) for i, e in enumerate(pieces, 1)])

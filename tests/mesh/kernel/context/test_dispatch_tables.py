@@ -41,33 +41,33 @@ ME = c.Introduction(b"h" * 16, "heron", 1, "")
 
 
 class Wave(c.Command, frozen=True, tag=99):
-    """A command that no other part knows."""
+    """A command that no other component knows."""
 
     times: int = 1
 
 
 class AskWave(Ask, frozen=True, kw_only=True):
-    """Its verb."""
+    """The call of the verb `wave`."""
 
     verb = "wave"
     times: int
 
 
 class WaveSaid(ReplyValue, frozen=True, kw_only=True):
-    """And what is said to it."""
+    """The reply to `AskWave`."""
 
     node: str
 
 
 @dataclass(frozen=True, slots=True)
 class Waved(Fact):
-    """Somebody has waved."""
+    """A client has waved."""
 
     times: int
 
 
 class Greetings(Component):
-    """A capability: it has all that one can have."""
+    """A feature with all that a component can declare."""
 
     def __init__(self, parts: Parts) -> None:
         self._context, self._disk = parts.context, parts.disk
@@ -189,7 +189,7 @@ def test_what_nobody_hears_is_an_error_and_not_silence() -> None:
 
 
 class Watcher(Component):
-    """Somebody who wants to know what becomes of envelopes."""
+    """A component that records what happens to envelopes."""
 
     def __init__(self, parts: Parts) -> None:
         parts.context.facts.watched = True
@@ -288,7 +288,7 @@ def test_saying_it_last_costs_the_same_however_much_was_said() -> None:
 
 
 def facts() -> set[type[Fact]]:
-    """All that stand in a file of facts."""
+    """Return all facts of the modules for facts, except traces."""
     is_one = re.compile(r"mesh\.(kernel|features)(\.\w+)+\.facts").fullmatch
     files = [module for name, module in sys.modules.items() if is_one(name)]
     every = (each for file in files for each in vars(file).values() if isinstance(each, type))

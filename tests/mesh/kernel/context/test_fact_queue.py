@@ -42,7 +42,7 @@ def test_a_last_fact_is_handled_once_behind_all_others_and_then_may_come_again()
 
     def on_first(fact: First) -> None:
         heard.append(fact)
-        facts.publish_last(Last())  # no second one
+        facts.publish_last(Last())  # no second fact of this kind
         if fact.n == 1:
             facts.publish(First(2))
 

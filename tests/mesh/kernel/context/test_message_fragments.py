@@ -14,11 +14,11 @@ from tests.mesh.kernel.stranger import KEY, STREAM, Stranger
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
-LONG = bytes(MAX_CONTENT)  # with its header it is longer than what travels whole
+LONG = bytes(MAX_CONTENT)  # with its header longer than a whole message may be
 
 
 class Speaker(Stranger):
-    """One that knows pieces."""
+    """A stranger with the feature of fragments."""
 
     def say(self, command: c.Command, *envelopes: Envelope) -> None:
         if isinstance(command, c.Hello):
@@ -49,7 +49,7 @@ def coming(a: SimNode) -> int:
 
 
 def gathered(a: SimNode) -> int:
-    """Bytes that came in pieces, on all connections that are there."""
+    """Return the bytes that arrived in fragments, on all open connections."""
     return sum(conn.gatherer.taken for conn in a.core._conns.values() if conn.gatherer is not None)
 
 
@@ -196,7 +196,7 @@ def test_the_time_in_which_the_node_itself_stood_still_does_not_count() -> None:
     a.core.lagged(1000.0, now + 1000.0)
     assert not is_given_up(now + 1000.0)
     assert conn.heard == pytest.approx(now + 1000.0, abs=1), "nor is it silent"
-    conn.heard = float("inf")  # it pings
+    conn.heard = float("inf")  # a peer that pings all the time
     assert not is_given_up(now + 1000.0 + limit - 1)
     a.core.lagged(5.0, now + 1000.0 + limit - 1)
     assert not is_given_up(now + 1000.0 + limit + 3)
@@ -214,7 +214,7 @@ def test_trial_B2_all_that_is_unfinished_is_bounded_together(monkeypatch: pytest
 
 
 def test_who_holds_most_is_cut_off_and_not_whoever_comes_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else those who have brought much, and go no further, keep others from saying anything long."""
+    """Otherwise connections with large unfinished messages keep others from sending large ones."""
     monkeypatch.setattr(message_fragments, "TOGETHER", 4 * PIECE)
     a = node()
     liars, frodo = [speaker(a, bytes([i]) * 32) for i in (1, 2)], speaker(a)
@@ -231,7 +231,7 @@ def test_who_holds_most_is_cut_off_and_not_whoever_comes_next(monkeypatch: pytes
 def test_trial_9_insiders_who_come_again_and_again_never_hold_more_than_all_may(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What somebody had brought leaves with his connection, and not when time is found for it."""
+    """The fragments of a connection are dropped when it ends, and not at a later time."""
     most = 4 * PIECE
     monkeypatch.setattr(message_fragments, "TOGETHER", most)
     a = node()
@@ -248,7 +248,7 @@ def test_trial_9_insiders_who_come_again_and_again_never_hold_more_than_all_may(
         kept.update(dict.fromkeys(a.core._conns.values()))
         liars[number]._pipe.send(0, write(pieces[at]))  # type: ignore[union-attr]
         a.net.run(0.001)
-        # Of all connections that ever were: one that is over holds nothing, whoever still knows of it.
+        # This holds for all connections ever: a closed one holds nothing, even if it is still referenced.
         assert sum(conn.gatherer.held for conn in kept if conn.gatherer is not None) <= most
     assert any(liar.refusal == "NO_ROOM" for liar in liars)
 

@@ -23,7 +23,7 @@ def clock(*ahead: float) -> OtherClock:
         ((-3600,), -3600, -3600),
         ((0.4,), 0.4, 0),
         ((0, -20, -9), 0, -20),  # late: a message lives longer here, never shorter
-        ((3600, 0), 3600, 0),  # set right just now, or late
+        ((3600, 0), 3600, 0),  # corrected just now, or late
         ((3600, 0, 0, 0), 0, 0),
         ((-3600, 0), 0, -3600),
     ],

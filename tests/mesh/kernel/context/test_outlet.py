@@ -19,11 +19,11 @@ from mesh.wire.properties import Properties, encode_properties
 from tests.mesh.envelopes import envelope
 from tests.mesh.routing.feeds import HERON, Ends, parcel
 
-GONE = (7,)  # the path of what others have told
+GONE = (7,)  # path of the gaps that others have reported
 
 
 class Bench:
-    """An outlet to a peer, and what it has sent on the connection that stands."""
+    """An outlet to a peer, and what it has sent on its connection."""
 
     def __init__(self) -> None:
         self.outlet = Outlet(1 << 20, 100, lambda feed: 0, to_peer=True)
@@ -86,7 +86,7 @@ def test_a_connection_that_breaks_brings_it_as_it_was() -> None:
 
 
 def test_a_peer_is_told_the_place_of_what_comes_late_here_unless_it_was_told_of_one_behind_it() -> None:
-    """Without a place it can never settle it; with one that was passed it takes it for a repeat."""
+    """A peer cannot settle an item without a position. It takes one with a passed position for a repeat."""
     bench = Bench()
     for place, is_late in ((5, True), (9, False), (7, True), (8, True), (11, True)):
         late = parcel(place, master=HERON)
@@ -95,7 +95,7 @@ def test_a_peer_is_told_the_place_of_what_comes_late_here_unless_it_was_told_of_
     assert bench.places == [5, 9, 0, 0, 11]
 
 
-# --- from a queue -----------------------------------------------------------------------------------------
+# --- messages of queues -----------------------------------------------------------------------------------
 
 
 class Keyed:
@@ -106,7 +106,7 @@ class Keyed:
 
 
 def sent_to_a_client(*pushed: tuple[Keyed, EnvelopeSlice]) -> list[tuple[list[int], bytes, list[bytes]]]:
-    """(subscriptions, tries, contents) of each item that arrives."""
+    """Return (subscriptions, tries, contents) of each item that arrives."""
     outlet = Outlet(1 << 20, 100, lambda feed: feed.number, to_peer=False)  # type: ignore[attr-defined]
     heard: list[tuple[list[int], bytes, list[bytes]]] = []
 
@@ -154,11 +154,11 @@ def test_what_is_void_takes_its_tries_with_it() -> None:
     assert list(some.trim(10)) == [1, 3] and (some.indices, some.tries) == ((2,), b"\3")
 
 
-# --- a gap that nothing follows -----------------------------------------------------------------------------
+# --- gaps without a later message ---------------------------------------------------------------------------
 
 
 def gaps_told(outlet: Outlet) -> list[tuple[list[tuple[int, int]], int]]:
-    """(gaps, targets) of each head that arrives."""
+    """Return (gaps, number of targets) of each head that arrives."""
     heads: list[tuple[list[tuple[int, int]], int]] = []
 
     def emit(conn: Conn, frames: list[bytes]) -> None:

@@ -25,7 +25,7 @@ HOSTILE: list[Any] = [None, "", -1, 0, 2**63 - 1, 1.5, float("nan"), True, [], {
 
 
 def crowded(many: int = MANY) -> SimNode:
-    """A node that counts so many others as alive."""
+    """Return a node for which `many` others are alive."""
     a = SimNetwork().node("a", sample=lambda: IDLE)
     neighbours, now = a.core.parts.neighbours, a.net.now
     for n in range(many):
@@ -43,7 +43,7 @@ def crowd() -> SimNode:
 
 
 def asks(client: SimClient, verb: str, **arguments: Any) -> dict[str, Any]:
-    """As the client library does; every reply is as long as a frame may be, at most."""
+    """Read all pages, as the client library does. Each further reply must fit into a frame."""
     found = client.call(verb, **arguments)
     while goes_on(found):
         more = client.call(verb, **{**arguments, "after": goes_on(found)})
@@ -149,7 +149,7 @@ def test_trial_A6_what_nodes_say_of_a_way_is_cut_to_what_a_reply_can_hold() -> N
     assert len(write(asked_.reply)[0]) < CALL_FRAME
 
 
-# --- the mechanism -----------------------------------------------------------------------------------
+# --- the paging itself -------------------------------------------------------------------------------
 
 
 def test_trial_A6_pages_follow_each_other_and_nothing_comes_twice() -> None:

@@ -7,7 +7,7 @@ from tools.simulator.clients.client import SimClient, client_of
 
 
 def rows(node: SimNode) -> dict[bytes, bytes]:
-    """Those of other nodes."""
+    """Return the stored rows of queries of other nodes."""
     feeds = node.disk.store.load().tables["feed"]
     return {key: value for key, value in feeds.items() if key[:1] == b"n"}
 
@@ -17,7 +17,7 @@ def wanted(node: SimNode) -> list[str]:
 
 
 def met() -> tuple[SimNetwork, SimNode, SimNode, SimClient]:
-    """Two nodes, and a client at the second of them."""
+    """Two nodes, and a client at the second one."""
     net = SimNetwork(3)
     heron, stork = net.mesh("heron", "stork")
     return net, heron, stork, client_of(stork)

@@ -31,7 +31,7 @@ def knock(stranger: Stranger, speaks: bool) -> None:
 
 
 def lines(speaks: bool, said: str) -> tuple[list[str], int]:
-    """What a node writes of many knocks at its door."""
+    """Return the notes of a node about many refused connections, and its count of malformed frames."""
     net = SimNetwork()
     (a,) = net.mesh("a")
     before = len(a.notes)

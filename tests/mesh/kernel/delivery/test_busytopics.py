@@ -16,7 +16,7 @@ COUNTED, MOST = 32, 64
 
 @pytest.fixture(autouse=True, scope="module")
 def few() -> Iterator[None]:
-    """Have room for few topics."""
+    """Lower the number of topics that are counted."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(busytopics, "COUNTED", COUNTED)
         patch.setattr(busytopics, "MOST", MOST)

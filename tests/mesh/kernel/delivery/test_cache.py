@@ -77,7 +77,7 @@ def test_trial_D_a_value_that_never_came_over_a_cut_wire_is_not_hidden_by_an_old
     out.publish("k", b"1", domain=RUGBY)
     c.net.until(lambda: heard.contents == [b"1"])
     c.net.cut("heron", "frodo")
-    c.net.run(60)  # for so long that frodo is owed nothing any more
+    c.net.run(60)  # so long that frodo is owed nothing afterwards
     out.publish("k", b"2", domain=RUGBY)
     c.net.heal()
     c.net.run(20)
@@ -100,7 +100,7 @@ def test_trial_D_after_a_reconnect_the_cache_says_what_the_masters_say_though_a_
     ann.publish("k", b"now", domain=RUGBY, persistent=True)
     ann.settled()
     c.net.until(lambda: len(heard.got) == 3)
-    joe.get("other", domain=RUGBY)  # of this one the cache knows again, and of no other
+    joe.get("other", domain=RUGBY)  # the cache is valid again for this value only
     for fresh in (False, False, True, False):
         (value,) = joe.get("k", domain=RUGBY, fresh=fresh)
         assert value.content == b"half a minute ahead", "by the clocks of their nodes it is the later one"
@@ -146,7 +146,7 @@ def test_trial_D_what_a_lost_process_of_its_master_had_sent_comes_late_and_into_
     c.net.cut("frodo", "bilbo")
     out.publish("k", b"transient", domain=RUGBY)
     out.settled()
-    c.net.run(0.2)  # it waits at frodo
+    c.net.run(0.2)  # the message waits at frodo
     c["heron"].restart()
     c.net.run(2)
     c.net.heal()

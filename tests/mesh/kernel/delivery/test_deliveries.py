@@ -15,7 +15,7 @@ from tests.mesh.envelopes import envelope
 
 
 class Reader:
-    """A sink that records what it gets."""
+    """A sink that records the numbers of its messages."""
 
     key, owner, paces = b"", "", False
     floors: dict[bytes, int] = {}  # noqa: RUF012
@@ -54,7 +54,7 @@ class Stage:
         self.answers.append((answer.first, answer.state))
 
     def ends(self, number: int, error: MeshError | None = None) -> None:
-        """The commit of one envelope ends."""
+        """End the commit of one envelope."""
         self.deliveries.on_committed(self.lane, self.all[number - 1], "joe", self.answered, error)
 
 

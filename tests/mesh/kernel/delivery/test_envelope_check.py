@@ -55,7 +55,7 @@ def test_a_key_is_checked_once_unless_it_is_reserved(monkeypatch: pytest.MonkeyP
         check(replace(envelope("__sys__up"), sender=OWN))
         with pytest.raises(LocalError):
             check(envelope("__sys__up"))
-    check(replace(envelope("c"), to="client/joe"))  # a direct message says nothing about its key
+    check(replace(envelope("c"), to="client/joe"))  # the key of a direct message is not checked
     check(envelope("c"))
     assert checked == ["a", "b", *["__sys__up"] * 4, "c", "c"]
 

@@ -32,7 +32,7 @@ class Stage:
         self.items.cache = self.cache = Mock()
 
     def relay(self, **fields: Any) -> set[str]:
-        """The receivers of an item; "" is the subscription."""
+        """Return the receivers of an item, where "" is the subscription."""
         route = fields.pop("route", ())
         self.parcel = StoredEnvelope(replace(envelope("k"), route=route), master=MASTER, **fields)
         self.items.relay(self.parcel)

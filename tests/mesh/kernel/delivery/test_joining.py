@@ -13,7 +13,7 @@ from tests.simulation import SimNetwork
 
 
 class Held:
-    """The confirmations of all nodes, which come when a test says so."""
+    """Confirmations of nodes, which a test delays."""
 
     def __init__(self) -> None:
         self.waiting: list[Callable[[], None]] = []
@@ -27,8 +27,10 @@ class Held:
 
 
 def joined(monkeypatch: pytest.MonkeyPatch, pattern: str, *passing: str) -> list[tuple[str, bytes]]:
-    """What a subscription is given whose master ends, with what it did not keep, before it is asked for
-    its values: they are "old", and "new" is what went past.
+    """Return what a subscription receives if the other node restarts before it is asked for its values.
+
+    The retained values are "old". The "new" ones of the keys `passing` are transient, so that the restart
+    loses them.
     """
     net = SimNetwork(3)
     a, b = net.mesh("a", "b")
@@ -44,7 +46,7 @@ def joined(monkeypatch: pytest.MonkeyPatch, pattern: str, *passing: str) -> list
     for key in passing:
         writer.publish(key, b"new")
     net.until(lambda: writer.is_through)
-    net.run(0.5)  # to the reader, who shows nothing yet
+    net.run(0.5)  # to the reader's node, which delivers nothing yet
     b.kill()
     b.restart()
     net.until(lambda: bool(a.core.parts.nodes.askable()))
@@ -67,13 +69,16 @@ def test_of_so_many_topics_it_is_noted_what_went_past(monkeypatch: pytest.Monkey
     assert given == [("k/1", b"new"), ("k/2", b"new"), ("k/2", b"old")]
 
 
-# --- more values than a subscription may have waiting -------------------------------------------------------
+# --- more values than a backlog holds -----------------------------------------------------------------------
 
 MANY = 100
 
 
 def newcomer(n: int = MANY, nodes: str = "a", **terms: Any) -> tuple[SimNetwork, SimClient, Subscription]:
-    """Who subscribes to so many topics that are there, at the last node, and reads 50 of them a second."""
+    """Publish `n` topics at the first node, and subscribe to all at the last one.
+
+    The subscriber reads 50 messages a second.
+    """
     net = SimNetwork()
     mesh = net.mesh(*nodes)
     writer = client_of(mesh[0], "writer")

@@ -64,10 +64,10 @@ def test_a_last_value_that_comes_late_does_not_follow_a_newer_message() -> None:
     publisher = client_of(a, "pub")
     publisher.publish("k l", b"0", b"1")
     publisher.settled()
-    net.cut("b", "c")  # so that b waits for the values of c in vain
+    net.cut("b", "c")  # so that b gets no values from c
     subscription = client_of(b).subscribe("k")
     net.until(lambda: a.metric("upstream_queries") == 1)
-    net.run(2.1)  # c has not confirmed in time, and now is asked for its values, for a short time
+    net.run(2.1)  # c did not confirm in time, and is now asked for its values for a short time
     assert not subscription.is_confirmed
     publisher.publish("k", b"2")
     net.until(lambda: subscription.is_confirmed)
@@ -108,7 +108,7 @@ def test_messages_that_a_local_client_kept_local_are_found_only_here() -> None:
 
 
 def check_gaps(subscription: Subscription, published: int) -> None:
-    """Whenever numbers are missing, the message behind them says how many, at least."""
+    """Check that the message behind missing numbers reports at least as many as are missing."""
     told = lacking = last = 0
     for message in subscription.got:
         told += message.gap
@@ -146,7 +146,7 @@ def test_every_message_that_matched_is_delivered_dropped_or_pending() -> None:
         publisher.publish("k none", b"%d" % n, b"", persistent=n % 7 == 0)
     publisher.settled()
     net.run(2)
-    matched = 100 + 200  # by the first, and by the second
+    matched = 100 + 200  # by the first and by the second pattern
     metrics = a.core.parts.status.info().metrics
     assert metrics["published"] == 200
     assert matched == metrics["delivered"] + metrics["dropped"] + metrics["pending"]

@@ -21,7 +21,7 @@ PEER: Any = Party(b"frodo")
 
 
 class Stage:
-    """The acceptance of a node that decides always the same; what it calls is recorded."""
+    """The acceptance of a node whose decision never changes. Its calls are recorded."""
 
     def __init__(self, decision: Decision = HERE, is_plain: bool = False) -> None:
         self.context: Any = Mock()

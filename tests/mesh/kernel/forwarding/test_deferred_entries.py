@@ -28,7 +28,10 @@ OTHERS = RULES.with_all({"bilbo": AgreedNode((Rule("bilbo", domains=("OTHER",)),
 def one_under_way(
     monkeypatch: pytest.MonkeyPatch, publishers: int = 1
 ) -> tuple[SimNetwork, SimNode, SimNode, list[SimClient]]:
-    """heron has one message of each under way to avalon, which does not answer, when other rules change."""
+    """Return a mesh that changes its rules while heron's messages are in transit to avalon.
+
+    There is one message of each publisher, and avalon never answers.
+    """
     monkeypatch.setattr("mesh.kernel.forwarding.deferred_entries.LATELY", LATELY)
     net, (heron, avalon) = meshed("heron", "avalon")
     assert not put(heron, RULES).code

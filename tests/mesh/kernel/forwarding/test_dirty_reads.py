@@ -22,7 +22,7 @@ DIRTILY = (Rule("heron", domains=(RUGBY,), dirty_read=True), Rule("heron", domai
 
 
 def slaves(*names: str, **settings: Any) -> Cluster:
-    """heron is master of RUGBY, which clients of the others read dirtily, and of SOCCER, as usual."""
+    """Return a mesh whose slaves read RUGBY dirtily and SOCCER not. heron is master of both."""
     rules = {"heron": (Rule("heron", domains=(RUGBY, SOCCER)),), **dict.fromkeys(names, DIRTILY)}
     return cluster("heron", *names, rules=rules, **settings)
 

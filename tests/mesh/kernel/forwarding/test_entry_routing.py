@@ -22,7 +22,7 @@ ABROAD = "/site/LON/node/x/client/y/session/1"
 
 
 class Stage:
-    """The routing of a node, with one entry; what it calls is recorded."""
+    """The routing of a node with one entry. Its calls are recorded."""
 
     def __init__(self, origin: Any = CLIENT, sender: str = "") -> None:
         self.context: Any = Mock()
@@ -95,7 +95,7 @@ def test_a_final_refusal_is_final_for_what_was_sent() -> None:
 
 
 class Newer(Party, frozen=True):
-    """A peer that understands a message that comes back."""
+    """A peer with the feature of dirty reads, which understands a message that comes back."""
 
     def features(self) -> tuple[str, ...]:
         return (DIRTY,)

@@ -14,7 +14,7 @@ LOOP, FULL = "CIRCULAR_LOOP", "QUEUE_FULL"
 
 
 class Stage:
-    """An entry that waits for the answer of frodo; earlier it was sent to sam."""
+    """An entry that waits for the answer of frodo, and that was sent to sam before."""
 
     def __init__(self, was_divided: bool = False, is_lately: bool = False, is_known: bool = True) -> None:
         self.routing, self.context = Mock(), Mock()

@@ -16,13 +16,13 @@ NUMBERS = [b"%d" % n for n in range(10)]
 
 
 def values(c: Cluster, node: str, key: str = "k") -> list[bytes]:
-    """The last value that the node itself has."""
+    """Return the retained value of this node itself."""
     last = c[node].core.parts.router.log.retained.get(key, RUGBY)
     return [last.data] if last is not None else []
 
 
 def published(client: SimClient, content: bytes, key: str = "k", *, persistent: bool = False) -> str:
-    """The last word or FORWARD_WARNING."""
+    """Publish a message, and return the state of its answer: the final one, or FORWARD_WARNING."""
     client.publish(key, content, domain=RUGBY, persistent=persistent)
     client.settled()
     return client.state(max(number for _, number in client.sent), RUGBY)
@@ -323,7 +323,7 @@ def test_the_route_names_all_of_them() -> None:
 # --- everything at once -------------------------------------------------------------------------------------
 
 
-# A few: the simulator has more (tools/simulate). The quick set has a random run of `Masters` instead.
+# Only a few seeds: tools/simulate has more. The quick set has a random run of `Masters` instead.
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_random_story_of_one_master_that_fails_keeps_every_promise(seed: int) -> None:

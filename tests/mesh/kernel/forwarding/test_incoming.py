@@ -23,15 +23,17 @@ RULES = {
 
 
 def tailed_back(c: Cluster) -> dict[str, int]:
-    """Messages that wait, by node."""
+    """Return the number of waiting messages of each node that runs."""
     return {name: c[name].metric("tailed_back") for name in RULES if c[name].is_up}
 
 
 def carried_by_two(gone: tuple[str, ...] = (), **settings: Any) -> tuple[Cluster, SimClient]:
-    """A message of joe at avalon waits at heron for golan: frodo has brought it, then stork, as chance has it
-    at some time. Nodes that are `gone` go in between.
+    """Return a mesh in which a message of joe waits at heron for golan, brought by frodo and by stork.
+
+    joe is at avalon. Several seeds are tried until avalon chooses stork, too. Nodes in `gone` are killed in
+    between.
     """
-    for seed in (3, *range(40)):  # that of most stories first
+    for seed in (3, *range(40)):  # most tests use the first seed
         c = cluster(*RULES, net=SimNetwork(seed), rules=RULES, known=tuple(RULES), **settings)
         joe = c.client("avalon")
         for name in ("golan", "stork"):
@@ -50,14 +52,14 @@ def carried_by_two(gone: tuple[str, ...] = (), **settings: Any) -> tuple[Cluster
 
 
 def bring(c: Cluster, node: str, entry: PendingForward, by: str) -> None:
-    """An entry of a node comes once more, by another that says it had published it."""
+    """Let `by` forward an entry of a node again, as a message of its own client."""
     parts, other = c[node].core.parts, c[by].core.parts.context
     e = replace(entry.envelope, sender=f"/node/{by}/client/eve/session/1", route=(other.hop(0),))
     parts.forwarder.incoming.forwarded(parts.neighbours.peers[c[by].uuid], [e])
 
 
 def test_all_who_have_brought_a_message_hear_its_last_word() -> None:
-    # A message without a final answer stays in flight for ever, and takes its place in a window.
+    # A message without a final answer stays in flight forever, and occupies its place in a window.
     c, joe = carried_by_two(window_count=1)
     c["golan"].start()
     c.net.until(lambda: joe.state(1, RUGBY) == "OK")
@@ -112,7 +114,7 @@ def test_what_was_said_of_a_part_and_is_lost_is_said_again_though_the_rest_waits
     c.net.run(15)
     joe.publish("mine yours mine", b"1", b"2", b"3", domain=RUGBY)
     c.net.until(lambda: c["frodo"].metric("tailed_back") == 1)
-    c.net.break_all("bilbo", "frodo")  # with the word on 1 and 3
+    c.net.break_all("bilbo", "frodo")  # with the answers for 1 and 3
     c.net.until(lambda: joe.state(1, RUGBY) == joe.state(3, RUGBY) == "OK")
     assert c["bilbo"].metric("tailed_back") == 1
     (entry,) = c["frodo"].core.parts.forwarder.onward.entries()
@@ -125,7 +127,7 @@ def test_what_was_said_of_a_part_and_is_lost_is_said_again_though_the_rest_waits
 
 
 def test_a_peer_that_brings_what_a_client_here_has_published_does_not_take_its_answers() -> None:
-    # Streams are no secret to the nodes that carry them.
+    # The nodes that forward a stream know its name.
     c = cluster("heron", "frodo", "bilbo")
     joe, onward = c.client("bilbo"), c["bilbo"].core.parts.forwarder.onward
     c["heron"].kill()

@@ -6,13 +6,13 @@ from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
 K = "news/today"
-SMALL = 100  # bytes that the careful one takes
+SMALL = 100  # bytes that the limited node accepts
 HERON = (Rule("heron", domains=(RUGBY,)),)
 BILBO = (Rule("frodo", 1, (RUGBY,)),)
 
 
 def chain(**limits: int) -> list[SimNode]:
-    """heron <- frodo <- bilbo, each with its own limit."""
+    """Return the chain heron <- frodo <- bilbo, each node with its own limit."""
     net = SimNetwork(1)
     settings = {"scope": "local", "links": "configured"}
     nodes = [

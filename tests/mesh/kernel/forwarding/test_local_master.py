@@ -18,7 +18,7 @@ OK, NO = Answer("", 1, 1), Answer("", 1, 1, "QUEUE_FULL", text="full")
 
 
 class Stage:
-    """A master whose router records what it is given."""
+    """A master whose router is a mock."""
 
     def __init__(self, has_backups: bool = False) -> None:
         self.context, self.router, self.refused = Mock(), Mock(), Mock()
@@ -30,7 +30,7 @@ class Stage:
         return self.router.publish.call_args.args
 
     def answers(self, answer: Answer) -> Answer:
-        """Return the answer that the origin gets after that answer of the router."""
+        """Return the answer that the origin gets if the router gives `answer`."""
         self.given[2](answer)
         told: Answer = self.refused.answer_origin.call_args.args[2]
         return told

@@ -24,7 +24,7 @@ def test_what_waits_survives_a_crash_of_the_node_where_it_waits() -> None:
         joe.publish("k", b"%d" % n, persistent=True, domain=RUGBY)
     joe.settled()
     assert {joe.state(n, RUGBY) for n in range(1, 21)} == {"FORWARD_WARNING"}
-    joe.die()  # so that nobody sends it again
+    joe.die()  # so that its client does not send it again
     c["bilbo"].restart()
     c["frodo"].start()
     c.net.until(lambda: heard.contents == [b"%d" % n for n in range(20)])
@@ -34,7 +34,10 @@ def test_what_waits_survives_a_crash_of_the_node_where_it_waits() -> None:
 
 
 def on_its_way() -> tuple[Cluster, SimClient, Subscription]:
-    """A message of joe at bilbo waits there, and at frodo, for heron, where somebody subscribes."""
+    """Return a mesh in which a message of joe waits for heron at bilbo and at frodo, and a subscription.
+
+    joe is at bilbo, and ann subscribes at heron.
+    """
     c = cluster("heron", "frodo", "bilbo")
     joe, ann = c.client("bilbo"), c.client("heron", "ann")
     heard = ann.subscribed("k", domain=RUGBY)
@@ -46,7 +49,7 @@ def on_its_way() -> tuple[Cluster, SimClient, Subscription]:
 
 
 def test_what_was_on_its_way_is_kept_where_its_publisher_has_gone_to() -> None:
-    # A publisher fails over to the way of its own node, which carries already what the old one still keeps.
+    # The publisher moves to the next hop of its old node, which already has the entry of that node.
     c, joe, heard = on_its_way()
     joe.move(c["frodo"].ipc)
     joe.connected()
@@ -76,7 +79,7 @@ def test_a_letter_that_was_refused_where_its_publisher_has_gone_is_not_read_when
     joe.move(c["bilbo"].ipc)
     c.net.until(lambda: joe.state(1, RUGBY) == "NOT_CONNECTED" and joe.state(2, RUGBY) == "OK")
     inbox = c.client("bilbo", "ann", session=1).inbox()
-    joe.publish("k", b"3", domain=RUGBY)  # tells bilbo, which only hands it on, that 1 has its answer
+    joe.publish("k", b"3", domain=RUGBY)  # shows bilbo, which only forwards it, that 1 has its answer
     c.net.run(1)
     c["heron"].start()
     c.net.until(lambda: joe.state(3, RUGBY) == "OK")
@@ -93,9 +96,7 @@ def test_what_comes_back_by_another_node_is_not_stored_twice() -> None:
     c.net.until(lambda: joe.state(1, RUGBY) == "FORWARD_WARNING")
     forwarder = c["frodo"].core.parts.forwarder
     (entry,) = forwarder.onward.entries()
-    entry.origin = FromPeer(
-        forwarder.shipping, c["bilbo"].uuid
-    )  # its publisher has gone there, and comes back
+    entry.origin = FromPeer(forwarder.shipping, c["bilbo"].uuid)  # the publisher went there and comes back
     forwarder.publish(entry.envelope)
     c.net.run(10)
     assert len(standing(c["frodo"].disk.store)) == 1
@@ -129,10 +130,10 @@ def test_trial_D_nothing_is_stored_past_what_could_not_be_stored() -> None:
     assert joe.state(2, RUGBY) == "", "it has left for heron: nobody may call it refused"
     c.net.disk = (0.05, 0.05)
     joe.publish("k", b"3", persistent=True, domain=RUGBY)
-    c.net.run(0.07)  # 2 was tried once more, in vain,
+    c.net.run(0.07)  # 2 was tried again, and refused,
     c["frodo"].disk.is_full = False
     c.net.run(0.06)  # and now there is room for 3
-    c["frodo"].restart()  # with 3 alone on its disk that would leave before joe has sent 2 again
+    c["frodo"].restart()  # with 3 alone on disk, it would leave before joe has sent 2 again
     c.net.heal()
     joe.settled()
     c.net.until(lambda: len(heard.got) == 3)
@@ -144,7 +145,7 @@ def test_trial_D_what_comes_by_a_second_way_while_it_goes_to_the_disk_is_answere
     names = ("heron", "frodo", "bilbo")
     c = cluster(*names, rules=dict.fromkeys(names, (master,)), known=names)
     joe = c.client("frodo")
-    for node in ("bilbo", "frodo"):  # each is connected
+    for node in ("bilbo", "frodo"):  # both are connected
         c.client(node, "other").publish("k", b"0", domain=RUGBY)
     c.net.run(2)
     c.net.disk = (1.0, 1.0)
@@ -178,7 +179,7 @@ def test_what_a_client_here_asks_for_is_kept_also_when_another_node_brings_it_ag
     c["heron"].close()
     e = replace(envelope("k", persistent=True, domain=RUGBY), sender="/node/bilbo/client/joe/session/1")
     for origin in (client, bilbo, client, bilbo) if first == "its publisher" else (bilbo, client, bilbo):
-        core.parts.forwarder.routing._settled = False  # nobody is told yet that it waits
+        core.parts.forwarder.routing._settled = False  # no warning was sent yet
         core.parts.forwarder.acceptance.accept(e, origin)
     (entry,) = core.parts.forwarder.onward.entries()
     core.parts.forwarder.tailback.warn(entry)
@@ -238,7 +239,7 @@ def test_an_expired_message_is_a_dead_letter_and_the_rest_go_on() -> None:
 
 
 def test_what_waited_in_vain_has_left_the_disk_when_its_publisher_hears_of_it() -> None:
-    # Else a crash would send it again, and a master that is there by then would take it.
+    # Otherwise a crash would send it again, and a master that is back by then would accept it.
     c = cluster("heron", "frodo", "bilbo", tailback_ttl=60.0)
     joe = c.client("bilbo")
     c["frodo"].kill()
@@ -251,7 +252,7 @@ def test_what_waited_in_vain_has_left_the_disk_when_its_publisher_hears_of_it() 
     c["frodo"].start()
     c["bilbo"].start()
     c.net.run(20)
-    void = {n for n in (1, 2, 3) if joe.state(n, RUGBY) != "OK"}  # of the others it hears only now
+    void = {n for n in (1, 2, 3) if joe.state(n, RUGBY) != "OK"}  # it gets the other answers only now
     assert expired and expired <= void and c["heron"].metric("published") == 3 - len(void)
 
 
@@ -266,7 +267,7 @@ def test_what_waited_in_vain_stays_refused_over_a_restart() -> None:
     c.net.until(lambda: joe.state(2, RUGBY) == "FORWARD_WARNING")
     c.net.until(lambda: c["bilbo"].metric("expired") == 1)
     c.net.until(lambda: not c["bilbo"].core.parts.disk.storing)
-    c.net.break_all(joe.name)  # before joe hears of it
+    c.net.break_all(joe.name)  # before the answer reaches joe
     c["bilbo"].kill()
     c["frodo"].start()
     c["bilbo"].start()
@@ -276,7 +277,7 @@ def test_what_waited_in_vain_stays_refused_over_a_restart() -> None:
 
 
 def test_what_the_master_refuses_is_a_dead_letter_and_the_rest_go_on() -> None:
-    # heron's store is full for what is persistent; what is transient goes on.
+    # heron's store is full for persistent messages. Transient ones are accepted.
     c = cluster("heron", "frodo", "bilbo")
     joe, ann = c.client("bilbo"), c.client("heron", "ann")
     heard = ann.subscribed("k")
@@ -297,7 +298,7 @@ def test_a_publisher_hears_at_once_what_is_under_way_to_a_master_that_dies() -> 
     joe = c.client("bilbo")
     joe.publish("k", b"0", domain=RUGBY, persistent=True)
     joe.settled()
-    c.net.disk = (0.5, 0.6)  # its answers wait for its disk
+    c.net.disk = (0.5, 0.6)  # answers wait for the disk
     joe.publish("k", b"1", domain=RUGBY, persistent=True)
     c.net.run(0.1)
     c["heron"].kill()
@@ -311,7 +312,7 @@ def test_a_master_that_is_away_holds_up_no_other_behind_the_same_way() -> None:
     joe, ann = c.client("bilbo"), c.client("heron", "ann")
     heard = ann.subscribed("k", domain=RUGBY)
     c["avalon"].kill()
-    for n in range(12):  # more than a window
+    for n in range(12):  # more than fit into a window
         joe.publish("k", b"%d" % n, domain=STOCK)
     joe.settled()
     joe.publish("k", b"through", domain=RUGBY)

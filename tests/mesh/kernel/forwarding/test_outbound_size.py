@@ -31,7 +31,7 @@ class Stage:
         self._first = 1
 
     def add(self, count: int, hop: str = "frodo", seconds: int = 0, is_warned: bool = True) -> PendingForward:
-        """Add an entry that has waited for so many seconds."""
+        """Add an entry of `count` messages that has waited for `seconds`."""
         e = replace(
             envelope(" ".join(["k"] * count), first=self._first), route=(Hop("heron", 0, NOW - seconds * S),)
         )

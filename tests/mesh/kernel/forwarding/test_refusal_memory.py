@@ -74,7 +74,7 @@ def test_what_was_refused_for_want_of_room_is_not_taken_when_it_comes_again() ->
     c.net.run(5)
     taken = c["heron"].metric("published")
     again = envelope("k", [b"2"], first=3, domain=RUGBY, persistent=True, stream=joe.stream)
-    joe.say(Publish((1,)), again)  # as if the refusal had been lost with a connection
+    joe.say(Publish((1,)), again)  # as if a lost connection had taken the refusal
     c.net.run(5)
     assert joe.state(3, RUGBY) == joe.state(4, RUGBY) == "TAILBACK_FULL"
     assert c["heron"].metric("published") == taken
@@ -94,7 +94,7 @@ def test_what_a_way_refused_in_vain_it_does_not_take_behind_what_followed() -> N
     (first,) = (e for e in frodo.parts.forwarder.onward.entries() if e.envelope.first == 1)
     c.net.until(lambda: first.is_done)
     came = replace(first.envelope, route=first.envelope.route[:-1])
-    frodo.parts.forwarder.incoming.forwarded(frodo.parts.neighbours.peers[bilbo], [came])  # as if unheard
+    frodo.parts.forwarder.incoming.forwarded(frodo.parts.neighbours.peers[bilbo], [came])  # as if lost
     c.net.run(1)
     assert frodo.parts.forwarder.onward.messages == 1
     c["heron"].start()
@@ -125,9 +125,9 @@ def test_a_letter_that_was_refused_is_not_taken_behind_what_followed_after_a_res
     assert c["heron"].metric("refused") == 1
     inbox = c.client("heron", "joe", session=1).inbox()
     forwarded(2)
-    c["heron"].restart()  # it forgets what it said to whom
+    c["heron"].restart()  # it forgets its answers
     c.net.run(5)
-    forwarded(1)  # avalon was down, and did not hear it
+    forwarded(1)  # avalon was down, and missed the answer
     assert inbox.contents == [b"2"]
 
 
@@ -138,5 +138,5 @@ def test_what_is_refused_while_it_is_taken_is_told_once() -> None:
     two = envelope("a b", first=2)
     for first, last, _ in words.split_repeated(two, 2, 3, is_own=True):
         assert (first, last) == (2, 3)
-        given_up.add(first, last)  # its answer is on the way
+        given_up.add(first, last)  # its answer is under way
     assert len(list(words.split_repeated(two, 2, 3, is_own=True))) == 1

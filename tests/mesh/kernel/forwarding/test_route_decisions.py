@@ -21,7 +21,7 @@ def test_A19_two_hops_with_the_help_of_the_domain() -> None:
     c.net.until(lambda: inbox.contents == [b"0", b"1", b"2", b"3", b"4"])
     assert {m.sender for m in inbox.got} == {b.session_name}
     assert other.got == []
-    h.send(b.session_name, b"back", persistent=True)  # heron is not told of bilbo, but frodo is logged in
+    h.send(b.session_name, b"back", persistent=True)  # heron does not know bilbo, but frodo is logged in
     c.net.until(lambda: other.contents == [b"back"])
     assert h.settled().state(1) == "OK"
 

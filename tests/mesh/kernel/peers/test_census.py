@@ -12,7 +12,7 @@ from tests.simulation import SimNetwork, SimNode
 
 
 def said(net: SimNetwork, name: str) -> Counter[str]:
-    """What this node has said, by command."""
+    """Return how often this node has sent each command."""
     return Counter(command for sender, _, command in net.seen if sender == name)
 
 

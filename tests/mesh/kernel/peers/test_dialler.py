@@ -12,8 +12,9 @@ from tests.simulation import SimNetwork, SimNode
 
 
 def asking(net: SimNetwork) -> tuple[SimNode, Peer]:
-    """Of two nodes, a and b, the one that was dialled, and the other as it knows it: that is asked to dial
-    when data is needed.
+    """Return the one of two nodes that was dialed, and its peer, which dialed it.
+
+    The node asks that peer to dial when it needs a data connection.
     """
     a, b = net.node("a"), net.node("b", "a")
     net.until(lambda: a.alive and b.alive)
@@ -25,7 +26,7 @@ def asking(net: SimNetwork) -> tuple[SimNode, Peer]:
 
 
 def test_who_is_asked_to_dial_while_it_waits_for_the_other_to_dial_does() -> None:
-    # Each has the control connection that the other one has dialled, and asks the other by it.
+    # Each has the control connection that the other one dialed, and asks the other over it.
     net = SimNetwork(1)
     one, peer = asking(net)
     core = one.core
@@ -52,7 +53,7 @@ def test_a_login_that_is_lost_with_the_control_connection_is_asked_again_on_the_
 
 
 def test_who_waits_for_the_next_dial_waits_no_more_when_the_other_is_reached_anew() -> None:
-    # After a cut of which only the other had noticed that it was long.
+    # After a cut that only the other node noticed to be long.
     net = SimNetwork(1)
     one, peer = asking(net)
     dialler, context = one.core.parts.dialler, one.core.parts.context
@@ -72,7 +73,7 @@ def test_nothing_is_asked_on_a_new_control_connection_by_who_has_asked_for_nothi
     dialler.reached(peer)
     assert not context.out.effects, "not needed"
     dialler.apply(peer, peer.link.wanted(net.now))
-    dialler.on_data_requested(peer)  # the other wants it too
+    dialler.on_data_requested(peer)  # the peer needs it too
     context.out.effects.clear()
     dialler.reached(peer)
     assert not context.out.effects, "it dials itself"
@@ -110,7 +111,7 @@ def test_who_has_left_is_not_dialled_and_who_died_less_and_less() -> None:
     net.run(300)
     before = dialled(a)
     net.run(200)
-    assert dialled(a) - before < 50  # ten a minute, with the recalls of the dead
+    assert dialled(a) - before < 50  # ten a minute, with the retries of dead nodes
 
 
 def test_where_only_one_of_two_can_dial_the_other_they_meet_at_once() -> None:
@@ -142,7 +143,7 @@ def test_a_data_connection_that_is_replaced_has_ended_for_all_who_use_it() -> No
     def ends() -> int:
         return sum(isinstance(fact, LoggedOut) for fact in context.facts.queue)
 
-    dialler.use_connection(peer, before)  # it is the same one
+    dialler.use_connection(peer, before)  # the same connection
     assert ends() == 0
     other = dialler.dial(peer.node.address, NODE_DATA, peer.node.uuid)
     dialler.use_connection(peer, other)

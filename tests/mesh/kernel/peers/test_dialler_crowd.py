@@ -10,7 +10,7 @@ from tests.simulation import SimNetwork, SimNode
 
 
 def sight_the_gone(node: SimNode, count: int) -> None:
-    """Multicast DNS shows many where nobody answers."""
+    """Let multicast DNS report many nodes that do not answer."""
     net, me = node.net, node.core.parts.context.me
     for i in range(count):
         address = f"tcp://10.1.{i // 200}.{i % 200}:7710"

@@ -33,7 +33,7 @@ def core(
     seal: bytes = b"seal",
     wall: int = 0,
 ) -> NodeCore:
-    """A process of the node that has this key, or where there are none this seal."""
+    """Return a process of the node with this key, or without keys with this seal."""
     me = Introduction(uuid, "stork", 3, f"tcp://127.0.0.1:{chance}", key=public_key(seed) if keyed else b"")
     ring = Keyring(
         server="s" * 40,
@@ -52,8 +52,9 @@ def core(
 def dial(
     dialler: NodeCore, listener: NodeCore, tamper: Callable[[Frames], Frames] = lambda frames: frames
 ) -> list[Stop | None]:
-    """The one says HELLO to the other, who may be itself; what comes of it: for each a reason to end.
-    `tamper` changes what the dialler hears.
+    """Let one process dial another one, or itself. Return for each the reason to stop, if any.
+
+    `tamper` changes what the dialer receives.
     """
     conn = dialler.parts.dialler.dial(PLACE, NODE_CONTROL, b"")
     ring = dialler.parts.context.settings.keyring
@@ -95,7 +96,7 @@ def test_trial_A2_both_stop_where_one_does_not_say_when_it_was_started(keyed: bo
 
 @pytest.mark.parametrize("keyed", [True, False])
 def test_trial_A2_a_forwarder_to_our_own_port_shows_us_ourselves(keyed: bool) -> None:
-    """Somebody in between, a router that turns us round, or a second address of this machine."""
+    """The forwarder is a proxy, a router that sends packets back, or a second address of this machine."""
     stork = core(keyed=keyed)
     assert dial(stork, stork) == [None, None]
     assert stork.parts.context.figures()["met_itself"] == 1
@@ -144,11 +145,11 @@ def test_trial_A2_a_proof_of_another_day_is_worth_nothing(keyed: bool) -> None:
     assert dial(stork, stork, replayed) == [None, None]
 
 
-# --- what others say -------------------------------------------------------------------------------------
+# --- claims of other nodes -------------------------------------------------------------------------------
 
 
 def rumour(liar: SimNode, about: SimNode, *places: str) -> None:
-    """The liar says that this node, in this boot, is there."""
+    """Let the liar claim that the current boot of `about` is at these addresses."""
     node = replace(about.core.parts.context.me, address=places[0], also=places[1:])
     said = Rumours((Rumour(node, 0, "alive", liar.uuid),))
     about.core.parts.neighbours.liveness.rumours(about.core.parts.neighbours.peers[liar.uuid], said, False)
@@ -156,7 +157,7 @@ def rumour(liar: SimNode, about: SimNode, *places: str) -> None:
 
 
 def test_trial_A2_a_rumour_of_a_second_place_ends_nobody() -> None:
-    """At a place where nobody is, at that of an honest node, at one that leads back to ourselves."""
+    """The addresses are one without a node, one of an honest node, and one that leads back to stork."""
     net = SimNetwork()
     heron, stork, liar = net.mesh("heron", "stork", "liar")
     net.bound["tcp://127.0.0.1:6001"] = stork
@@ -193,7 +194,7 @@ def test_trial_A2_row_51_a_copy_is_found_though_one_of_both_only_dials_out(
     net.until(lambda: stork.alive == {"heron"})
     if is_original_hidden:
         del net.bound[stork.address]
-        net.bound[stork.address] = heron  # whatever answers there, it is not stork
+        net.bound[stork.address] = heron  # another node answers there
     twin = copy_of(stork, **(with_keys.key_settings("stork") if has_keys else {}))
     twin.disk.boot = stork.disk.boot - 1
     twin._seeds = (heron.address,)

@@ -5,7 +5,7 @@ from tests.simulation import SimNetwork, SimNode
 
 
 def begun(node: SimNode) -> set[str]:
-    """Peers with which there is an exchange."""
+    """Return the peers with which there is an exchange."""
     return {p.node.name for p in node.core.parts.neighbours.peers.values() if p.begun is not None}
 
 
@@ -13,7 +13,7 @@ def test_a_peer_has_an_exchange_when_it_is_spoken_to_over_the_data_connection_an
     net = SimNetwork(1)
     a, b, c, d = net.mesh("a", "b", "c", "d")
     d.kill()
-    net.run(30)  # it is dead by then, what is looked at now and then was looked at, and states were told
+    net.run(30)  # d is dead by then, periodic work was done, and states were sent
     for node in (a, b, c):
         node.core.parts.context.figures()
         assert begun(node) == set()

@@ -12,12 +12,12 @@ from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
 NAMES = ("heron", "frodo", "egret", "golan")
-LIES, TURN = 20.0, 0.25  # s for which somebody lies, and between two lies
+LIES, TURN = 20.0, 0.25  # s of lies, and s between two of them
 
 
 @pytest.fixture
 def nodes() -> list[SimNode]:
-    """heron, frodo and egret; and golan, who lies."""
+    """The nodes heron, frodo, egret and golan, of which golan lies."""
     net = SimNetwork()
     found = [net.node(name, "heron") for name in NAMES]
     net.until(lambda: all(len(node.alive) == len(NAMES) - 1 for node in found))
@@ -26,7 +26,7 @@ def nodes() -> list[SimNode]:
 
 
 def accuse(golan: SimNode, heron: SimNode, state: NodeLife) -> None:
-    """golan tells all others of heron, as new as anything that it has heard of it."""
+    """Let golan send all peers a rumor about heron, with the latest incarnation that it knows."""
     record = golan.core.parts.neighbours.membership._table.records[heron.uuid]
     said = c.Rumours(to_wire((record.rumour(state, golan.uuid),)))
     for peer in golan.core.parts.neighbours.peers.values():
@@ -38,7 +38,7 @@ def accuse(golan: SimNode, heron: SimNode, state: NodeLife) -> None:
 def test_row_54_a_node_that_a_member_calls_dead_again_and_again_goes_on_for_everybody(
     nodes: list[SimNode], state: NodeLife
 ) -> None:
-    """It denies each time. Nobody is without it for longer than that takes, and no message is lost."""
+    """The node refutes each rumor. It is missing only until then, and no message is lost."""
     heron, frodo, egret, golan = nodes
     net = heron.net
     publisher, s = client_of(heron, "pub"), client_of(frodo, "sub").subscribed("k")
@@ -63,7 +63,7 @@ def test_row_54_a_node_that_a_member_calls_dead_again_and_again_goes_on_for_ever
 def test_trial_A2_the_end_of_processes_that_never_were_parts_no_two_nodes(
     nodes: list[SimNode], state: NodeLife
 ) -> None:
-    """Each of them is told that the next start of the other is over, which nobody can deny."""
+    """Each of the two receives a rumor that ends the next boot of the other, which no node can refute."""
     _, frodo, egret, golan = nodes
     table = golan.core.parts.neighbours.membership._table
     for whom, of in ((egret, frodo), (frodo, egret)):
@@ -81,10 +81,10 @@ PPM = 1e-6
 
 
 class Drifting(SimNode):
-    """Its clock gains so many parts of a second in each."""
+    """A node whose clock gains `drift` seconds a second."""
 
     drift = 0.0
-    offset = 0.0  # s that its monotonic clock is ahead, as in a time namespace
+    offset = 0.0  # s by which its monotonic clock is ahead, as in a time namespace
 
     @property
     def now(self) -> float:

@@ -25,7 +25,7 @@ def test_row_53_words_of_a_boot_that_is_over_are_old_news() -> None:
     egret._carry_out_all()
     heron.core.advertised(msgspec.structs.replace(old, address="tcp://127.0.0.1:9"), net.now, net.wall)
     heron._carry_out_all()
-    net.run(40)  # so late nobody takes it for a second process beside the new one
+    net.run(40)  # too late to count as a second process
     assert heron.alive == {"stork", "egret"}
     ghost = SimNode(net, "stork", ("heron",), {"uuid": stork.uuid})
     ghost.disk = replace(stork.disk, boot=0)
@@ -67,7 +67,7 @@ def test_a_started_copy_of_a_data_directory_stops_and_the_original_continues(
     heron, stork, *_ = nodes = net.mesh(*names)
     net.run(age)
     copy = copy_of(stork)
-    copy.jumped = -3600 * 10**9  # its clock would make it the older process
+    copy.jumped = -3600 * 10**9  # its clock makes it look like the older process
     copy._seeds = (heron.address,)
     copy.start()
     net.until(lambda: copy.stop)

@@ -27,7 +27,7 @@ NAME_IN_USE = Refuse("NAME_IN_USE", "the name 'a' belongs to a live node", "--id
 
 
 def says(liar: SimNode, to: SimNode, *nodes: Introduction, state: str = "alive") -> None:
-    """As the answer to a census: what makes nodes alive by the word of others."""
+    """Let the liar answer a census with these nodes, which then count as alive."""
     rumours = Rumours(tuple(Rumour(node, 0, state, liar.uuid) for node in nodes))
     to.core.parts.neighbours.liveness.rumours(to.core.parts.neighbours.peers[liar.uuid], rumours, True)
     to._carry_out_all()
@@ -79,7 +79,7 @@ def test_trial_A2_a_boot_that_cannot_be_breaks_the_protocol() -> None:
 
 
 def test_trial_A2_who_says_that_it_is_we_takes_no_address_away_from_us() -> None:
-    """REFUSE SAME_UUID without a proof: a seed of the configuration was forgotten for good."""
+    """An unproven REFUSE SAME_UUID once removed a configured seed for good."""
     net = SimNetwork()
     b = net.node("b")
     b.core.parts.context.process = b""
@@ -113,7 +113,7 @@ def test_a_name_that_nobody_lets_in_is_taken() -> None:
 
 
 def test_trial_A2_who_was_sent_nothing_answers_for_nobody() -> None:
-    """OUTCOMES with OK for what waits for a master that is away: it was forgotten, and called safe."""
+    """OUTCOMES with OK from another node once removed messages that waited for a lost master."""
     net = SimNetwork()
     rules = (Rule("m", domains=("NEWS",)),)
     m = net.node("m", rules=rules)
@@ -145,5 +145,5 @@ def test_a_peer_wants_so_many_things_and_no_more(monkeypatch: pytest.MonkeyPatch
     assert refused.value.code == "TOO_MANY_QUERIES" and len(peer.exchange.feed.queries) == 3
     a.core.parts.wanted.interest(peer, Interest(2, False, wanted[3:], wanted[:1]))
     assert set(peer.exchange.feed.queries) == set(wanted[1:])
-    with pytest.raises(RemoteError, match="TOO_MANY_QUERIES"):  # what it does not have makes no room
+    with pytest.raises(RemoteError, match="TOO_MANY_QUERIES"):  # a query that is not there makes no space
         a.core.parts.wanted.interest(peer, Interest(3, False, wanted[:1], (Query("exact", "never wanted"),)))

@@ -15,7 +15,7 @@ def events(node: SimNode) -> list[tuple[str, str]]:
 def test_after_a_restart_a_node_finds_those_that_it_had_met_without_any_seed() -> None:
     net = SimNetwork()
     *_, c = net.mesh("a", "b", "c")
-    net.run(3)  # what is remembered is written when there is time
+    net.run(3)  # nodes are stored when there is time
     c._seeds = ()
     c.restart()
     net.until(lambda: c.alive == {"a", "b"})
@@ -98,7 +98,7 @@ def test_a_node_with_another_key_than_before_is_not_the_node_that_it_says() -> N
     a, b = net.node("a"), net.node("b", "a")
     known = b.core.parts.context.me.__class__(b.uuid, "b", 1, b.address, key=b"k" * 32)
     a.core.parts.neighbours.acquaintances.met(known)
-    a.core.parts.neighbours.acquaintances.met(b.core.parts.context.me)  # as others may say
+    a.core.parts.neighbours.acquaintances.met(b.core.parts.context.me)  # as other nodes may claim
     net.run(5)
     assert a.alive == b.alive == set()
     assert any("WRONG_IDENTITY" in note for note in b.notes)

@@ -58,7 +58,7 @@ def test_trial_C_a_reason_that_the_transport_knows_is_the_only_line() -> None:
     for dial in range(9):
         net.until(dials)
         [conn] = dials()
-        if dial % 3 < 2:  # ZeroMQ does not always know
+        if dial % 3 < 2:  # ZeroMQ does not report every failure
             assert a.core.on_dial_failed(conn.key, f"{NOWHERE} {why}.", HINT, net.now, 0)
         net.until(partial(is_over, conn), 60)
     assert told_of(a, NOWHERE) == [f"{NOWHERE}: {why}. {HINT}"]

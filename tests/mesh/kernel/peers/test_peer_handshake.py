@@ -13,7 +13,7 @@ from tests.simulation import SimNetwork, SimNode
 
 
 def links(node: SimNode) -> dict[str, tuple[bool, bool]]:
-    """(control, data) connection to each peer."""
+    """Return whether each peer has a control and a data connection."""
     peers = node.core.parts.neighbours.peers.values()
     return {p.node.name: (p.control is not None, p.data is not None) for p in peers}
 
@@ -160,7 +160,7 @@ def test_a_peer_that_refuses_us_is_shown_as_such_until_it_does_not() -> None:
     assert link.describe(net.now) == "not allowed by peer: CLUSTER"
     for node in (a, b):
         told = [event for event in node.core.parts.context.events.after(0)[0] if event.kind == "refused"]
-        assert 1 <= len(told) <= 8  # however often it was
+        assert 1 <= len(told) <= 8  # fewer than there were refusals
     assert b.alive == set()
     del a._settings["cluster"]
     a.restart()
@@ -232,7 +232,7 @@ def test_A37_a_setting_for_one_node_wins_over_the_setting_for_all() -> None:
 
 
 def test_who_was_called_dead_in_a_cut_denies_that_at_once_and_the_next_one_is_noticed_as_soon() -> None:
-    # It is told on the connection on which it comes back, which is not there yet when it says who it is.
+    # The node learns it on the connection on which it returns, which is not there yet at its HELLO.
     net = SimNetwork(1)
     *others, d = [net.node("a"), *(net.node(name, "a") for name in "bcd")]
     net.until(lambda: all(len(node.alive) == 3 for node in (*others, d)))

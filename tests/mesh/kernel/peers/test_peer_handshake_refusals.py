@@ -28,7 +28,7 @@ CASES = [*product(EXPECTED, (NODE_CONTROL, NODE_DATA), *[(False, True)] * 4)]
 def refused(
     code: str, role: str, final: bool, is_proven: bool, is_young: bool, denies: bool, is_known: bool = True
 ) -> set[str]:
-    """The signs of what the refused node does, and E if its connection counts as ended."""
+    """Return the signs of the refused node's actions, with E if its connection counts as ended."""
     context, dialler, neighbours, peer, conn = Mock(), Mock(), Mock(), Mock(), Mock(role=role, seed="")
     context.clock.now, context.denies.return_value = (1.0 if is_young else YOUNG + 1), denies
     peer.dials, peer.link.reason = {NODE_DATA: [conn], NODE_CONTROL: []}, ""

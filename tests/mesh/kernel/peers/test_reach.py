@@ -27,7 +27,7 @@ INTO = {
 
 
 def reach(state: ReachState = ReachState.AWAY) -> Reach:
-    """Of a node in that state, at 0 s. Chance always gives the longest wait."""
+    """Return the reach of a node in this state at 0 s. Random waits are always the longest."""
     made = Reach(lambda: 1.0, Timing(low=0.1, high=30.0))
     for event in INTO[state]:
         made.happens(event, 0.0)

@@ -5,7 +5,7 @@ import pytest
 from mesh.kernel.peers.reach_table import REACH_TABLE, ReachAction, ReachEvent, ReachState
 from tests.mesh.tables import drawn, reached
 
-# Written by hand, against slips in the table. W away, T reported, A alive, S suspect, L left, - impossible.
+# Written by hand to catch slips in the table. W away, T reported, A alive, S suspect, L left, - impossible.
 LEADS_TO = """
                 from W  from T  from A  from S  from L
 SIGHTED              T       T       -       -       T

@@ -19,7 +19,7 @@ def node(n: int, key: bytes = b"key", address: str = "tcp://h:1") -> Introductio
 
 
 class Stage:
-    """A node's memory, and the rows on its disk, which outlive it."""
+    """A node's memory of other nodes, with the rows on its disk, which survive a restart."""
 
     def __init__(self) -> None:
         self.context, self.disk, self.rows = Mock(clock=Mock(wall=100 * DAY)), Mock(), dict[bytes, bytes]()
@@ -86,7 +86,7 @@ def test_queues_with_messages_are_known_over_a_restart_and_further_meetings() ->
     stage = Stage()
     stage.meet(1, 2)
     stage.nodes.keep_queued(node(1).uuid, True)
-    stage.nodes.keep_queued(node(9).uuid, True)  # a stranger
+    stage.nodes.keep_queued(node(9).uuid, True)  # a node that was never met
     stage.meet(1)
     nodes = stage.restart()
     assert nodes.with_queued(()) == ["node1"] and nodes.with_queued({node(1).uuid}) == []

@@ -14,7 +14,7 @@ MANY = 150
 
 
 class Known:
-    """What the watchlist needs of a peer."""
+    """The part of a peer that the watchlist needs."""
 
     def __init__(
         self, due: float, state: ReachState = ReachState.AWAY, address: str = "tcp://10.0.0.1:1"
@@ -29,7 +29,7 @@ def known(due: float, state: ReachState = ReachState.AWAY, address: str = "tcp:/
 
 
 def watched(*peers: Peer) -> Watchlist:
-    """All of them were busy with something, and are not any more."""
+    """Return a watchlist of peers that were active and are not now."""
     watchlist = Watchlist()
     for peer in peers:
         watchlist.add(peer)
@@ -92,7 +92,7 @@ def test_what_is_over_is_thrown_away_now_and_then() -> None:
 
 
 def sight_the_gone(node: SimNode, count: int) -> None:
-    """Multicast DNS shows many where nobody answers."""
+    """Let multicast DNS report many nodes that do not answer."""
     net, me = node.net, node.core.parts.context.me
     for i in range(1000, 1000 + count):
         address = f"tcp://10.1.{i // 200}.{i % 200}:7710"

@@ -12,13 +12,13 @@ X = ("address", "x")
 
 
 def known(node: SimNode, name: str = "x") -> dict[str, int]:
-    """The other nodes that serve it, as this one has heard."""
+    """Return the number of servers at each other node, as this node knows it."""
     presence, peers = node.core.parts.presence, node.core.parts.neighbours.peers
     return {peers[uuid].node.name: n for uuid, n in presence._registry.servers(("address", name)).items()}
 
 
 def asked(node: SimNode, name: str = "x") -> User:
-    """Somebody who has sent something there, so that the node watches it."""
+    """Return a user who has sent a message to the address, so that the node watches it."""
     user = User(node, f"asker-{node.name}")
     n = user.send(name, b"first")
     node.net.until(lambda: user.state(n))
@@ -158,7 +158,7 @@ def test_many_that_come_in_one_turn_are_one_row() -> None:
     asked(b)
     told = b.core.parts.presence._registry._received[a.uuid]
     key = next(key for key, pipe in a.came_in.items() if pipe is server._pipe)
-    for number in range(2, 302):  # all of them in one turn of the loop
+    for number in range(2, 302):  # all in one turn of the event loop
         a.core.receive(key, write(c.Consume(10_000 + number, number, "x", 1)), a.now, a.wall)
     net.until(lambda: known(b) == {"a": 301})
     assert b.core.parts.presence._registry._received[a.uuid] - told <= 2
@@ -217,7 +217,7 @@ def test_E11_after_a_long_calm_the_next_message_arrives() -> None:
     server = User(a, "server")
     server.serve("x")
     asker = asked(b)
-    net.run(70)  # longer than a name is watched, and any silence
+    net.run(70)  # longer than a name is watched, and than any silence
     n = asker.send("x", b"late")
     net.until(lambda: asker.state(n) == "OK" and len(server.contents()) == 2)
 

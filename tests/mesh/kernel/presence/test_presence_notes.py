@@ -38,7 +38,7 @@ def watching(node: SimNode, *, name: tuple[str, str] = JOBS) -> SimNode:
 
 
 def facts(node: SimNode, monkeypatch: pytest.MonkeyPatch) -> list[Fact]:
-    """What is said at that node from now on."""
+    """Return a list that receives the facts of a node from now on."""
     said: list[Fact] = []
     say = node.core.parts.context.facts.publish
 

@@ -11,13 +11,13 @@ from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
 NEW = {kind.__name__ for kind in c.COMMANDS.values() if kind.word == SERVICES}
-SOON = 0.5  # s: far less than a node waits for one that does not answer
+SOON = 0.5  # s: far less than a node waits for a silent one
 OLD = "old"
 
 
 @pytest.fixture(params=stories(["without the word", "version 1"]))
 def net(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> SimNetwork:
-    """A mesh of a and b, which serve, and `old`, which cannot."""
+    """A mesh of a and b, which have services, and of `old`, which does not."""
     net = SimNetwork()
     if request.param == "version 1":
         monkeypatch.setattr(SimNode, "newest", (2, 2, 1))
@@ -30,12 +30,12 @@ def net(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> SimN
 
 
 def told(net: SimNetwork) -> set[tuple[str, str, str]]:
-    """What belongs to services, and who has said it to whom."""
+    """Return (sender, receiver, command) of all commands for services."""
     return {(sender, receiver, kind) for sender, receiver, kind in net.seen if kind in NEW}
 
 
 def seconds(net: SimNetwork, user: User, to: str, state: str) -> float:
-    """How long the answer to something that is sent there takes."""
+    """Return the seconds until a message to the address has this answer."""
     began, n = net.now, user.send(to, b"1")
     net.until(lambda: user.state(n) == state)
     return net.now - began
@@ -74,7 +74,7 @@ def test_nobody_waits_for_it_more_than_once(net: SimNetwork) -> None:
     server = User(a, "server")
     server.serve("x", credit=100)
     assert seconds(net, asker, "x", "OK") < SOON
-    net.run(61)  # nothing is watched any more, and no connection is needed
+    net.run(61)  # by then no name is watched, and no connection is needed
     assert seconds(net, asker, "later", "NO_HANDLERS") < SOON
 
 

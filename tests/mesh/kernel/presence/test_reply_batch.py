@@ -18,7 +18,7 @@ SOON = HOLD / 2
 
 
 class Stage:
-    """Somebody who serves an address, at a node of its own or at that of who asks, and what is said."""
+    """A server, at its own node or at that of the asker, with a count of the sent commands."""
 
     def __init__(self, is_far: bool = True, credit: int = 64, **settings: object) -> None:
         self.net = SimNetwork()
@@ -26,7 +26,7 @@ class Stage:
         self.server = User(self.a if is_far else self.b, "server")
         self.asker = User(self.b, "asker")
         self.server.serve("x", credit=credit)
-        self.ask(reply=True)  # from now on it is known who serves it
+        self.ask(reply=True)  # now the asker's node knows the server
         self.net.run(1.0)
         self.asker.answers.clear()
         self.said: Counter[type[c.Command]] = Counter()
@@ -39,7 +39,7 @@ class Stage:
         self.net.trace = counting  # type: ignore[method-assign]
 
     def ask(self, content: bytes = b"?", reply: bool = False) -> int:
-        """The number of a request that somebody has by now."""
+        """Send a request, and return its number once the server has it."""
         before = len(self.server.contents())
         number = self.asker.request("x", content, ttl=60_000)
         self.net.until(lambda: len(self.server.contents()) > before)
@@ -49,7 +49,7 @@ class Stage:
         return number
 
     def answers(self, number: int) -> list[str]:
-        """The answers that were said of it, in their order."""
+        """Return the states of its answers, in their order."""
         return [a.state for a in self.asker.answers if a.first <= number <= a.last]
 
 

@@ -20,7 +20,7 @@ ABC = ("a", "b", "c")
 
 
 class Last(Strategy):
-    """Picks the last, and remembers what it was shown."""
+    """A strategy that picks the last candidate, and records what it is shown."""
 
     shown: Sequence[Candidate] = ()
     info: NodeInfo | None = None
@@ -91,7 +91,7 @@ def test_own_choices_count_until_the_node_can_have_said_so(
 
 
 class Reader(Last):
-    """Goes by what the message says."""
+    """A strategy that picks the node that the message names."""
 
     reads_message = True
 
@@ -102,7 +102,7 @@ class Reader(Last):
 
 
 class Peer:
-    """As much of a peer as the choice looks at."""
+    """The part of a peer that the choice needs."""
 
     def __init__(self, boot: int = 1, alive: bool = True, **metadata: str) -> None:
         self.node, self.metadata = Introduction(b"a" * 16, "a", boot, ""), metadata
@@ -189,7 +189,7 @@ def test_another_process_of_a_node_owes_nothing_and_one_that_is_gone_is_forgotte
 
 
 class Noting(Last):
-    """Remembers the registrations it was told."""
+    """A strategy that records the registrations that it receives."""
 
     def __init__(self) -> None:
         super().__init__(lambda: 0.5)

@@ -9,7 +9,7 @@ ANSWERS = [
     ([("avalon", -1)], ("", -1)),
     ([("avalon", 3), ("frodo", 1), ("golan", 1)], ("frodo", 2)),
     ([("bilbo", 0), ("frodo", 1)], ("bilbo", 1)),
-    ([("avalon", 0), ("frodo", 4)], ("frodo", 5)),  # only bilbo is bilbo
+    ([("avalon", 0), ("frodo", 4)], ("frodo", 5)),  # only bilbo has 0 hops to bilbo
     ([("avalon", 0)], ("", -1)),
     ([("avalon", -5)], ("", -1)),
 ]

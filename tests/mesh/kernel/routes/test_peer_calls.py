@@ -19,7 +19,7 @@ LITTLE = 0.1  # s that nodes and their disks need
 
 
 def took(client: SimClient, key: str = "k", initial: bool = True) -> float:
-    """Seconds until it has subscribed."""
+    """Subscribe, and return the seconds until the confirmation."""
     start = client.net.now
     client.subscribed(key, initial=initial)
     return client.net.now - start
@@ -90,7 +90,7 @@ def test_trial_A7_a_confirmation_in_time_does_as_well_and_a_late_one_does_not() 
     client = client_of(a)
     took(client, "first", initial=False)
     slow, uuid = a.core.parts.questions.slow, b.core.parts.context.me.uuid
-    Mute(b)  # and so it does not answer when it is asked again
+    Mute(b)  # b answers no further call either
     slow.waited_for(uuid, CONFIRM)
     peer = a.core.parts.neighbours.peers[uuid]
     slow.tells(uuid, 50)
@@ -116,7 +116,7 @@ def test_trial_A7_who_was_only_cut_off_is_waited_for_again_before_the_next_quest
         slow.tries(uuid, 77, net.now)
     else:
         slow.tells(uuid, 77)
-    net.run(CONFIRM + 1)  # and then the wire holds
+    net.run(CONFIRM + 1)  # the connection is good again
     assert uuid in slow
     peer = a.core.parts.neighbours.peers[uuid]
     if what == "an answer":

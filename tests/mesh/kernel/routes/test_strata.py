@@ -18,7 +18,7 @@ from tests.simulation import SimNetwork, SimNode
 
 
 def says(sender: SimNode, receiver: SimNode, *commands: c.Command) -> str:
-    """One node says that to another; returns the code for which that ends the connection."""
+    """Send commands from one node to another. Return the code with which that ends the connection, or ""."""
     before = len(receiver.notes)
     peer = sender.core.parts.neighbours.peers[receiver.uuid]
     for command in commands:
@@ -34,7 +34,7 @@ def lies(sender: SimNode, receiver: SimNode, domain: str, *path: str) -> str:
     return says(sender, receiver, c.Strata(2**40 + int(sender.net.now * 1e6), (c.Stratum(domain, path),)))
 
 
-# --- as it should be ----------------------------------------------------------------------------------------
+# --- honest nodes -------------------------------------------------------------------------------------------
 
 
 def test_A29_each_node_knows_its_stratum_and_by_whom_before_anything_is_published() -> None:
@@ -56,7 +56,7 @@ def test_000_03_when_the_master_goes_all_behind_it_say_that_there_is_none_until_
 
 
 def test_000_03_when_a_way_breaks_those_behind_it_hear_of_it_and_have_another() -> None:
-    """Both are alive for bilbo, as ever: only what frodo says shows that it leads nowhere."""
+    """Both next hops stay alive for bilbo. Only what frodo reports shows that its route ends."""
     told = diamond()
     told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "frodo", "heron"))
     told.net.cut("frodo", "heron")
@@ -67,7 +67,7 @@ def test_000_03_when_a_way_breaks_those_behind_it_hear_of_it_and_have_another() 
 
 
 def test_000_04_three_that_ask_each_other_say_none_when_their_master_is_gone() -> None:
-    """AMENDMENTS 4.7: by numbers alone they would count up for ever."""
+    """By numbers alone, the strata would count up forever (AMENDMENTS 4.7)."""
     abc = ("a", "b", "c")
     rules = {n: (Rule("m", domains=("NEWS",)), *(Rule(o, 1, ("NEWS",)) for o in abc if o != n)) for n in abc}
     told = cluster("m", *abc, rules={**rules, "m": (Rule("m", domains=("NEWS",)),)}, links="any")
@@ -109,13 +109,13 @@ def test_rules_that_change_change_the_ways() -> None:
 def test_latencies_add_up_along_the_way_and_take_no_clock() -> None:
     told = cluster("heron", "frodo", "bilbo")
     told["frodo"].leap(3_600_000_000_000)
-    told.net.run(1.5 * LATE)  # all of them, not each in its turn
+    told.net.run(1.5 * LATE)  # all at once, not one per round
     strata = [told[name].core.parts.strata.own[RUGBY] for name in ("heron", "frodo", "bilbo")]
     first, second, third = (each.latency for each in strata)
     assert first == 0.0 and 0.0003 < second < 0.005 and second + 0.0003 < third < 0.01
 
 
-# --- what it costs ------------------------------------------------------------------------------------------
+# --- cost ---------------------------------------------------------------------------------------------------
 
 
 def test_where_no_rule_names_anybody_else_nothing_is_asked_or_measured() -> None:
@@ -133,7 +133,7 @@ def test_in_peace_nothing_is_said() -> None:
     told.net.is_watched = True
     told.net.run(20)
     seen = [seen for seen in told.net.seen if seen[2] in ("Strata", "Follow")]
-    assert len(seen) <= 2 * 3  # latencies, at most
+    assert len(seen) <= 2 * 3  # latencies at most
 
 
 @pytest.mark.slow  # tests/mesh/mapping/test_strata.py tests the damping itself
@@ -142,14 +142,14 @@ def test_a_way_that_comes_and_goes_is_told_ever_more_rarely() -> None:
     told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "frodo", "heron"))
     sam = told["sam"].core.parts.strata
     told.net.is_watched = True
-    # sam's master says twenty times a second that it has a way, and has none.
+    # sam's master alternates twenty times a second between a route and none.
     told["sam"].core.parts.mapping.adopt((Rule("heron", 1, ("NEWS",)),))
     for turn in range(80):
         lies(told["heron"], told["sam"], "NEWS", *(["heron"] if turn % 2 else []))
     said = [seen for seen in told.net.seen if seen == ("sam", "bilbo", "Strata")]
     assert 3 <= len(said) <= 10
     told.net.run(2 * Damping.MOST)
-    assert sam.shown == sam.own  # and in the end the truth
+    assert sam.shown == sam.own  # at the end the true one
 
 
 def test_all_domains_of_one_node_go_into_few_messages_and_are_bounded() -> None:
@@ -165,7 +165,7 @@ def test_all_domains_of_one_node_go_into_few_messages_and_are_bounded() -> None:
     assert len([seen for seen in net.seen if seen[2] == "Strata"]) <= 12
 
 
-# --- others that lie, or are old ----------------------------------------------------------------------------
+# --- liars, earlier releases, and lost connections ----------------------------------------------------------
 
 
 def test_whoever_says_stratum_0_of_what_is_not_its_own_changes_nothing_where_rules_know_better() -> None:
@@ -206,7 +206,7 @@ def test_what_was_not_asked_for_is_counted_and_kept_nowhere() -> None:
     told = diamond()
     told.net.run(1)
     before = told["heron"].metric("unasked"), told["bilbo"].metric("unasked")
-    lies(told["bilbo"], told["heron"], "NEWS", "bilbo")  # heron asks nobody
+    lies(told["bilbo"], told["heron"], "NEWS", "bilbo")  # heron asks no node
     lies(told["frodo"], told["bilbo"], "SPORTS", "frodo")  # bilbo did not ask for that
     assert (told["heron"].metric("unasked"), told["bilbo"].metric("unasked")) == (
         before[0] + 1,
@@ -266,13 +266,13 @@ def test_a_connection_that_breaks_has_all_told_anew() -> None:
     told = diamond()
     told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "frodo", "heron"))
     told.net.is_watched = True
-    told["bilbo"].core.parts.strata.following.peers[told["frodo"].uuid].said.clear()  # as if it had been lost
+    told["bilbo"].core.parts.strata.following.peers[told["frodo"].uuid].said.clear()  # as if lost
     told.net.break_all("bilbo", "frodo")
     told.net.until(lambda: "NEWS" in told["bilbo"].core.parts.strata.following.peers[told["frodo"].uuid].said)
     assert ("bilbo", "frodo", "Follow") in told.net.seen
     told["frodo"].kill()
     told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "sam", "heron"))
-    told["frodo"].restart()  # whose numbers begin anew
+    told["frodo"].restart()  # its numbers start again
     told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "frodo", "heron"))
 
 

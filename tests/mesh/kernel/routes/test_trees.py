@@ -26,7 +26,7 @@ def tree(node: SimNode, domain: str, **more: Any) -> dict[str, tuple[str, ...]]:
 def test_the_tree_has_all_nodes_with_the_way_of_each_also_those_behind_others() -> None:
     told = cluster("heron", "frodo", "bilbo", "avalon", "golan")
     found = tree(told["bilbo"], STOCK)
-    assert found.pop("golan", ("golan",)) == ("golan",)  # heron's rules do not name it
+    assert found.pop("golan", ("golan",)) == ("golan",)  # heron's rules do not name golan
     assert found == {
         "avalon": ("avalon",),
         "bilbo": ("bilbo", "frodo", "heron", "avalon"),
@@ -92,7 +92,7 @@ def test_where_all_are_linked_each_speaks_for_itself_alone() -> None:
 
 @pytest.fixture(scope="module")
 def told() -> Cluster:
-    """Three nodes that know their ways; a test changes only what frodo answers."""
+    """Return a mesh of three nodes that know their routes. Tests change only the answers of frodo."""
     told = cluster("heron", "frodo", "bilbo")
     told.net.until(lambda: way(told["bilbo"], RUGBY))
     return told
@@ -102,9 +102,9 @@ def told() -> Cluster:
     ("row", "is_told"),
     [
         ({"node": "frodo", "stratum": 1, "way": ["frodo", "heron"], "latency": 0.1}, True),
-        ({"node": "frodo", "stratum": -5, "way": ["frodo", "heron"], "latency": 0.1}, True),  # it is counted
+        ({"node": "frodo", "stratum": -5, "way": ["frodo", "heron"], "latency": 0.1}, True),  # computed
         ({"node": "frodo", "way": ["heron"]}, False),
-        ({"node": "bilbo", "way": ["bilbo"]}, False),  # of who asks
+        ({"node": "bilbo", "way": ["bilbo"]}, False),  # a row about the asking node
         ({"node": "frodo", "way": ["frodo"] * 99}, False),
         ({"node": "frodo", "way": ["frodo", "\x1b[2J"]}, False),
         ({"node": "frodo", "way": ["frodo", "heron"], "latency": float("nan")}, False),

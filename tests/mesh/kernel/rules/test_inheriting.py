@@ -17,13 +17,13 @@ from tests.simulation import SimNetwork, SimNode
 
 
 def three() -> tuple[SimNetwork, list[SimNode]]:
-    """heron, which is the master, avalon and bilbo."""
+    """Return heron, which is the master, avalon and bilbo."""
     net = SimNetwork(1)
     return net, net.mesh("heron", "avalon", "bilbo", rules=HERON)
 
 
 def changed(persistent: bool = False) -> tuple[SimNetwork, list[SimNode]]:
-    """heron had a value of k, and avalon is its master now, by the rules of all."""
+    """Let all nodes adopt avalon as the master of k, of which heron has a value."""
     net, nodes = three()
     pub = client_of(nodes[2], "pub")
     pub.publish("k", b"1", domain=D, persistent=persistent)

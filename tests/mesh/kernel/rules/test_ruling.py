@@ -190,12 +190,12 @@ def test_queries_that_had_the_same_sources_may_have_different_ones() -> None:
 
 @pytest.mark.parametrize("soon", stories([0.5, SWITCH + 1]))
 def test_who_still_goes_by_rules_of_some_changes_ago_is_asked(soon: float) -> None:
-    """So does the story 7300394 of rules go, which lost what it took."""
+    """Seed 7300394 of rules, in which an accepted message was lost."""
     net, nodes = mesh(())
     _, _, bilbo, frodo = nodes
     ear, pub = client_of(frodo, "ear").subscribed("k", domain=D), client_of(bilbo, "pub")
     for rules in (HERON, AVALON, HERON):
-        for node in nodes[:2] + nodes[3:]:  # and bilbo hears of none
+        for node in nodes[:2] + nodes[3:]:  # bilbo adopts none of them
             adopt(node, rules)
         net.run(soon)
     pub.publish("k", b"1", domain=D, persistent=True)
@@ -260,17 +260,17 @@ def test_rules_that_go_on_leading_in_a_circle_refuse_in_the_end() -> None:
 
 
 def test_a_letter_that_was_perhaps_sent_before_goes_by_the_new_rules() -> None:
-    """So do the stories 7300248 and 7300305 of rules go, in which it waited for ever."""
+    """Seeds 7300248 and 7300305 of rules, in which the message waited forever."""
     net, nodes = mesh(())
     bilbo, pub = nodes[2], client_of(nodes[2], "pub")
-    pub.connected().core.sender.elsewhere = {D: 1}  # it says that it may have sent that before
+    pub.connected().core.sender.elsewhere = {D: 1}  # the client reports that it may have sent that before
     for node in nodes:
         adopt(node, HERON)
     net.run(SWITCH - 0.5)
     for other in ("heron", "avalon", "frodo"):
         net.cut("bilbo", other)
     pub.send("/node/nowhere/client/nobody/session/1", b"1", domain=D, persistent=True)
-    net.until(lambda: pub.state(1, D) == "FORWARD_WARNING")  # who are asked for the way do not answer
+    net.until(lambda: pub.state(1, D) == "FORWARD_WARNING")  # the nodes that are asked do not answer
     net.run(5)
     net.heal()
     net.until(lambda: pub.state(1, D) == "UNKNOWN_NODE")

@@ -21,7 +21,7 @@ from tests.simulated_client import client_of
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_beside_what_has_several_masters_other_rules_change_while_messages_flow(seed: int) -> None:
-    """D goes from heron to avalon; BOTH has both, before and after, and OURS frodo with a backup."""
+    """D moves from heron to avalon. BOTH always has both as masters, and OURS frodo with a backup."""
     both = (Rule("heron", domains=("BOTH",)), Rule("avalon", domains=("BOTH",)))
     ours = (Rule("frodo", domains=("OURS",)), Rule("bilbo", domains=("OURS",), backup=True))
     net, nodes = mesh((*HERON, *both, *ours), seed=seed)
@@ -45,7 +45,7 @@ def test_beside_what_has_several_masters_other_rules_change_while_messages_flow(
 @pytest.mark.slow  # the random test below finds most of this
 @pytest.mark.parametrize("publisher", ["frodo", "bilbo"])
 def test_files_that_are_read_again_and_back_within_seconds_keep_each_publishers_order(publisher: str) -> None:
-    """The second change counts while what came back from a circle of the first one waits."""
+    """The second change takes effect while messages wait that a loop of the first one returned."""
     net, (heron, avalon, bilbo, frodo) = mesh(HERON)
     pub = client_of(bilbo if publisher == "bilbo" else frodo, "pub")
     ear = client_of(bilbo, "ear").subscribed("k", domain=D)
@@ -66,7 +66,7 @@ def test_files_that_are_read_again_and_back_within_seconds_keep_each_publishers_
 
 
 def test_what_goes_to_a_new_master_waits_for_what_the_one_before_passes_on() -> None:
-    """He knows of the change before the new one does, to whom it comes back."""
+    """The former master learns of the change before the new one, which sends its messages back."""
     net, (heron, avalon, bilbo, frodo) = mesh(HERON)
     pub, ear = client_of(avalon, "pub"), client_of(bilbo, "ear").subscribed("k", domain=D)
     adopt(heron, FRODO)
@@ -83,7 +83,7 @@ def test_what_goes_to_a_new_master_waits_for_what_the_one_before_passes_on() -> 
 def test_a_new_master_takes_nothing_before_what_waits_there(
     rules: Sequence[Rule], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It sees to the rest of that in later turns."""
+    """The node handles the rest of the waiting messages in later turns."""
     monkeypatch.setattr(decision_table, "LOOKS", 4)
     net, (heron, _, bilbo, _) = mesh(HERON)
     pub, ear = client_of(bilbo, "pub"), client_of(bilbo, "ear").subscribed("k", domain=D)
@@ -147,13 +147,13 @@ def test_nothing_is_lost_or_doubled_or_out_of_order_whatever_changes_when(seed: 
 def test_what_a_master_took_and_did_not_answer_is_not_given_again_when_it_is_master_no_more(
     ends: str,
 ) -> None:
-    """So do the stories 208 and 219 of rules go, which gave it twice."""
+    """Seeds 208 and 219 of rules, in which the message was delivered twice."""
     net, nodes = mesh(HERON)
     heron, avalon, bilbo, frodo = nodes
     ear, pub = client_of(frodo, "ear").subscribed("k", domain=D), client_of(bilbo, "pub")
     pub.publish("k", b"1", domain=D, persistent=True)
     net.until(lambda: heron.metric("published") == 1)
-    net.cut("heron", "bilbo")  # while its disk is at work
+    net.cut("heron", "bilbo")  # while its disk writes
     net.until(lambda: ear.contents == [b"1"])
     if ends == "process":
         heron.kill()

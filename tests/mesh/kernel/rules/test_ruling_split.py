@@ -12,7 +12,7 @@ from tests.seeds import stories
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
-OURS = (Rule("avalon", keys=("a",)), *HERON)  # by the new rules
+OURS = (Rule("avalon", keys=("a",)), *HERON)  # the new rules
 KEYS = ("a b a", "b a b a")
 
 pytestmark = pytest.mark.usefixtures("short_periods")
@@ -53,7 +53,7 @@ def expect_each_at_its_master(nodes: list[SimNode], pub: SimClient, keys: str) -
 def test_what_the_former_master_hands_back_in_parts_is_accepted_here_in_full(
     keys: str, persistent: bool
 ) -> None:
-    """Seed 61000252 of rules, in which the last part was lost and the first ones refused for a loop."""
+    """Seed 61000252 of rules, in which the last part was lost and the first ones were refused for a loop."""
     net, nodes = mesh(HERON)
     heron, avalon, *_ = nodes
     adopt(heron, OURS)

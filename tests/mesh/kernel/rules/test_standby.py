@@ -24,7 +24,7 @@ def mesh() -> Cluster:
 
 
 def lose(c: Cluster, *names: str) -> None:
-    """Kill these nodes, and wait until all others know it."""
+    """Kill these nodes, and wait until all others know that."""
     for name in names:
         c[name].kill()
     up = [node for node in c.nodes.values() if node.is_up]
@@ -32,7 +32,7 @@ def lose(c: Cluster, *names: str) -> None:
 
 
 def published(client: SimClient, content: bytes, key: str = "k") -> str:
-    """The last word or FORWARD_WARNING."""
+    """Publish a message, and return the state of its answer: the final one, or FORWARD_WARNING."""
     client.publish(key, content, domain=RUGBY, persistent=True)
     client.settled()
     return client.state(max(number for _, number in client.sent), RUGBY)
@@ -128,7 +128,7 @@ def test_what_the_master_took_and_did_not_answer_goes_to_the_backup_and_comes_to
     joe = c.client("bilbo")
     joe.publish("k", b"1", domain=RUGBY, persistent=True)
     c.net.until(lambda: c["heron"].metric("published") == 1)
-    for other in ("bilbo", "frodo", "golan"):  # while its disk is at work
+    for other in ("bilbo", "frodo", "golan"):  # while its disk writes
         c.net.cut("heron", other)
     c.net.until(lambda: last_value(c["heron"]) == b"1")
     c["heron"].kill()

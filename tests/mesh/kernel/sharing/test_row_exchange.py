@@ -47,7 +47,7 @@ class Stage:
         return row.place
 
     def announces(self, stamp: int, digest: bytes = b"theirs", kind: str = KIND) -> int | None:
-        """The timestamp behind which frodo is asked for rows after that announcement, or `None`."""
+        """Return the timestamp after which frodo is asked for rows after this announcement, or `None`."""
         before = self.questions.ask_all.call_count
         fact: Any = Mock()
         fact.known.state.uuid, fact.known.state.shared = UUID, [Summary(kind, stamp, digest)]
@@ -59,7 +59,7 @@ class Stage:
         return ask.stamp
 
     def replies(self, *stamps: int) -> None:
-        """The last question is answered with these rows."""
+        """Answer the last question with rows that have the timestamps `stamps`."""
         rows = [msgspec.to_builtins(row(stamp), builtin_types=(bytes,)) for stamp in stamps]
         came = self.questions.ask_all.call_args.args[3]
         came(Replied(RowsTold(rows=rows)), [])

@@ -33,7 +33,7 @@ HOUR = 3600 * 10**9
 
 
 class Colours:
-    """A part that needs rows: of each name a colour."""
+    """A component with shared rows: the color of each name."""
 
     def __init__(self, node: SimNode) -> None:
         self.node = node
@@ -60,7 +60,7 @@ class Colours:
 
 
 def meshed(net: SimNetwork, *names: str, **settings: Any) -> list[Colours]:
-    """Nodes with keys, that see each other."""
+    """Return nodes with keys that see each other."""
     nodes = [keyed(net, name, *names[:1], sample=lambda: SAMPLE, **settings) for name in names]
     met(net, *nodes)
     return [Colours(node) for node in nodes]
@@ -75,7 +75,7 @@ def agree(net: SimNetwork, *all_: Colours, limit: float = 20.0) -> None:
 
 
 def stored(node: SimNode) -> Beginning:
-    """What is on its disk."""
+    """Return the contents of a node's disk."""
     return Beginning(node.disk.store.load(), None, lambda: StoreReach(0, 0))
 
 
@@ -204,14 +204,14 @@ def test_a_deletion_is_forgotten_after_a_month_and_those_who_still_have_it_bring
 
 
 def boasts(liar: Colours, stamp: int, rows: Any) -> None:
-    """Of rows; and says these when it is asked."""
+    """Let the liar announce rows up to `stamp`, and answer with `rows` when it is asked."""
     liar.node.core.parts.shared._accept_row = lambda row, by: None  # type: ignore[method-assign]
     liar.node.core.parts.gossiping.shared[KIND] = Summary(KIND, stamp, b"boasting")
     replies(liar.node, AskRows, {"rows": rows})
 
 
 def written(author: SimNode, name: str = "sky", value: bytes = b"blue", stamp: int = 0) -> SharedRow:
-    """A row as that node signs it."""
+    """Return a row with the signature of this node."""
     me, keyring = author.core.parts.context.me, author.core.parts.context.settings.keyring
     assert keyring is not None
     row = SharedRow(KIND, name, stamp or author.net.wall, value, me.uuid, me.boot, me.key)
@@ -265,7 +265,7 @@ def test_who_boasts_is_asked_once_for_each_boast_and_who_goes_on_for_ever_once_a
     net.is_watched = True
     net.run(30)
     assert 1 <= net.seen.count(("a", "liar", "Call")) <= 3
-    boasts(liar, 2**62 + 1, [written(liar.node)])  # the same row, behind whatever place it is asked for
+    boasts(liar, 2**62 + 1, [written(liar.node)])  # the same row, after any position
     net.run(30)
     assert net.seen.count(("a", "liar", "Call")) <= 8
     assert a.known in ({}, {"sky": b"blue"})
@@ -344,7 +344,7 @@ def test_a_lost_answer_is_asked_for_again() -> None:
 
 
 def of_stranger(net: SimNetwork, name: str = "sky", stamp: int = 0) -> SharedRow:
-    """A row that a node has signed that nobody ever met."""
+    """Return a row with the signature of a node that never was a member."""
     seed = b"never was a member of this mesh."
     row = SharedRow(KIND, name, stamp or net.wall, b"blue", b"stranger" * 2, 1)
     return row.signed(public_key(seed), partial(sign, seed))
@@ -374,8 +374,8 @@ def test_whoever_was_a_member_and_left_before_a_newcomer_came_is_an_author_for_i
     b.put("sky", b"blue")
     agree(net, a, b)
     b.node.close()
-    net.run(20)  # so long that nobody remembers it, below
-    node = keyed(net, "d", sample=lambda: SAMPLE)  # it meets nobody before its clock is set
+    net.run(20)  # so long that the new node below never learns of b
+    node = keyed(net, "d", sample=lambda: SAMPLE)  # it meets no node before its clock is set
     node.leap(ahead)
     node.kill()
     node._seeds = (a.node.address,)

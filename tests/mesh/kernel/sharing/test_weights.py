@@ -28,7 +28,7 @@ from tests.mesh.kernel.sharing.weighing import (
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork
 
-# --- everywhere -------------------------------------------------------------------------------------------
+# --- distribution -----------------------------------------------------------------------------------------
 
 
 def test_what_is_applied_at_one_node_is_soon_in_force_at_all(net: SimNetwork) -> None:
@@ -66,13 +66,13 @@ def test_one_that_was_away_learns_them_when_it_is_back(net: SimNetwork) -> None:
     a, b, away = three(net)
     applied(a, {"a": [3.0, ""]})
     net.until(lambda: in_force(away)[0] == 3.0, 5)
-    net.run(3)  # written when there is time
+    net.run(3)  # rows are stored when there is time
     away.kill()
     net.until(lambda: a.alive == {"b"})
     applied(b)
     net.run(30)
     away.start()
-    assert in_force(away) == [3.0, 1.0, 1.0]  # as it knew them
+    assert in_force(away) == [3.0, 1.0, 1.0]  # the former weights
     net.until(lambda: in_force(away) == [2.0, 0.5, 1.0], 10)
 
 
@@ -155,20 +155,20 @@ def test_in_a_crowd_they_reach_everybody_too() -> None:
         net.run(1)
         if all(len(one.alive) == 33 for one in nodes):
             break
-    net.run(60)  # in which most connections are closed again
+    net.run(60)  # meanwhile most connections are closed
     assert min(one.metric("control_links") for one in nodes) < 33
     applied(nodes[17])
-    net.run(5)  # a node that has no connection to one that has them makes one
+    net.run(5)  # a node without a connection to such a node makes one
     assert [one.core.parts.weights.weight_of("a") for one in nodes] == [2.0] * 34
 
 
-# --- kept, and for how long -------------------------------------------------------------------------------
+# --- storage and expiry -----------------------------------------------------------------------------------
 
 
 def test_a_restart_keeps_them(net: SimNetwork) -> None:
     a = node(net, "a")
     applied(a)
-    net.run(3)  # written when there is time
+    net.run(3)  # rows are stored when there is time
     a.restart()
     assert in_force(a) == [2.0, 0.5, 1.0] and told(a) == []
     assert ask(a).value["weights"] == GIVEN
@@ -221,7 +221,7 @@ def test_what_has_expired_counts_no_more_and_that_is_told_once(net: SimNetwork) 
     assert told(nodes[1]) == []
 
 
-# --- who may, and what ------------------------------------------------------------------------------------
+# --- arguments and rights ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_whoever_may_read_may_read_them_and_only_who_runs_a_node_may_change_them
     assert a.core.parts.weights.stamp == 0
 
 
-# --- used -------------------------------------------------------------------------------------------------
+# --- use --------------------------------------------------------------------------------------------------
 
 
 def test_the_balancer_of_a_node_takes_them_into_account(net: SimNetwork) -> None:

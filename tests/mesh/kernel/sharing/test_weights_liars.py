@@ -23,7 +23,7 @@ RELEASES = pytest.mark.parametrize("old", [{}, {"wire_version": 1}], ids=["rows"
 
 
 def with_liar(net: SimNetwork, old: dict[str, Any]) -> list[SimNode]:
-    """The third one will lie: as a node of this release does, or of an earlier one."""
+    """Return three nodes, the last of which will lie, and has this release or an earlier one."""
     nodes = [node(net, "a"), node(net, "b", "a"), node(net, "c", "a", **old)]
     net.until(lambda: all(len(each.alive) == 2 for each in nodes), 10)
     net.run(1)
@@ -31,13 +31,13 @@ def with_liar(net: SimNetwork, old: dict[str, Any]) -> list[SimNode]:
 
 
 def says_it_has(at: SimNode, stamp: int) -> None:
-    """Whatever set it takes from now on."""
+    """Let a node announce a set of weights, and accept no other set from now on."""
     at.core.parts.shared._accept_row = lambda row, by: None  # type: ignore[method-assign]
     at.core.parts.gossiping.shared["weights"] = Summary("weights", stamp, b"boasting")
 
 
 def lies(at: SimNode, stamp: int, answer: dict[str, Any]) -> None:
-    """Take the place of what a node tells of its weights."""
+    """Let a node announce a set of weights, and return `answer` when it is asked."""
     says_it_has(at, stamp)
     replies(at, AskWeights, answer)
     fields = answer.get("set")
@@ -99,7 +99,7 @@ def test_who_boasts_of_weights_and_tells_none_keeps_nobody_from_those_of_others(
 def test_who_never_answers_keeps_nobody_from_those_of_others_and_is_not_pestered(
     net: SimNetwork, old: dict[str, Any]
 ) -> None:
-    mute = node(net, "a", **old)  # its state comes first each time, also when another could be asked
+    mute = node(net, "a", **old)  # its state always comes first, also when another node could be asked
     net.run(3.4)
     a, b = node(net, "b", "a"), node(net, "c", "a")
     net.run(3)
@@ -110,7 +110,7 @@ def test_who_never_answers_keeps_nobody_from_those_of_others_and_is_not_pestered
     net.is_watched = True
     net.until(lambda: in_force(b) == [2.0, 0.5, 1.0], 15)
     net.run(60 - net.now)
-    assert 5 < net.seen.count(("c", "a", "Call")) <= 11  # one in 5 s at most
+    assert 5 < net.seen.count(("c", "a", "Call")) <= 11  # at most one in 5 s
 
 
 @pytest.mark.parametrize("old", stories([{}, {"wire_version": 1}]))

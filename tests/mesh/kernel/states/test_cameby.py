@@ -43,7 +43,7 @@ def test_trial_4_what_no_honest_node_says_is_no_way(sender: str, nodes: list[str
 
 
 def told(sender: str, nodes: list[str]) -> tuple[str, str, list[bytes]]:
-    """What a node says to a peer that forwards so, and that erases so; and what its subscriber gets."""
+    """Return the state and code of a forward and an erase with this route, and what a subscriber receives."""
     a = SimNetwork().node("a")
     heard = client_of(a).subscribed("k")
     peer = Stranger(a)

@@ -14,7 +14,7 @@ from tools.simulator.world.keys import idle
 
 S = 10**9  # ns
 HOUR = 3600.0
-SOON = 2 * LOOK + 3  # s in which a wrong clock is reported
+SOON = 2 * LOOK + 3  # s until a wrong clock is reported
 
 
 def clocks(node: SimNode) -> list[str]:
@@ -26,7 +26,7 @@ def apart_by(node: SimNode) -> float:
 
 
 def three(rules: Sequence[Rule] = (), **leaps: float) -> tuple[SimNetwork, list[SimNode]]:
-    """Three nodes, some of which start with another clock."""
+    """Return three nodes, some of which start with another clock."""
     net = SimNetwork(1)
     seeds = {"a": (), "b": ("a",), "c": ("a",)}
     nodes = [net.node(name, *seeds[name], sample=idle, rules=tuple(rules)) for name in "abc"]
@@ -37,7 +37,7 @@ def three(rules: Sequence[Rule] = (), **leaps: float) -> tuple[SimNetwork, list[
     return net, nodes
 
 
-# --- what is reported ---------------------------------------------------------------------------------
+# --- reports ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(HOUR, "3,600 s ahead of"), (-HOUR, "3,600 s behind")])
@@ -75,7 +75,7 @@ def test_after_a_pause_in_which_pings_waited_nothing_is_reported() -> None:
     net, (a, b, _) = three()
     peer = a.core.parts.neighbours.peers[b.uuid]
     assert peer.control is not None
-    for _ in range(3):  # they came all at once, when this process went on
+    for _ in range(3):  # all arrived at once, when this process went on
         peer.control.clock.tells(b.wall - 60 * S, a.wall)
     net.run(SOON)
     assert clocks(a) == []
@@ -97,14 +97,14 @@ def test_a_node_that_is_gone_counts_no_more() -> None:
 
 
 def test_the_states_of_an_earlier_release_show_its_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its connections do not say what time it is."""
+    """The connections of that release do not carry its time."""
     monkeypatch.setattr("mesh.kernel.context.otherclock.OtherClock.tells", lambda self, wall, here: None)
     net, (a, _, _) = three(b=HOUR)
     net.run(60)
     assert len(clocks(a)) == 1
 
 
-# --- what is not lost ---------------------------------------------------------------------------------
+# --- messages -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seconds", [HOUR, -HOUR])

@@ -51,5 +51,5 @@ def test_a_node_whose_pub_cannot_be_heard_says_it_on_the_link() -> None:
     net.until(lambda: heard(a) == {"b"}, 30)
     assert heard(b) == {"a"} and a.core.parts.neighbours.peers[b.uuid].hears_us
     assert not b.core.parts.neighbours.peers[a.uuid].hears_us
-    b.pub = a.listening.copy().pop()  # it can be heard after all
+    b.pub = a.listening.copy().pop()  # now its PUB can be received
     net.until(lambda: b.core.parts.neighbours.peers[a.uuid].hears_us, 30)

@@ -15,7 +15,7 @@ COUNTS = (
 
 
 class Stage:
-    """A node that began at 100 s, with a store that has reached log 7."""
+    """A node that started at 100 s, with a store that has reached log 7."""
 
     def __init__(self) -> None:
         self.context: Any = Mock(clock=Mock(now=100.0, wall=10**18))

@@ -28,7 +28,10 @@ CONTENTS = [b"%03d" % i * 100 for i in range(100)]
 
 
 def rolled_back(**settings: Any) -> tuple[SimNetwork, SimNode, SimNode]:
-    """A network in which `a` is to start again with an old copy of its store, of its last boot but one."""
+    """Return a mesh whose `a` is down with an old copy of its store, and `b`.
+
+    `a` committed three more messages after the copy was made.
+    """
     net = SimNetwork()
     a, b = net.mesh("a", "b", **settings)
     subscription = client_of(b).subscribed("k")
@@ -36,13 +39,13 @@ def rolled_back(**settings: Any) -> tuple[SimNetwork, SimNode, SimNode]:
     publisher.publish("k", b"old", persistent=True)
     publisher.settled()
     net.until(lambda: subscription.contents == [b"old"])
-    net.run(3)  # what may wait is on the disk
+    net.run(3)  # all deferred writes are on disk
     old = copy.deepcopy(a.disk.store)
     for content in (b"1", b"2", b"3"):
         publisher.publish("k", content, persistent=True)
         publisher.settled()
     net.until(lambda: len(subscription.got) == 4)
-    net.run(3)  # and it has said how it is
+    net.run(3)  # its state was sent, too
     publisher.die()
     a.kill()
     a.disk.store = old
@@ -54,7 +57,7 @@ def told(node: SimNode, text: str) -> list[str]:
 
 
 def test_trial_A2_what_a_store_forgot_makes_nobody_drop_what_comes_next() -> None:
-    """Its peers have positions that it will not give a second time; so no word of theirs is needed."""
+    """The node never reuses a position that its peers have, so it needs no report from them."""
     net, a, b = rolled_back()
     a.start()
     late = client_of(b, "late").subscribed("k")
@@ -70,7 +73,7 @@ def test_trial_A2_what_a_store_forgot_makes_nobody_drop_what_comes_next() -> Non
 
 
 def lie(liar: SimNode, to: SimNode, position: int) -> None:
-    """INTEREST: the liar has the log of `to` up to there."""
+    """Let the liar claim in INTEREST that it has the log of `to` up to `position`."""
     peer = to.core.parts.neighbours.peers[liar.uuid]
     to.core.parts.wanted.interest(peer, Interest(99, False, (), (), ((to.uuid, position),)))
     to._carry_out_all()
@@ -99,7 +102,7 @@ def test_trial_A2_a_made_up_position_stops_nobody_and_costs_only_the_liar(positi
 
 
 def test_trial_A2_a_node_that_has_signed_a_later_state_stops_before_it_serves() -> None:
-    """Row 47: the operator has a newer copy; what is taken now would be gone once that is put back."""
+    """The operator has a newer copy (row 47): messages accepted now would be lost when it is restored."""
     net, a, b = rolled_back(sample=lambda: IDLE)
     a.start()
     publisher = SimClient(net, a.ipc, "again")
@@ -166,7 +169,7 @@ def test_trial_A2_an_answer_that_is_no_state_counts_for_nothing(said: Any) -> No
 
 
 def test_trial_A2_a_boot_that_was_there_already_is_an_old_boot() -> None:
-    """identity.json was put back as well. The others may not remember which boot they saw last."""
+    """identity.json is an old copy, too. The other nodes may not remember the last boot."""
     net = SimNetwork()
     a, _ = net.mesh("a", "b", sample=lambda: IDLE)
     net.run(5)
@@ -207,8 +210,10 @@ def test_a_restart_alone_is_no_step_back() -> None:
 
 
 def owed_to_one(net: SimNetwork) -> tuple[list[tuple[int, int]], list[bytes], list[bytes]]:
-    """A hundred messages for somebody who takes all, and one who wants a single one and is away until the
-    master has started again. Returns (messages, bytes) of what was on the disk then, and what each got.
+    """Publish a hundred messages for a subscriber of all of them and for one of a single key.
+
+    The latter is disconnected until the master has restarted. Returns (messages, bytes) of the envelopes on
+    disk before the restart, and what each subscriber received.
     """
     a, b = net.mesh("a", "b")
     everything = client_of(b, "all").subscribed(pattern="#")
@@ -241,7 +246,7 @@ def test_a_thinned_envelope_is_delivered_as_a_whole_one_would_be(
 
 
 @pytest.mark.slow  # the test above cuts each envelope as well
-@pytest.mark.parametrize("seed", [0, 1, 3, 4, 5, 6, 7])  # without those that come to nothing
+@pytest.mark.parametrize("seed", [0, 1, 3, 4, 5, 6, 7])  # other seeds thin no envelope
 def test_a_random_story_in_which_every_envelope_is_thinned_keeps_every_promise(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

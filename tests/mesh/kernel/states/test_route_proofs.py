@@ -31,14 +31,14 @@ from tests.simulation import SimNetwork, SimNode
 
 JOE = "/node/bilbo/client/joe/session/1"
 K = "news/today"
-# As in examples/masters: heron's file names no way.
+# As in examples/masters: heron's file names no route.
 HERON = (Rule("heron", domains=(RUGBY,)),)
 BILBO = (Rule("frodo", 1, (RUGBY,)),)
 SLAVES: dict[str, Any] = {"scope": "local", "links": "configured"}
 
 
 def chain(net: SimNetwork | None = None, *more: str, **settings: Any) -> list[SimNode]:
-    """heron, frodo and bilbo, and whoever else is there."""
+    """Return heron, frodo and bilbo, and nodes with the names `more`."""
     net = net or SimNetwork(1)
     given = {**SLAVES, **settings}
     nodes = [
@@ -52,13 +52,13 @@ def chain(net: SimNetwork | None = None, *more: str, **settings: Any) -> list[Si
 
 
 def spread(node: SimNode, *names: str) -> None:
-    """Until it knows what these say of themselves."""
+    """Wait until a node has the states of the nodes `names`."""
     said = node.core.parts.vouching._said
     node.net.until(lambda: all((b"", name) in said for name in names))
 
 
 def said(*route: str, sender: str = JOE, content: bytes = b"forged", **more: Any) -> Envelope:
-    """An envelope on its way, as a node may say it."""
+    """Return an envelope in transit over `route`."""
     hops = tuple(Hop(node, 0, 1) for node in route)
     e = envelope(K, [content], domain=RUGBY, **more)
     return replace(e, sender=sender, route=hops, sent=1_700_000_000_000_000_000)
@@ -113,7 +113,7 @@ def test_trial_A4_a_master_that_has_just_started_asks_who_brings_it() -> None:
 
 
 def test_trial_A4_a_master_that_has_just_started_takes_all_that_is_under_way_to_it() -> None:
-    """As many envelopes as a window has, until it knows of the way."""
+    """A window of envelopes is accepted before the master knows the route."""
     heron, _, bilbo = chain(window_bytes=900, window_count=6)
     joe = client_of(bilbo, "joe")
     heron.kill()
@@ -206,7 +206,7 @@ def test_trial_A4_a_way_brings_only_what_is_of_those_who_name_it() -> None:
 
 
 def test_trial_A4_each_hop_has_to_name_the_next_not_only_the_first() -> None:
-    """bilbo names frodo, and frodo names heron, but not mallory."""
+    """bilbo names frodo, and frodo names heron, but neither names mallory."""
     heron, _, _, mallory = chain(None, "mallory")
     spread(heron, "bilbo", "frodo")
     logged_in(mallory, heron)
@@ -217,7 +217,7 @@ def test_trial_A4_each_hop_has_to_name_the_next_not_only_the_first() -> None:
 
 @pytest.mark.parametrize("name", stories(["bilbo", "nobody"]))
 def test_trial_A4_a_state_that_another_made_up_proves_nothing_for_a_node_that_is_known(name: str) -> None:
-    """mallory answers the question for the ways of bilbo with a node of its own making."""
+    """mallory answers the question about bilbo's routes with an invented node."""
     heron, _, bilbo, mallory = chain(None, "mallory")
     logged_in(mallory, heron)
     vouching = mallory.core.parts.vouching
@@ -233,7 +233,7 @@ def test_trial_A4_a_state_that_another_made_up_proves_nothing_for_a_node_that_is
     if name == "bilbo":
         assert (found, heron.metric("forged")) == ([], 1)
         assert (mallory.uuid, "bilbo") not in heron.core.parts.vouching._said
-    else:  # as if mallory had started one of that name: it speaks for nobody who is there
+    else:  # as if mallory had started a node of that name, which vouches for no real node
         assert found == [b"forged"]
         logged_in(bilbo, heron)
         forward(bilbo, heron, said(name, "bilbo", sender=sender, first=2))
@@ -271,7 +271,7 @@ def test_trial_A4_what_waits_is_bounded_and_comes_again_on_another_connection() 
 
 
 def test_trial_A4_what_a_liar_puts_on_the_way_of_others_parts_no_two_of_them() -> None:
-    """It is of mallory, which says that it goes by others: more of it than may wait is refused at once."""
+    """The messages are mallory's, which claims other hops. What exceeds the limit is refused at once."""
     heron, frodo, _, mallory = chain(None, "mallory", window_bytes=900, window_count=1)
     spread(heron, "mallory")
     logged_in(mallory, frodo)
@@ -314,7 +314,7 @@ def test_without_keys_nodes_are_of_one_user_and_nothing_waits() -> None:
     assert (len(heron.core.parts.forwarder.incoming.provenance.held), heron.metric("forged")) == (0, 0)
 
 
-# --- which ways a node names --------------------------------------------------------------------------
+# --- the routes that a node names ---------------------------------------------------------------------
 
 
 def test_trial_A4_ways_are_named_before_those_that_keep_what_they_get() -> None:
@@ -360,7 +360,7 @@ def _key(name: str) -> bytes:
 
 
 def _line(uuid: bytes, name: str, ways: tuple[str, ...]) -> StateLine:
-    """A state that is signed with the key of `twin`."""
+    """Return a state with the signature of `twin`."""
     state = NodeState(
         uuid=uuid, name=name, boot=1, counter=1, wall=1, up=1.0, software="x", cpu=(), ram_free=0,
         ram_total=0, load=0.0, lag=0.0, published=0.0, delivered=0.0, pending=0, tailback=0, stored=0,

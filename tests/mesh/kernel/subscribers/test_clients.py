@@ -28,7 +28,7 @@ def publish(stranger: Stranger, stream: bytes, first: int, domain: str = "", low
 
 
 def last_words(stranger: Stranger) -> list[tuple[int, str]]:
-    """(number, state) of all answers."""
+    """Return (number, state) of all answers."""
     found = [a for command in stranger.heard if isinstance(command, c.Answers) for a in command.answers]
     return [(number, a.state) for a in found for number in range(a.first, a.last + 1)]
 
@@ -48,7 +48,7 @@ def test_trial_A1_a_stream_is_not_taken_by_whoever_knows_its_id(key: bytes) -> N
     assert thief.refusal == "FORGED_STREAM"
     publish(thief, owner.stream, 1_000_000, "D", low=1_000_000)
     net.run(1)
-    owner.publish("k", b"2", domain="D")  # would be taken for a repeat: answered OK, and given to nobody
+    owner.publish("k", b"2", domain="D")  # else a repeat: answered OK, but not delivered
     owner.settled()
     net.run(1)
     assert (owner.state(2, "D"), reader.contents) == ("OK", [b"1", b"2"])
@@ -61,7 +61,7 @@ def test_trial_A1_the_id_is_worth_nothing_where_its_owner_was(when: str) -> None
     owner.publish("k", b"1", persistent=True)
     owner.settled()
     owner.die()
-    a.net.run(70)  # its session is forgotten, but not its stream
+    a.net.run(70)  # its session is forgotten, its stream is not
     if when == "after a restart":
         a.restart()
     thief = Stranger(a)
@@ -78,7 +78,7 @@ def test_trial_A1_its_owner_goes_on_at_another_node_and_after_restarts() -> None
     a.restart()
     owner.connected().publish("k", b"2", persistent=True)
     owner.settled()
-    owner.move(b.address)  # over TCP, where it has to sign
+    owner.move(b.address)  # over TCP, with a signature
     owner.connected().publish("k", b"3", persistent=True)
     owner.settled()
     b.restart()
@@ -88,7 +88,7 @@ def test_trial_A1_its_owner_goes_on_at_another_node_and_after_restarts() -> None
 
 
 class Dialler(Stranger):
-    """The same over TCP, where a challenge is answered by what `sign` makes of it."""
+    """A stranger over TCP, which answers a challenge with the signature of `sign`."""
 
     def __init__(self, node: SimNode, stream: StreamKey, sign: Callable[[c.Challenge], bytes]) -> None:
         super().__init__(node)
@@ -118,8 +118,8 @@ def test_trial_A1_where_a_node_asks_for_proof_the_key_itself_must_be_there() -> 
         lambda challenge: b"",
         lambda challenge: b"s" * 64,
         lambda challenge: other.sign(text(challenge)),
-        lambda challenge: own.sign(text(challenge, uuid=b"u" * 16)),  # made for another node
-        lambda challenge: own.sign(text(challenge, answerer=b"o" * 16)),  # and on another connection
+        lambda challenge: own.sign(text(challenge, uuid=b"u" * 16)),  # for another node
+        lambda challenge: own.sign(text(challenge, answerer=b"o" * 16)),  # on another connection
         lambda challenge: own.sign(text(challenge, asker=b"o" * 16)),
     ):
         assert Dialler(a, own, sign).refusal == "FORGED_STREAM"
@@ -142,7 +142,7 @@ def test_trial_A1_on_one_connection_numbers_only_rise(number: int) -> None:
     assert stranger.refusal == "OUT_OF_ORDER"
     again = Stranger(a)
     again.as_client(token=next(w.token for w in stranger.heard if isinstance(w, c.Welcome)))
-    publish(again, STREAM, number)  # it may say it again on a new one
+    publish(again, STREAM, number)  # a new connection may repeat it
     assert not again.refusal and last_words(again) == [(number, "OK")]
 
 
@@ -165,7 +165,7 @@ def test_trial_A5_a_key_has_no_more_streams_than_nodes_can_remember(monkeypatch:
     client.settled()
     assert [client.state(1, f"d{n}") for n in range(5)] == ["OK"] * 3 + ["TOO_MANY_DOMAINS"] * 2
     assert client.state(5, "d0") == "OK"
-    client.lose()  # another connection of the same session has the same ones
+    client.lose()  # another connection of the session has the same domains
     client.connected().publish("k", b"", domain="d4")
     client.publish("k", b"", domain="d2")
     client.settled()
@@ -191,13 +191,13 @@ def test_trial_A5_domains_that_masters_have_forgotten_do_not_count(monkeypatch: 
     assert (client.state(2, "d1"), client.state(2, "d0")) == ("OK", "TOO_MANY_DOMAINS")
 
 
-# --- who holds a session ----------------------------------------------------------------------------------
+# --- the holder of a session ------------------------------------------------------------------------------
 
 
 def test_trial_B6_a_named_session_whose_program_is_gone_is_had_at_once() -> None:
     (a,) = nodes("a")
     holder = SimClient(a.net, a.ipc, "joe", session=1).connected()
-    a.net.cut(holder.name, "a")  # nobody tells the node
+    a.net.cut(holder.name, "a")  # the node does not notice
     asked = a.net.now
     heir = SimClient(a.net, a.ipc, "joe", session=1).connected()
     assert not heir.refusals and a.net.now - asked < 3

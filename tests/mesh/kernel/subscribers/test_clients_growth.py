@@ -10,11 +10,11 @@ from tools.benchmarks.growth.guest import Guest
 from tools.benchmarks.growth.host import Host
 
 FEW, MANY = 30, 300
-NEARLY = 1.2  # a larger number takes a byte more here and there
+NEARLY = 1.2  # some larger numbers take a byte more
 
 
 def node_with(clients: int) -> tuple[Host, list[Guest]]:
-    """A node core whose clients have published one message each."""
+    """Return a node core whose clients have published one message each."""
     host = Host()
     guests = [Guest(host, f"joe{i}") for i in range(clients)]
     for guest in guests:
@@ -36,7 +36,7 @@ def test_behind_many_that_wait_one_is_dropped_as_behind_few(policy: str) -> None
         host = Host(window_count=1)
         reader, publisher = Guest(host, "reader"), Guest(host, "publisher")
         reader.subscribe(1, "exact", "room/temp", overflow=policy, max_queue=waiting)
-        for _ in range(waiting + 1):  # the first is under way
+        for _ in range(waiting + 1):  # the first one is under way
             publisher.publish(["room/temp"])
         taken = steps(lambda: publisher.publish(["room/temp"]))
         assert host.core.parts.context.figures()["dropped"] == 1

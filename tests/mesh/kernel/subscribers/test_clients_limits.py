@@ -70,7 +70,7 @@ def test_trial_A3_one_key_has_so_many_sessions_and_another_is_not_kept_out() -> 
 
 
 def connection(a: SimNode, key: str, user: str, trusted: bool = True) -> Conn:
-    """One that came in with this key of CURVE."""
+    """Let a connection with this key of CURVE come in, and return it."""
     a.core.accept(key, "tcp://127.0.0.1:1", trusted, user)
     return a.core._conns[key]
 

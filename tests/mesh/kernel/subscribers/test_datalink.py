@@ -23,7 +23,7 @@ SEVERAL = (*ONE, Rule("frodo", domains=(D,)))
 
 
 def mesh(rules: tuple[Rule, ...]) -> tuple[SimNetwork, dict[str, SimNode]]:
-    """All want all, so each of those with a key asks all others, and is asked."""
+    """Return nodes that all want all messages, so that each one with a key asks all others."""
     net = SimNetwork(1)
     net.places = Places()
     nodes = net.mesh("heron", *KEYS, "frodo", rules=rules)
@@ -59,7 +59,7 @@ def test_what_goes_round_stays_with_its_master_until_all_have_it() -> None:
 
 
 def brought(parts: Parts, by: SimNode, master: bytes, place: int, e: Envelope) -> int:
-    """A node brings that from a master's log; up to where bilbo has settled that with it."""
+    """Let a node bring an item of a master's log, and return the position that bilbo has settled with it."""
     peer = parts.neighbours.peers[by.uuid]
     parts.links._receive(peer, master, place, 0, e)
     return peer.exchange.upstreams[master].settled
@@ -80,7 +80,7 @@ def test_only_what_is_held_and_comes_by_a_way_waits_for_nobody() -> None:
         assert brought(parts, nodes["golan"], master, place, first) < place, "others get it by bilbo"
         if comes == "from its master":
             assert brought(parts, nodes["avalon"], master, place, whole) < place
-        elif comes == "older":  # which nobody has brought yet
+        elif comes == "older":  # no node has brought this one
             before = parts.context.counters.values["relayed"]
             brought(parts, nodes["heron"], master, place - 1, replace(whole, stream=b"o" * 16))
             assert parts.context.counters.values["relayed"] == before + 2

@@ -15,7 +15,7 @@ TINY = {"window_bytes": 100_000, "window_count": 4}
 
 
 def link(one: SimNode, other: SimNode, role: str) -> Conn:
-    """The connection of one kind, as the first of them sees it."""
+    """Return the connection with this role, as the first node sees it."""
     conn = one.core.parts.neighbours.peers[other.uuid].conns[role]
     assert conn is not None
     return conn
@@ -92,7 +92,7 @@ def test_a_persistent_message_is_not_answered_before_it_is_on_the_disk() -> None
 
 
 def comes_again(net: SimNetwork, a: SimNode, b: SimNode) -> None:
-    """What b, which goes down too, had from an earlier boot of a."""
+    """Check that a restarted b receives again what an earlier boot of a owes it."""
     subscription = client_of(b, "sub").subscribed("k", rate=0)
     publisher = client_of(a, "pub")
     for n in range(3):
@@ -115,7 +115,7 @@ def test_what_a_peer_had_from_an_earlier_boot_comes_again_when_the_peer_goes_dow
 
 
 def test_trial_D_it_comes_again_whichever_of_the_two_has_dialled() -> None:
-    # Who is welcomed hears its own boot: the new process has read it in our HELLO, and has nothing of ours.
+    # A welcomed node learns its own boot: the new process has read it in HELLO, and has no messages.
     net = SimNetwork()
     b, a = net.mesh("b", "a")
     comes_again(net, a, b)
@@ -128,7 +128,7 @@ def test_trial_D_a_node_that_is_owed_nothing_any_more_may_come_back_as_the_same_
     publisher = client_of(a, "pub")
     publisher.publish("k", b"0")
     net.until(lambda: b.metric("relayed") == 1)
-    net.cut("a", "b")  # before its acknowledgement is there
+    net.cut("a", "b")  # before the acknowledgement arrives
     net.run(60)
     net.heal()
     net.until(lambda: len(a.alive) == len(b.alive) == 1)
@@ -192,7 +192,7 @@ def test_lost_acknowledgements_do_not_stop_a_client_for_ever() -> None:
 
 
 def test_a_login_of_which_only_one_side_knows_that_it_ended_is_found_out() -> None:
-    for seed in (14, *range(160)):  # until chance has let a dial control, and b data, and a not notice
+    for seed in (14, *range(160)):  # until a has dialed control and b data, and a does not notice
         net = SimNetwork(seed)
         a, b = net.mesh("a", "b")
         client_of(b).subscribed("anything")
@@ -209,7 +209,7 @@ def test_a_login_of_which_only_one_side_knows_that_it_ended_is_found_out() -> No
             break
     else:
         raise AssertionError("chance never wanted it")
-    # b cannot dial a: it asks a over the control connection to dial, and a thinks that all is well.
+    # b cannot dial a. It asks a over the control connection to dial, but a sees no reason to.
     publisher = client_of(b, "pub")
     publisher.publish("k", b"1", persistent=True)
     publisher.publish("k", b"2")
@@ -243,10 +243,10 @@ def test_a_refusal_whose_answer_was_lost_is_said_again() -> None:
     client.publish("k", b"1", persistent=True)
     client.publish("k", b"2")
     net.until(lambda: a.metric("refused") == 1)
-    net.break_all(client.name)  # it does not hear of the refusal, and asks again
+    net.break_all(client.name)  # the client misses the refusal, and asks again
     a.disk.is_full = False
     client.settled()
-    # To take it now would give it to subscribers behind what was published after it.
+    # Accepting it now would deliver it behind messages that were published after it.
     assert (client.state(1), client.state(2)) == ("STORE_FULL", "OK")
     client.publish("k", b"1 again", persistent=True)
     net.until(lambda: subscription.contents == [b"2", b"1 again"])
@@ -263,19 +263,19 @@ def test_a_refusal_whose_answer_was_lost_is_said_again_after_a_restart() -> None
     a.disk.is_full = False
     client.publish("k", b"2", persistent=True)
     net.until(lambda: not a.core.parts.disk.storing)
-    a.restart()  # before the client hears of either
+    a.restart()  # before the client has either answer
     client.settled()
     assert (client.state(1), client.state(2)) == ("STORE_FULL", "OK")
 
 
 def test_what_was_refused_just_before_a_crash_is_not_called_known() -> None:
-    # What was stored behind it, when the refusal was not heard yet, must not count its number in.
+    # The message stored behind it, before the refusal was acknowledged, must not count its number in.
     states = [killed_while_refusing(SimNetwork(seed)) for seed in range(3)]
     assert "OK" in states, "it was taken when it came again"
 
 
 def killed_while_refusing(net: SimNetwork) -> str:
-    """What its publisher hears in the end of a message that found no room, then came again."""
+    """Return the final state of a message that found no space and was then sent again."""
     a = net.node("a")
     client = client_of(a, "pub")
     subscription = client_of(a, "sub").subscribed("k")
@@ -293,7 +293,7 @@ def killed_while_refusing(net: SimNetwork) -> str:
 
 
 def test_what_is_stored_behind_a_refusal_is_handed_on_in_its_place_in_the_log() -> None:
-    # Else what others have sent after it goes past it: for whoever gets that, its place counts as settled.
+    # Otherwise later messages of others pass it, and its position counts as settled for their receivers.
     net = SimNetwork()
     a, b = net.mesh("a", "b")
     ears = [client_of(node, "ear").subscribed("k") for node in (a, b)]
@@ -329,7 +329,7 @@ def test_what_another_way_still_holds_is_news_though_the_log_has_come_further() 
     a._carry_out_all()
     net.until(lambda: len(ear.got) == 3)
     net.run(1)
-    # What comes from behind by the same way is dropped before it is handed on; by another one it is news.
+    # Late items by the same route are dropped before they are relayed. By another route they are new.
     assert ear.contents == [b"early", b"late", b"held"]
     assert ear.dropped == 0
 
@@ -386,7 +386,7 @@ def test_trial_D_a_gap_of_more_messages_than_can_be_told_ends_no_connection() ->
     link = frodo.core.parts.neighbours.peers[golan.uuid]
     gaps = frodo.core.parts.links._gaps
     for _ in range(3):
-        gaps.report_from_peer(link, (), 2**32 - 1)  # so many at once is what a node may say
+        gaps.report_from_peer(link, (), 2**32 - 1)  # the highest number that a node may report
     publisher.publish("k", b"1")
     net.until(lambda: s.contents == [b"1"], limit=3)
     assert s.dropped == 2**32 - 1

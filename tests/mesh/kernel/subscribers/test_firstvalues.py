@@ -58,7 +58,7 @@ def test_values_of_a_reply_that_was_cut_off_are_not_delivered_twice(monkeypatch:
     def cut(conn: Any, peer: Any, reply: c.Reply, envelopes: list[Any]) -> None:
         if len(envelopes) == 10:
             parts.append(reply)
-        if len(parts) < 2 or len(parts) > 3:  # the last two parts of the first reply do not come
+        if len(parts) < 2 or len(parts) > 3:  # the last two parts of the first reply are lost
             handle(conn, peer, reply, envelopes)
 
     hears[c.Reply] = cut
@@ -106,7 +106,7 @@ def test_of_many_subscriptions_only_some_ask_again_in_one_turn(monkeypatch: pyte
 
 
 class Told:
-    """The end of a question by `a` to `b`, whose reply the test writes part by part."""
+    """A question of `a` to `b`, with its outcome. The test writes the parts of the reply."""
 
     def __init__(self, extends: bool) -> None:
         self.net = SimNetwork(4)

@@ -9,7 +9,7 @@ from mesh.kernel.context.passing import mark, mark_of_site
 from mesh.kernel.subscribers.facts import MissedFromSite
 from mesh.kernel.subscribers.gap_reports import GapReports
 
-LON, NYC = "weather/#", "stocks/#"  # what is accepted from each site
+LON, NYC = "weather/#", "stocks/#"  # accepted from each site
 
 
 def site(pattern: str) -> Any:

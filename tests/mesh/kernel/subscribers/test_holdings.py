@@ -15,7 +15,7 @@ from tests.simulation import SimNetwork, SimNode
 
 MOST = 200_000  # bytes that all sessions may hold
 SIZE = 10_000  # bytes of a content
-LOOK = 3.0  # s in which a node has looked at what it holds
+LOOK = 3.0  # s until a node has checked what it holds
 
 
 def node(**settings: Any) -> SimNode:
@@ -141,7 +141,7 @@ def refused(user: User) -> list[str]:
 
 @pytest.mark.parametrize("credit", [100, 1])
 def test_requests_that_are_never_settled_are_lost_with_who_serves_them(credit: int) -> None:
-    """Whether they were given, or wait for their turn."""
+    """The requests were delivered, or wait for credit."""
     a = node()
     server, asker = User(a, "server"), User(a, "asker")
     server.serve("x", credit=credit)

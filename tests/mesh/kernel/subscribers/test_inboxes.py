@@ -47,7 +47,7 @@ def test_a_letter_on_its_way_to_a_client_as_a_whole_reaches_the_session_that_ope
     node = net.node("a")
     sender = client_of(node, "pub")
     sender.send("/node/a/client/joe", b"1", force=True, persistent=True)
-    net.run(0.1)  # it is on its way to the disk
+    net.run(0.1)  # the message is being stored
     joe = client_of(node, "joe", session=1)
     inbox = joe.inbox()
     for n in range(2, 6):
@@ -60,7 +60,7 @@ def test_a_letter_on_its_way_to_a_client_as_a_whole_reaches_the_session_that_ope
 
 
 def one_waits_for_joe() -> tuple[SimNetwork, SimNode, SimClient]:
-    """And who has sent it."""
+    """Return a node with a message that waits for joe, and the sender."""
     net = SimNetwork()
     node = net.node("a")
     sender = client_of(node, "pub")
@@ -78,7 +78,7 @@ def test_a_letter_that_comes_before_the_session_has_opened_its_inbox_passes_none
     net.until(lambda: len(inbox.got) == 2)
     assert inbox.contents == [b"1", b"2"]
     sender.send("/node/a/client/joe", b"3")
-    net.until(lambda: inbox.contents == [b"1", b"2", b"3"])  # nothing waits, and it is open
+    net.until(lambda: inbox.contents == [b"1", b"2", b"3"])  # no backlog, and an open inbox
 
 
 def test_nor_does_it_pass_one_that_is_on_its_way_to_the_disk() -> None:
@@ -92,7 +92,7 @@ def test_nor_does_it_pass_one_that_is_on_its_way_to_the_disk() -> None:
     sender.send("/node/a/client/joe", b"2", persistent=True)
     net.run(0.05)
     inbox = joe.inbox()
-    assert sender.state(1) == ""  # it is still on its way
+    assert sender.state(1) == ""  # the message is still being stored
     net.until(lambda: len(inbox.got) == 2)
     assert inbox.contents == [b"1", b"2"]
 
@@ -102,7 +102,7 @@ def test_nor_when_the_session_is_back_and_has_not_opened_its_inbox_again() -> No
     node = net.node("a")
     sender, joe = client_of(node, "pub"), client_of(node, "joe", session=1)
     joe.inbox()
-    joe.core.subscriptions._all.clear()  # so that it will not ask at once
+    joe.core.subscriptions._all.clear()  # so that the client does not ask at once
     home, joe.address = joe.address, "nowhere"
     joe.lose()
     net.until(lambda: node.metric("connected_sessions") == 1)
@@ -142,11 +142,11 @@ def test_of_letters_that_were_sent_together_only_the_void_ones_are_given_up() ->
     assert node.metric("dead") == 2
 
 
-# --- what a session did not read ----------------------------------------------------------------------------
+# --- messages that a session did not read -------------------------------------------------------------------
 
 
 def sent(node: SimNode, n: int, persistent: bool = False) -> SimClient:
-    """Who has sent so many letters to joe as a whole, every other one stored, or all."""
+    """Send `n` direct messages to joe's client, every other one persistent, or all. Return the sender."""
     sender = client_of(node, "pub")
     for i in range(1, n + 1):
         sender.send("/node/a/client/joe", b"%d" % i, force=True, persistent=persistent or i % 2 == 1)
@@ -155,7 +155,7 @@ def sent(node: SimNode, n: int, persistent: bool = False) -> SimClient:
 
 
 def opened(joe: SimClient) -> Subscription:
-    """Its inbox, of which it reads nothing by itself."""
+    """Open joe's inbox, without reading any message."""
     inbox = joe.read_inbox()
     inbox.rate = 1e-9
     joe.net.until(lambda: inbox.is_confirmed)
@@ -171,7 +171,7 @@ def reads(joe: SimClient, inbox: Subscription, n: int) -> None:
 
 
 def read(node: SimNode, n: int, session: int = 0) -> list[bytes]:
-    """What one session of joe that reads so many has read when it leaves."""
+    """Return what a session of joe reads that closes after `n` messages."""
     joe = client_of(node, "joe", session=session)
     inbox = opened(joe)
     reads(joe, inbox, n)

@@ -16,12 +16,12 @@ SECOND = 10**9
 
 @pytest.fixture(autouse=True)
 def _no_tick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else it may come first; what it buries is looked at in test_inboxes.py."""
+    """Prevent ticks, which may dead-letter first. test_inboxes.py tests them."""
     monkeypatch.setattr(Inboxes, "tick", lambda self: None)
 
 
 def a_node(**settings: int) -> tuple[SimNode, SimClient]:
-    """And one who writes letters."""
+    """Return a node and a client that sends to it."""
     node = SimNetwork().node("a", **settings)
     return node, client_of(node, "pub")
 
@@ -29,14 +29,14 @@ def a_node(**settings: int) -> tuple[SimNode, SimClient]:
 def write(
     sender: SimClient, node: SimNode, *contents: bytes, to: str = ONE, persistent: bool = False
 ) -> None:
-    """Void after five seconds."""
+    """Send direct messages that expire after five seconds."""
     for content in contents:
         sender.send(to, content, force=True, persistent=persistent, expires=node.wall + 5 * SECOND)
     sender.settled()
 
 
 def dead(node: SimNode) -> list[bytes]:
-    """Those that can be read, which are as many as were ever published."""
+    """Return the contents of all dead letters. Each published one must be there."""
     node.net.until(lambda: not node.core.parts.disk.storing)
     letters = client_of(node, "clerk").get(pattern=DEAD)
     assert node.metric("dead") == len(letters)
@@ -115,7 +115,7 @@ def test_trial_B4_a_letter_that_expired_while_its_node_was_down_is_a_dead_letter
 
 
 def three(sender: SimClient, node: SimNode) -> None:
-    """Three letters in one envelope, stored; the first and the last are void after five seconds."""
+    """Store three direct messages in one envelope. The first and the last expire after five seconds."""
     soon, later = node.wall + 5 * SECOND, node.wall + 500 * SECOND
     owns = [encode_properties(Properties(expires=at)) for at in (soon, later, soon)]
     publisher, flags = sender.core.publisher, PERSISTENT | FORCE_QUEUING
@@ -126,7 +126,7 @@ def three(sender: SimClient, node: SimNode) -> None:
 
 
 def test_trial_B4_of_letters_in_one_envelope_those_that_are_void_are_dead_letters_once() -> None:
-    """Over a crash, too: what is buried has left the disk with the same commit."""
+    """A crash changes nothing: the commit of the dead letters also removes the messages."""
     node, sender = a_node()
     three(sender, node)
     node.net.run(6)
@@ -145,7 +145,7 @@ def test_trial_B4_of_letters_in_one_envelope_those_that_are_void_are_dead_letter
 
 
 def test_trial_B4_a_reader_that_is_cut_off_loses_no_letter() -> None:
-    """It stands still while messages are dropped for it. Its inbox drops nothing, whatever else it has."""
+    """The client reads nothing while other messages are dropped for it. Its inbox drops none."""
     node, sender = a_node(window_count=2)
     joe = client_of(node, "joe", session=1)
     inbox, s = joe.inbox(), joe.subscribed("k", overflow="drop_newest", max_queue=2, rate=1e-9)
@@ -163,7 +163,7 @@ def test_trial_B4_a_reader_that_is_cut_off_loses_no_letter() -> None:
 
 
 def test_trial_B4_a_letter_that_moves_to_a_session_is_on_disk_once_at_every_moment() -> None:
-    """Else it would be void twice after a crash, or read twice."""
+    """Otherwise the message could be read or dead-lettered twice after a crash."""
     node, sender = a_node()
     write(sender, node, b"1", to=JOE, persistent=True)
     inbox = client_of(node, "joe", session=1).inbox()

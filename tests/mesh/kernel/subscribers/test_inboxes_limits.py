@@ -14,7 +14,7 @@ def a_node(**settings: int) -> SimNode:
 
 @pytest.mark.parametrize("persistent", [True, False])
 def test_trial_7_a_burst_passes_the_limit_of_an_inbox_no_more_than_one_by_one_does(persistent: bool) -> None:
-    """Before the disk has any of it: what is accepted counts. What goes behind it counts as well."""
+    """Accepted messages count before they are stored, and so do messages behind them."""
     node = a_node(backlog_bytes=4000)
     sender = client_of(node, "pub")
     sender.publish("k", b"waits for the disk", persistent=True)
@@ -80,7 +80,7 @@ def test_letters_to_names_that_do_not_exist_have_one_room_together(persistent: b
     states = [sender.state(n) for n in range(1, 61)]
     taken = states.count("OK")
     assert states == ["OK"] * taken + ["INBOX_FULL"] * (60 - taken) and 10 < taken < 20
-    for _ in range(4):  # what is left is less than one more name costs
+    for _ in range(4):  # the rest is less than one more name costs
         sender.send("/node/a/client/nobody-1", bytes(1000), force=True, persistent=persistent)
     sender.settled()
     assert sender.state(64) == "INBOX_FULL"

@@ -36,7 +36,7 @@ def put(number: int = 1, to: str = JOBS, domain: str | None = None, **more: Any)
 
 
 class Stage:
-    """A node, somebody who subscribes to all, and somebody who says what he likes."""
+    """A node with a subscriber to all messages, and a client that sends anything."""
 
     def __init__(self) -> None:
         self.node = SimNetwork().node("a")
@@ -45,7 +45,7 @@ class Stage:
         self.stranger.as_client()
 
     def says(self, *envelopes: Envelope) -> list[str]:
-        """The states with which they are answered, or the code with which the connection ends."""
+        """Return the states of the answers, or the code with which the connection ends."""
         self.stranger.say(c.Publish((1,) * len(envelopes)), *envelopes)
         self.node.net.run(0.2)
         assert self.node.is_up and not self.reader.contents
@@ -163,18 +163,18 @@ def test_numbers_of_a_queue_are_its_own_and_grow(stage: Stage) -> None:
     assert stage.says(put(6)) == ["OUT_OF_ORDER"]
 
 
-# --- of other nodes ---------------------------------------------------------------------------------------
+# --- messages of other nodes ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("to", [JOBS, "", "client/joe"])
 @pytest.mark.parametrize("domain", [JOBS, ""])
 def test_another_node_forwards_nothing_into_a_queue(to: str, domain: str) -> None:
-    """What it brings in the domain of a queue could pass for what a client here has put there."""
+    """Messages from a peer in the domain of a queue could pass for those of a local client."""
     if not to and not domain:
         return
     net = SimNetwork()
     a, b = net.mesh("a", "b")
-    client_of(b, "near").send("/node/a/client/nobody", b"x")  # so b is logged in to a
+    client_of(b, "near").send("/node/a/client/nobody", b"x")  # so that b is logged in to a
     net.run(2)
     hop = c.Forward((1,))
     sender = "/node/b/client/mallory/session/1"

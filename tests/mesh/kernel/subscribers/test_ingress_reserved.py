@@ -58,7 +58,7 @@ def test_trial_A5_the_node_of_the_client_refuses_them_whoever_is_master(key: str
 
 
 def peer_of(a: SimNode) -> Stranger:
-    """A node that lies."""
+    """Return a peer that lies."""
     peer = Stranger(a)
     peer.as_node(name="liar")
     return peer

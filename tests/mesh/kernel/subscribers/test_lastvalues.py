@@ -12,7 +12,7 @@ from tests.mesh.envelopes import envelope
 
 @pytest.mark.parametrize("size", [MIB, 20 * MIB, 32 * MIB, 40 * MIB, MAX_CONTENT_EVER])
 def test_trial_A3_no_reply_of_ours_is_longer_than_a_node_may_send_without_being_cut(size: int) -> None:
-    body = bytes(size)  # one for all: only its length matters
+    body = bytes(size)  # one body for all: only its length matters
     values = [LastValue(b"m" * 16, replace(envelope("k"), body=body), "here") for _ in range(70)]
     parts = []
     while values:

@@ -23,8 +23,8 @@ from tools.simulator.world.keys import idle, key_settings
 
 JOE = "client/joe/session/1"
 FORGED = (
-    f"/node/a/{JOE}",  # of the receiver
-    f"/node/c/{JOE}",  # of another member
+    f"/node/a/{JOE}",  # the receiver
+    f"/node/c/{JOE}",  # another member
     f"/node/stranger/{JOE}",
     f"/node/b2/{JOE}",
     "/node/a/client/__sys__",
@@ -68,7 +68,7 @@ def three(keys: bool = False) -> tuple[SimNode, SimNode, SimNode, Subscription]:
     )
     net.until(lambda: all(len(node.alive) == 2 for node in (a, b, third)))
     heard = client_of(a, "ear").subscribed("k")
-    net.run(20 if keys else 3)  # until all states are heard
+    net.run(20 if keys else 3)  # until all states have arrived
     return a, b, third, heard
 
 
@@ -174,7 +174,7 @@ def test_messages_that_a_peer_accepted_under_an_earlier_name_are_its_own() -> No
 
 
 def test_for_a_minute_after_a_restart_known_peers_bring_any_sender() -> None:
-    """The rules may have been others before."""
+    """The rules may have been different before the restart."""
     a, b, _ = trio()
     a.restart()
     heard = client_of(a, "ear").subscribed("k")

@@ -17,7 +17,7 @@ K, W = Query("exact", "k"), Query("exact", "weather")
 
 
 class Stage:
-    """A node that frodo queries. It relays what begins with w."""
+    """A node that frodo queries. It relays the query `weather`."""
 
     def __init__(self) -> None:
         self.context, self.disk, self.router, self.demand = Mock(clock=Mock(now=5.0)), Mock(), Mock(), Mock()

@@ -46,7 +46,7 @@ def test_very_many_things_are_wanted_and_confirmed_after_each_login(many: int) -
 
 
 def cut_off(it: Linked, after: int) -> None:
-    """The connection breaks behind so many parts."""
+    """Break the connection after `after` parts."""
     hear = it.a.core.parts.wanted.interest
     parts = [0]
 
@@ -78,7 +78,7 @@ def test_what_was_half_heard_is_heard_whole_on_the_next_connection_and_nothing_i
 
 
 def deaf_to_all_but_a_login(node: SimNode) -> None:
-    """It hears of others by their data connections only: answers to what it has dialled itself are late."""
+    """Deliver only challenges and commands of incoming connections, without the HELLO of control ones."""
     hear = node.hear
 
     def deaf(key: Any, frames: list[bytes]) -> None:
@@ -188,7 +188,7 @@ def test_a_peer_that_never_comes_to_an_end_holds_what_two_may_want_and_no_more(
     monkeypatch.setattr(saying, "WANTED", 100)
     it = Linked()
     saying_on(it, Interest(5, True, exact(0, 100)))
-    for version in range(6, 12):  # each time other things, and then its connection breaks
+    for version in range(6, 12):  # each time other queries, and then a lost connection
         with pytest.raises(RemoteError) as refused:
             for number in range(100):
                 first = 1000 * version + 10 * number

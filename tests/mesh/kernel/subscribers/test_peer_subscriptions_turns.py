@@ -45,7 +45,7 @@ def test_what_is_wanted_no_more_falls_with_the_last_part() -> None:
 def test_what_a_node_wants_is_taken_up_and_dropped_in_turns_and_others_are_heard_between(
     version: int,
 ) -> None:
-    """Also of version 1, which says it in one frame; and what comes meanwhile waits behind it."""
+    """This also holds for version 1, which has one frame for all. Later commands wait behind it."""
     it = Linked(version)
     turns: list[int] = []
     queries = it.a.core.parts.wanted._queries
@@ -112,7 +112,7 @@ def test_who_says_without_end_what_it_wants_keeps_nobody_else_waiting() -> None:
 
 
 def asked(it: Linked, request: int) -> None:
-    """b asks a for a last value, on the same connection."""
+    """Let b ask a for a retained value, on the same connection."""
     call = c.Call(request, "get", {"kind": "exact", "text": "k", "domain": "", "visited": []})
     it.a.core.parts.reception.dispatch(it.peer.data, call, [])
 
@@ -120,7 +120,7 @@ def asked(it: Linked, request: int) -> None:
 def test_what_a_peer_asks_behind_that_is_answered_when_it_is_taken_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Else what is published between the value and the subscription would be lost."""
+    """Otherwise messages between the value and the subscription would be lost."""
     it = Linked()
     answered: list[int] = []
     verbs = it.a.core.parts.context.face.peer_verbs

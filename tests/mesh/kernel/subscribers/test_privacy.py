@@ -31,7 +31,7 @@ def letters(client: SimClient) -> list[Got]:
 
 
 def dead_letter(a: SimNode, to: str = "client/joe", text: bytes = b"secret") -> Keyed:
-    """Its sender, when it is dead."""
+    """Send a message that expires, and return its sender once it is a dead letter."""
     sender = Keyed(a, "ann's key", "ann")
     sender.send(to, text, force=True, expires=a.wall + 1_000_000_000)
     sender.settled()
@@ -48,7 +48,7 @@ def test_trial_A5_a_dead_letter_is_read_by_its_sender_its_receiver_and_nodes_onl
     mallory = Keyed(a, "mallory's key", "mallory")
     following = mallory.subscribed(pattern=DEAD)
     sender = dead_letter(a)
-    a.net.run(3 * LINGER)  # the inbox is anybody's now, what died in it is not
+    a.net.run(3 * LINGER)  # any client may take the inbox now, but not its dead letters
     heir = Keyed(a, "mallory's key", "joe")
     assert heir.opens() == ""
     receiver = Keyed(a, "joe's key", "other")

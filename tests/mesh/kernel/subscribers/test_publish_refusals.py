@@ -24,7 +24,7 @@ def attempt(
 
 
 def code(tried: Attempt) -> str:
-    """The code with which the attempt is refused, or ""."""
+    """Return the code with which the attempt is refused, or ""."""
     row = refusal_of(tried)
     try:
         return row.answer(tried).state if row is not None else ""

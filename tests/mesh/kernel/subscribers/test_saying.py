@@ -12,7 +12,7 @@ from mesh.wire.pieces import Gatherer, cut
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork
 
-MANY = 40_000  # more than one frame of ZeroMQ can hold
+MANY = 40_000  # more than one frame of ZeroMQ holds
 
 
 def exact(number: int) -> Query:
@@ -41,7 +41,7 @@ def test_only_what_a_node_wants_may_be_so_long_and_only_in_pieces_of_a_node() ->
 
 
 def greedy(start: int, count: int) -> tuple[Query, ...]:
-    """Each with as many levels as a pattern can have, and none in common with another."""
+    """Return patterns with as many levels as possible, without a common prefix."""
     levels = "/".join(["x"] * 248)
     return tuple(Query("pattern", f"{n:08}/{levels}/+", "d" * 256) for n in range(start, start + count))
 

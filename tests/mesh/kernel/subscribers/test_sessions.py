@@ -73,7 +73,7 @@ def test_the_newest_connection_holds_the_session() -> None:
     a = node()
     client = client_of(a)
     old = client.pipe
-    client.lose()  # it notices, the node does not
+    client.lose()  # only the client notices
     client.connected()
     assert client.pipe is not old
     assert a.metric("connected_sessions") == 1

@@ -7,7 +7,7 @@ from tests.mesh.features.queues.node.worker import Worker, a_node
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNode
 
-SILENCE, BUSY = 10.0, 1800.0  # s, as usual
+SILENCE, BUSY = 10.0, 1800.0  # s, the defaults
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ SILENCE, BUSY = 10.0, 1800.0  # s, as usual
         (10.1, True, 10.0, 1800.0, False),
         (1800.0, True, 10.0, 1800.0, False),
         (1800.1, True, 10.0, 1800.0, True),
-        (20.0, True, 30.0, 10.0, False),  # whoever has work never has less time
+        (20.0, True, 30.0, 10.0, False),  # work never shortens the limit
     ],
 )
 def test_a_client_with_work_may_be_silent_for_longer(
@@ -121,7 +121,7 @@ def test_who_else_wants_the_session_of_a_client_that_works_waits_for_it() -> Non
     joe.take("jobs", credit=1)
     boss.put("jobs", b"1")
     net.until(lambda: joe.contents() == [b"1"])
-    joe.is_blocked = True  # and it answers no PING
+    joe.is_blocked = True  # it does not answer PING either
     other = SimClient(net, a.ipc, "joe", session=_number(joe))
     net.run(25.0)
     assert {(refused.code, refused.final) for refused in other.refusals} == {("SESSION_IN_USE", False)}

@@ -35,7 +35,7 @@ def events(a: SimNode) -> list[str]:
 
 
 def a_asks_b() -> tuple[SimNetwork, SimNode, SimNode, Subscription]:
-    """A mesh in which b is master of k, and what a subscriber of it at a has heard; a asks nobody else."""
+    """Return a mesh whose b is master of k, and a subscription at a, which asks no other node."""
     net = SimNetwork(1)
     rules = (Rule("b", keys=("k",)),)
     a, b = net.node("a", rules=rules, scope="local"), net.node("b", "a", rules=rules, scope="local")
@@ -44,7 +44,7 @@ def a_asks_b() -> tuple[SimNetwork, SimNode, SimNode, Subscription]:
 
 
 def test_trial_A4_items_that_nobody_asked_that_node_for_go_to_nobody() -> None:
-    """What its rules name another master of: a is asked for it, and the stranger is not."""
+    """The rules name b as master of k: a asks b for it, and not the stranger."""
     net, a, b, heard = a_asks_b()
     stranger = talking(a)
     stranger.say(c.Items(1, (c.ItemHead(1, 7, ITSELF),)), envelope("k", [b"forged"], persistent=True))
@@ -89,7 +89,7 @@ def test_trial_D_of_a_gap_nobody_is_told_by_whom_nobody_asks_for_anything() -> N
 
 
 def test_trial_A4_the_log_of_another_is_settled_for_nobody_else() -> None:
-    """A made-up place in it must not make what comes from there look old."""
+    """An invented position in it must not make real items of that node look old."""
     net = SimNetwork()
     a, b = net.mesh("a", "b")
     heard = client_of(a).subscribed(pattern="#")
@@ -106,7 +106,7 @@ def test_trial_A4_the_log_of_another_is_settled_for_nobody_else() -> None:
 
 
 def test_trial_A4_our_own_log_comes_from_nobody_not_even_from_a_way() -> None:
-    """Handed on, a made-up place in it made what follows look old to those behind this node."""
+    """A relayed item with an invented position once made later ones look old to the nodes behind."""
     net = SimNetwork()
     rules = (Rule("a", keys=("mine",)), Rule("stranger", keys=("k",)))
     a = net.node("a", rules=rules, known=("stranger",), links="configured", scope="local")
@@ -200,7 +200,7 @@ def test_trial_A4_what_was_owed_before_the_rules_changed_still_comes() -> None:
     a.kill()
     joe.publish("k", b"owed", persistent=True)
     joe.settled()
-    a._settings["rules"] = (Rule("c", keys=("k",)),)  # b is asked for it no more
+    a._settings["rules"] = (Rule("c", keys=("k",)),)  # b is not asked any longer
     a.start()
     net.until(lambda: heard.contents == [b"owed"])
     net.run(70)
@@ -213,7 +213,7 @@ def test_trial_A4_what_was_owed_before_the_rules_changed_still_comes() -> None:
 
 
 def _say(node: SimNode, to: str, command: c.Command, *envelopes: Envelope) -> None:
-    """On its data connection."""
+    """Send a command on the data connection."""
     peer = node.core.parts.neighbours.named(to)
     assert peer is not None and peer.data is not None
     node._send(peer.data.key, write(command, envelopes))

@@ -18,7 +18,7 @@ STOPPED = 0.001  # items a second
 
 
 def bodies() -> int:
-    """How many envelopes that have one are in memory."""
+    """Return the number of envelopes in memory that have a body."""
     gc.collect()
     return sum(isinstance(thing, Envelope) and bool(thing.body) for thing in gc.get_objects())
 
@@ -36,7 +36,7 @@ def numbers(heard: Subscription) -> list[int]:
 
 
 def backlog(node: SimNode) -> int:
-    """Envelopes that wait for sessions on the disk alone, or are being read."""
+    """Return the number of envelopes for sessions that are on disk only, or being read."""
     feeds = node.core.parts.sessions.feeds()
     return sum(len(feed._backlog.away or ()) for feed in feeds)
 
@@ -132,7 +132,7 @@ def write(pub: SimClient, first: int, last: int, to: str, expires: int = 0) -> N
 
 
 def letters(node: SimNode) -> int:
-    """Letters on the disk alone, or being read."""
+    """Return the number of direct messages that are on disk only, or being read."""
     return sum(len(feed._backlog.away or ()) for feed in node.core.parts.inboxes.feeds())
 
 
@@ -188,7 +188,7 @@ def test_what_several_sessions_left_is_read_in_the_order_in_which_it_was_sent() 
     second = client_of(a, "joe", session=2)
     second.read_inbox().rate = STOPPED
     write(pub, 4, 6, JOE)
-    net.run(15)  # the first one does not come back
+    net.run(15)  # the first session does not return
     second.close()
     inbox = client_of(a, "joe", session=3).inbox()
     net.until(lambda: len(inbox.got) == 6)

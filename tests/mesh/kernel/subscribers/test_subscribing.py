@@ -12,7 +12,7 @@ BIG = {"window_bytes": 4_000, "window_count": 8, "backlog_bytes": 20_000}
 
 
 class Story(NamedTuple):
-    """A node with a publisher, and a reader who takes nothing until it is told to."""
+    """A node with a publisher and a reader, who reads nothing until the test tells it to."""
 
     node: SimNode
     publisher: SimClient
@@ -37,7 +37,7 @@ def numbers(s: Subscription) -> list[int]:
 
 
 def told(messages: list[Got]) -> Iterator[int]:
-    """The numbers that a subscriber can account for: those it got, and those it was told of."""
+    """Yield the numbers of messages, each of which must report the gap before it."""
     last = 0
     for message in messages:
         assert message.id[2] == last + message.gap + 1
