@@ -205,7 +205,7 @@ async def entered(subscription: Any) -> None:
 
 
 async def outcome(call: Call, m: Client, value: Any) -> str:
-    """Return "" if the call works or is refused as it should be, else what is wrong."""
+    """Return "" if the call works or is refused as it should be, else the error."""
     try:
         async with asyncio.timeout(LIMIT):
             result = call(m, value)

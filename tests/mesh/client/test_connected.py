@@ -79,7 +79,7 @@ async def test_where_another_loop_runs_nothing_is_begun_and_nothing_left_behind(
     assert [envelope.contents() for envelope in it.sent] == [[b"2"]]
 
 
-# --- coming, going, and coming again ------------------------------------------------------------------
+# --- connecting, closing and reconnecting -------------------------------------------------------------
 
 
 def test_a_client_that_could_not_be_opened_may_be_tried_again() -> None:

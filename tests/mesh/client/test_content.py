@@ -120,7 +120,7 @@ async def test_many_are_written_by_the_codec_that_was_named(it: Wired) -> None:
     assert kinds == ["application/msgpack"] * 2
 
 
-# --- a client's -----------------------------------------------------------------------------------------
+# --- contents of a client -------------------------------------------------------------------------------
 
 
 async def _through_a_node() -> None:

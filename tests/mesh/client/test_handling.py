@@ -37,7 +37,7 @@ from tests.mesh.meshes import LIMIT, eventually, mesh_of
 ROOT = Path(__file__).parents[3]
 
 
-# --- its end --------------------------------------------------------------------------------------------
+# --- the end of a run -----------------------------------------------------------------------------------
 
 
 @story
@@ -172,7 +172,7 @@ async def test_what_makes_no_sense_is_refused_where_it_stands(it: Wired) -> None
     assert it.client._handlers.all == []
 
 
-# --- beside other things --------------------------------------------------------------------------------
+# --- a run beside other code ----------------------------------------------------------------------------
 
 
 @story

@@ -92,7 +92,7 @@ def test_what_is_no_rule_of_that_node_changes_nothing() -> None:
 
 @pytest.mark.parametrize("error", [KeyError("uid not found: 1234"), OSError("No username set")])
 def test_a_user_without_a_name_changes_them_too(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container whose user is not in passwd."""
+    """The case is a container whose user is not in passwd."""
 
     def nobody() -> str:
         raise error

@@ -57,7 +57,7 @@ def test_what_cannot_be_read_is_told_to_who_asked() -> None:
         Ends().hear([b"\xc1"])
 
 
-# --- long ones ----------------------------------------------------------------------------------------
+# --- long messages ------------------------------------------------------------------------------------
 
 
 def test_what_is_long_leaves_in_pieces_behind_a_window_and_pings_pass_it() -> None:
@@ -127,7 +127,7 @@ def test_pieces_that_cannot_be_are_refused(forged: Callable[[Ends], object]) -> 
         forged(Ends())
 
 
-# --- what a later release may say ---------------------------------------------------------------------
+# --- commands of later releases -----------------------------------------------------------------------
 
 
 def test_from_version_2_on_what_is_unknown_is_answered_and_nothing_else_comes_of_it() -> None:

@@ -27,7 +27,7 @@ def hellos(bench: LineBench) -> list[c.Hello]:
     return [command for command in bench.sent() if isinstance(command, c.Hello)]
 
 
-# --- coming up ----------------------------------------------------------------------------------------
+# --- connecting ---------------------------------------------------------------------------------------
 
 
 def test_it_looks_for_its_node_dials_says_hello_and_is_up_when_it_is_welcome() -> None:
@@ -95,7 +95,7 @@ def test_a_node_of_a_version_that_nobody_knows_here_is_left() -> None:
     assert caught.value.code == "VERSION"
 
 
-# --- not coming up ------------------------------------------------------------------------------------
+# --- failures to connect ------------------------------------------------------------------------------
 
 
 def test_a_node_that_is_not_there_is_told_at_once_unless_it_is_waited_for() -> None:
@@ -216,7 +216,7 @@ def test_no_handshake_for_want_of_keys_is_raised_and_any_other_may_pass(code: st
     assert (opening.done(), bench.line.why) == (is_at_once, error)
 
 
-# --- living -------------------------------------------------------------------------------------------
+# --- an open connection -------------------------------------------------------------------------------
 
 
 def test_a_node_that_does_not_answer_a_hello_is_dialled_anew() -> None:
@@ -349,7 +349,7 @@ def test_a_node_that_goes_away_is_dialled_anew(farewell: c.Command) -> None:
     assert bench.done[-1] == Find()
 
 
-# --- coming back --------------------------------------------------------------------------------------
+# --- reconnecting -------------------------------------------------------------------------------------
 
 
 def test_it_comes_back_as_the_session_that_it_was() -> None:

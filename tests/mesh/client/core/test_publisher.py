@@ -184,7 +184,7 @@ def test_many_at_once_stop_where_the_window_is_full() -> None:
         bench.publisher.post_many("k/+", [b"x"], "", 0, b"", 0)
 
 
-# --- those who wait for any answer ----------------------------------------------------------------------
+# --- waits for any answer -------------------------------------------------------------------------------
 
 
 def test_each_answer_is_a_change_and_whoever_gave_up_waiting_for_it_is_passed_by() -> None:
@@ -221,7 +221,7 @@ def test_what_cannot_wake_its_shell_begins_no_envelope() -> None:
     assert bench.publisher.accumulator.builder is None and bench.publisher.is_quiet
 
 
-# --- into queues ------------------------------------------------------------------------------------------
+# --- messages for queues ----------------------------------------------------------------------------------
 
 JOBS = "queue/jobs"
 

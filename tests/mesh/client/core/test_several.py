@@ -56,7 +56,7 @@ def used(s: Several) -> list[int]:
     return [strand.used for strand in s.strands]
 
 
-# --- order, and once ------------------------------------------------------------------------------------
+# --- order and duplicates -------------------------------------------------------------------------------
 
 
 def test_what_came_first_is_given_first_whichever_it_came_for() -> None:
@@ -143,7 +143,7 @@ def test_what_is_remembered_is_bounded_and_what_is_forgotten_comes_rather_twice_
     assert len(seen._streams) == STREAMS
 
 
-# --- its life -------------------------------------------------------------------------------------------
+# --- lifetime -------------------------------------------------------------------------------------------
 
 
 def test_nothing_is_given_before_all_are_confirmed() -> None:
@@ -200,7 +200,7 @@ def test_a_batch_that_is_held_counts_later_and_for_its_own() -> None:
     assert used(s) == [0, 0]
 
 
-# --- a client's -----------------------------------------------------------------------------------------
+# --- subscriptions of a client --------------------------------------------------------------------------
 
 
 @story
