@@ -97,7 +97,7 @@ async def typed(c: Processes, *arguments: str, content: str = "") -> str:
 
 
 async def waiting(c: Processes) -> dict[str, float]:
-    """Return what waits at bilbo for frodo, as `mesh ls` reports it.
+    """Return the figures of the outbound buffer at bilbo for frodo, as `mesh ls` reports them.
 
     bilbo may not have met frodo since its start.
     """

@@ -79,7 +79,7 @@ def events(node: RunningNode, of: RunningNode) -> list[tuple[str, int]]:
     return [(e["kind"], e["boot"]) for e in found if e["uuid"] == of.it["uuid"]]
 
 
-# --- coming together --------------------------------------------------------------------------------------
+# --- meeting ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.smoke
@@ -126,7 +126,7 @@ def test_nodes_that_met_find_each_other_after_a_restart_without_seeds() -> None:
             assert ways <= {"remembered", "gossip", "hello"}
 
 
-# --- going, and coming back -------------------------------------------------------------------------------
+# --- leaving and returning --------------------------------------------------------------------------------
 
 
 @pytest.mark.smoke

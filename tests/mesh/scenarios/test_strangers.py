@@ -314,7 +314,7 @@ def test_an_old_advert_of_a_node_is_not_followed() -> None:
             assert (now["state"], now["boot"], now["address"]) == ("alive", 2, before)
 
 
-# --- ourselves --------------------------------------------------------------------------------------------
+# --- passwords and handlers of the node -------------------------------------------------------------------
 
 
 def test_without_its_handler_a_node_lets_nobody_in_and_keeps_whom_it_has() -> None:
