@@ -88,7 +88,7 @@ BAD = {
 
 @pytest.fixture(scope="module")
 def judged(session: SparkSession) -> dict[str, tuple[bool, str]]:
-    """Whether each line is good, and the reason if it is not."""
+    """The judgment of each line: whether it is good, and the reason if it is not."""
     value = F.col("value")
     lines = session.createDataFrame([(text,) for text in (*GOOD.values(), *BAD)], "value string")
     found = parsed(lines).select("value", is_good(value), reason(value)).collect()

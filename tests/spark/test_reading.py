@@ -92,7 +92,7 @@ def test_a_name_that_spark_takes_for_a_pattern_is_refused(session: SparkSession,
         history(session, str(tmp_path / "history-*"))
 
 
-# --- ages -----------------------------------------------------------------------------------------------
+# --- histories of other releases ------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ VOID = {"meta", "input", "br", "img"}
 
 
 class Page(HTMLParser):
-    """What a browser finds in the page: tags, rows of tables by caption, and scripts with data."""
+    """A parsed page: its tags, the rows of its tables by caption, and its scripts with data."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
