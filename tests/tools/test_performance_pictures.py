@@ -1,4 +1,4 @@
-"""The pictures of docs/performance.md show what was measured, and nothing else."""
+"""The pictures of docs/performance.md show the measured figures and nothing else."""
 
 import re
 from pathlib import Path

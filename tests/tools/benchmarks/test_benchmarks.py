@@ -231,7 +231,7 @@ def runs(name: str, *seconds: float, count: Count = CLEAN) -> list[Run]:
 
 
 def test_a_ratio_is_the_median_of_the_rounds_own() -> None:
-    # The second round met a slow minute, which does not tell the two apart.
+    # The second round met a slow minute, which says nothing about the ratio.
     row = throughput.ratio(
         "two hops by one", runs("two hops", 2.0, 20.0, 1.5), runs("one hop", 1.0, 10.0, 1.0)
     )

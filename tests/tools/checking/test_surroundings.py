@@ -1,4 +1,4 @@
-"""What a machine lacks, and whether it is fit for the checks at all."""
+"""The needs that a machine does not meet, and its fitness for the checks."""
 
 import errno
 import resource

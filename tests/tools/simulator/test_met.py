@@ -98,7 +98,7 @@ def test_what_becomes_of_a_message_that_moves_is_told_by_its_history(
     assert sorted((+found).elements()) == sorted(met)
 
 
-# --- what should have happened ------------------------------------------------------------------------------
+# --- events that should have happened -----------------------------------------------------------------------
 
 
 def test_what_never_happened_in_many_stories_is_a_failure() -> None:
