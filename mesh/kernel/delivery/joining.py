@@ -75,8 +75,6 @@ class Joining:
             newest = newcomer.came.get((envelope.keys[0], envelope.domain))
             if newest is None or newest < envelope.stamp:
                 feed.offer(EnvelopeSlice(StoredEnvelope(envelope, master=master)), now)
-                if lacks and len(newcomer.came) < NOTED:  # it may be looked up again
-                    newcomer.came[envelope.keys[0], envelope.domain] = envelope.stamp
 
     def lacks_nothing(self, feed: Feed) -> None:
         """End the wait of a subscription for further values."""
