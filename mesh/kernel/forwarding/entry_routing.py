@@ -264,10 +264,8 @@ def refusal_by(decision: Decision) -> PublishRefused:
     why = decision.why
     if decision.code != UNREACHABLE:  # else it begins with the name of a node or site
         why = why[:1].upper() + why[1:]
-    hint = {UNREACHABLE: "See `mesh relay ls`.", UNKNOWN: "See `mesh ls`."}.get(
-        decision.code, "See `mesh route`."
-    )
-    return PublishRefused(f"{why}.", hint="" if "`" in why else hint, code=decision.code)
+    hints = {UNREACHABLE: "See `mesh relay ls`.", UNKNOWN: "See `mesh ls`."}
+    return PublishRefused(f"{why}.", hint=hints.get(decision.code, "See `mesh route`."), code=decision.code)
 
 
 def _route(decision: Decision) -> tuple[Kind | None, tuple[str, ...]]:
