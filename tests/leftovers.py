@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import lag
 from tools.running.scratch import memory_directory
 
 MARK = "HERONRY_TESTS"
@@ -99,9 +100,10 @@ class Leftovers:
 
     def _processes(self) -> list[str]:
         """Return the processes that do not end by themselves, and kill them."""
-        end = time.monotonic() + PATIENCE
-        while (found := self._marked()) and time.monotonic() < end:
+        left = PATIENCE
+        while (found := self._marked()) and left > 0:
             time.sleep(0.1)
+            left -= 0.1 / lag()
         for pid in found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

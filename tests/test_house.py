@@ -202,6 +202,7 @@ def copy_plugins(to: Path) -> None:
         "leftovers.py",
         "selection.py",
         "skips.py",
+        "waiting.py",
         "workers.py",
         "allowed_skips.txt",
     ):

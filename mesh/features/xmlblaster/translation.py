@@ -96,7 +96,7 @@ class _Reader:
     def _without_equivalent(self, property_: Property, reason: str, problem: str = "") -> None:
         """Add a note that a property is ignored, and why. Raises: BadConfig unless lenient.
 
-        `problem` says what is wrong with the value of a property that has an equivalent.
+        `problem` is the fault in the value of a property that has an equivalent.
         """
         what = f"{property_.origin}: {str(property_)[:80]!r}"
         if self._is_lenient:

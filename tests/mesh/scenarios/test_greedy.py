@@ -18,7 +18,7 @@ import pytest
 
 import mesh.sync
 from mesh.security.joining import join, new_mesh, token_of
-from tests.mesh.running import LIMIT, RunningNode, environment, state_directory
+from tests.mesh.running import LIMIT, RunningNode, environment, state_directory, until
 
 SECONDS = 60.0
 EACH = 5.0  # s between two measurements
@@ -62,8 +62,8 @@ def tried(seconds: float, config: str) -> dict[str, int]:
                 for what, size in looked(node).items():
                     most[what] = max(most[what], size)
             assert them.poll() is None, "they try until they are killed"
-            told = asked(node, "why", kind="client", text="greedy-letters")
-            assert "/node/heron/client/greedy-letters/session/" in str(told), "the operator sees who is there"
+            # The operator sees each client, once it has returned after its last disconnection.
+            until(lambda: "/node/heron/client/greedy-letters/session/" in known(node))
         finally:
             them.kill()
             them.communicate()
@@ -82,6 +82,11 @@ def looked(node: RunningNode) -> dict[str, int]:
         "resident": 1024 * int(resident[1]),
         "descriptors": len(os.listdir(f"/proc/{node.pid}/fd")),
     }
+
+
+def known(node: RunningNode) -> str:
+    """Return what the operator is told of one of the greedy clients."""
+    return str(asked(node, "why", kind="client", text="greedy-letters"))
 
 
 def asked(node: RunningNode, verb: str, **arguments: Any) -> Any:
