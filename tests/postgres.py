@@ -43,7 +43,7 @@ def binaries() -> Path | None:
 
 
 class PostgresServer:
-    """A server that starts when the block begins. Its superuser is `tester`, who needs no password."""
+    """A server that starts when the block begins. Its superuser `tester` needs no password."""
 
     def __init__(self) -> None:
         self._binaries = binaries()

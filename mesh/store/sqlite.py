@@ -241,19 +241,14 @@ class SQLiteStore:
     def _failure(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         kind = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte; the rest only refines it
         if kind == sqlite3.SQLITE_FULL:
-            return StoreFull(
-                f"{self._path} has no space on its disk; nothing of this change was written.",
-                hint="Free space on that disk. A running node then continues by itself.",
-            )
+            what = f"{self._path} has no space on its disk; nothing of this change was written."
+            return StoreFull(what, hint="Free space on that disk. A running node then continues by itself.")
         if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, UnicodeDecodeError):
             return self._data_loss(str(error))
         self._ended = f"it failed ({error})"
         if kind == sqlite3.SQLITE_BUSY:
-            return StoreError(
-                f"{self._path} is open in another process.",
-                hint="Stop that process, or use another file: with --data, or for a queue in [[queues]].",
-                code="STORE_IN_USE",
-            )
+            hint = "Stop that process, or use another file: with --data, or for a queue in [[queues]]."
+            return StoreError(f"{self._path} is open in another process.", hint=hint, code="STORE_IN_USE")
         is_access = kind in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
         hint = "Check that its directory exists, and that this user may write there" if is_access else _CHECK
         self._remedy = f"{hint}, then start the node again."

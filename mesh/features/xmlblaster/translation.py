@@ -94,19 +94,12 @@ class _Reader:
         self._read.notes.append(text)
 
     def _without_equivalent(self, property_: Property, reason: str, problem: str = "") -> None:
-        """Add a note that a property is ignored, and why. Raises: BadConfig unless lenient.
-
-        `problem` is the fault in the value of a property that has an equivalent.
-        """
+        """Note that a property is ignored, and why. Raises: BadConfig, with `problem`, unless lenient."""
         what = f"{property_.origin}: {str(property_)[:80]!r}"
         if self._is_lenient:
-            self._note(f"{what} is ignored: {reason}")
-            return
-        if problem:
-            hint = "Correct or omit the property, or use --lenient, which ignores it."
-            raise BadConfig(f"{what} {problem}.", hint=hint)
-        hint = "Omit the property, or use --lenient, which ignores properties without an equivalent."
-        raise BadConfig(f"{what} has no equivalent here: {reason}.", hint=hint)
+            return self._note(f"{what} is ignored: {reason}")
+        hint = "Correct or omit the property, or use --lenient, which ignores it."
+        raise BadConfig(f"{what} {problem or f'has no equivalent here: {reason}'}.", hint=hint)
 
     # --- settings of this node --------------------------------------------------------------------------
 

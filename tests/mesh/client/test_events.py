@@ -1,4 +1,4 @@
-"""The followers of a client's events, and the bound on what is kept for a slow one."""
+"""The followers of a client's events, and the bound on the events that wait for a slow one."""
 
 import asyncio
 

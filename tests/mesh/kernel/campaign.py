@@ -163,7 +163,7 @@ class Campaign:
         return result
 
     def check(self) -> None:
-        """Check what must be true of every run."""
+        """Check the properties that every run must have."""
         assert not self.missing()
         senders = {p.stream: p for p in self.publishers}
         for client, s in (*self.subscribers, *self.late):

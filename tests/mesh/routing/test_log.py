@@ -1,4 +1,4 @@
-"""The log of a master: accepted messages, what is stored with them, and what may wait."""
+"""The log of a master: accepted messages, the rows stored with them, and deferred writes."""
 
 from msgspec.structs import replace
 

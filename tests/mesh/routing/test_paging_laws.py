@@ -120,7 +120,7 @@ class Told:
         )
 
     def heard(self, name: str) -> list[Any]:
-        """Return what was sent to `name`."""
+        """Return the items that were sent to `name`."""
         return [each for each in self.sent if each[0] == name]
 
     def state(self) -> Any:

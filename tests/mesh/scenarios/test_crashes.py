@@ -1,4 +1,4 @@
-"""What remains of waiting messages after kill -9, on processes, as the command line shows it."""
+"""Waiting messages after kill -9 of processes, as the command line shows them."""
 
 import asyncio
 import json

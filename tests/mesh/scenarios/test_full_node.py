@@ -1,4 +1,4 @@
-"""A node without free sessions refuses clients, and admits the operator, who sees whom it refused."""
+"""A node without free sessions: it refuses clients, admits the operator, and lists the refused."""
 
 from __future__ import annotations
 

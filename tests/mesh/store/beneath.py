@@ -12,7 +12,7 @@ GROWS, SMALL = [Append(1, b"", b"body")], [Drop((1,))]
 
 
 class Beneath:
-    """A store, a room and a witness in one. A test makes them fail; `did` lists what was done."""
+    """A store, a room and a witness in one. A test makes them fail; `did` lists the calls."""
 
     def __init__(self) -> None:
         self.did: list[str] = []

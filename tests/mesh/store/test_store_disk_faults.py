@@ -369,7 +369,7 @@ def _old_copy(written: Written, place: Path) -> None:
 def test_row_47_a_store_that_went_backwards_is_refused(
     written: Written, tmp_path: Path, loss: Callable[[Written, Path], None]
 ) -> None:
-    """The log or the store was deleted, or replaced by an old copy.
+    """A log or a store that was deleted, or replaced by an old copy.
 
     What is left is consistent, but messages are missing. A node that accepted it would give their positions
     to other messages.

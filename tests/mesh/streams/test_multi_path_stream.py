@@ -132,7 +132,7 @@ class World:
                 self.arrive(which, is_answered)
 
     def end(self) -> None:
-        """Reconnect all nodes: deliver what is owed, and then every old copy again."""
+        """Reconnect all nodes: deliver all owed messages, and then every old copy again."""
         while any(self.said.values()):
             self.master_takes(0)
         while any(self.open.values()):

@@ -1,4 +1,4 @@
-"""Which messages of a subscription are new, which are repeated, and which come too late."""
+"""New, repeated and late messages of a subscription."""
 
 import pytest
 from msgspec.structs import replace

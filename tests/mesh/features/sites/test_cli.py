@@ -1,4 +1,4 @@
-"""`mesh relay`, without a node: the files that it writes, and its reports on what is in force."""
+"""`mesh relay`, without a node: the files that it writes, and its reports on the configuration in force."""
 
 import json
 from pathlib import Path

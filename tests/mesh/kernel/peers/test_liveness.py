@@ -1,4 +1,4 @@
-"""Which nodes are alive, whatever other nodes claim or clocks show. (Fault rows 24 and 54.)"""
+"""The liveness of nodes, whatever other nodes claim or clocks show. (Fault rows 24 and 54.)"""
 
 from dataclasses import replace
 

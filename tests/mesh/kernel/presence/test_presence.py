@@ -18,7 +18,7 @@ def known(node: SimNode, name: str = "x") -> dict[str, int]:
 
 
 def asked(node: SimNode, name: str = "x") -> User:
-    """Return a user who has sent a message to the address, so that the node watches it."""
+    """Return a user that has sent a message to the address, so that the node watches it."""
     user = User(node, f"asker-{node.name}")
     n = user.send(name, b"first")
     node.net.until(lambda: user.state(n))

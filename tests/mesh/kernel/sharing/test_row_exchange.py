@@ -1,4 +1,4 @@
-"""When a node asks another one for shared rows, and what follows the replies."""
+"""Questions for shared rows, and the steps after their replies."""
 
 from typing import Any
 from unittest.mock import Mock

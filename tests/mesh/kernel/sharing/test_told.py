@@ -1,4 +1,4 @@
-"""Which nodes are asked for shared rows, and how often."""
+"""The choice of nodes that are asked for shared rows, and the pauses between questions."""
 
 from mesh.discovery.state import Summary
 from mesh.kernel.sharing.told import AGAIN, SETTLED, WHOLE, Told, is_worth_asking

@@ -1,4 +1,4 @@
-"""A store that went backwards, or was cut to what is still owed, as other nodes see it."""
+"""A store that went backwards, or was cut to the messages still owed, as other nodes see it."""
 
 import copy
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which peers may forward messages of other nodes, on simulated nodes with keys, one of which lies."""
+"""Proofs of the peers that may forward messages of other nodes, on nodes with keys, one of which lies."""
 
 from typing import Any
 

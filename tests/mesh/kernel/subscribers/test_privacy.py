@@ -1,4 +1,4 @@
-"""Which clients may read a dead letter."""
+"""The clients that may read a dead letter."""
 
 from typing import Any
 from unittest.mock import patch

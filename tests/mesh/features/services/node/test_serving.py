@@ -63,7 +63,7 @@ def test_a_handler_hears_how_long_a_request_still_has() -> None:
 
 
 def test_what_comes_when_its_time_is_over_is_given_to_nobody() -> None:
-    """Such a message comes from a client that could not reach its node in time."""
+    """A message like this one comes from a client that could not reach its node in time."""
     net = SimNetwork()
     a, b = net.mesh("a", "b")
     server, near, far = User(a, "server"), User(a, "near"), User(b, "far")

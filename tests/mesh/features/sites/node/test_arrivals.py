@@ -1,4 +1,4 @@
-"""Envelopes from another site: what may enter, and what may pass through."""
+"""Envelopes from another site: the rights to enter, and to pass through."""
 
 from typing import Any
 

@@ -215,7 +215,7 @@ class Sites:
         return next(place for place in range(len(self.stored) + 1) if place + 1 not in self.done)
 
     def restart(self, site: str) -> None:
-        """Restart the master of a site from what is on its disk."""
+        """Restart the master of a site from its disk."""
         if site == "NYC":
             self.known = MultiPathStream.unpack(self.known.pack())
             return

@@ -231,7 +231,7 @@ class Law:
     # --- faults -------------------------------------------------------------------------------------------
 
     def forget(self, world: World, i: int) -> None:
-        """Give up the other node, and so requeue what was sent there."""
+        """Give up the other node, and so requeue the messages that were sent there."""
         side = world.sides[i]
         written = {number for what, number, _ in side.due if what == "going"}
         for number in side.out.going.keys() - written:

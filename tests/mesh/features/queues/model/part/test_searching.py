@@ -41,7 +41,7 @@ class Disk:
                 self.it.add(each, 0.0, WALL)
 
     def turn(self) -> list[int]:
-        """Return what is delivered in one event, and complete the read that follows it."""
+        """Return the messages that are delivered in one event, and complete the read that follows it."""
         came = numbers(self.it, self.now)
         search = self.it.search.next_read(self.now) if self.it.search.seeks else None
         self.it.backlog.changed.clear()
