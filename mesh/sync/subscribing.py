@@ -70,8 +70,8 @@ class Subscribing(Connected):
             pattern: A pattern, or a list of patterns.
             xpath: An XPath on the XML of keys.
             domain: Only topics of this domain; all of them, if it is given alone. Default: any domain.
-            initial: Whether to begin with retained values. Those of a node that does not answer in time
-                follow later. A value that cannot be read as `type` is logged and left out.
+            initial: Whether to begin with retained values. A value that cannot be read as `type` is logged
+                and left out.
             overflow: What happens when messages that are not persistent arrive faster than they are read:
                 "block" (publishers wait while the subscriber makes progress, then the newest are dropped),
                 "drop_newest", "drop_oldest", or "error" (the subscription ends with SlowConsumer).

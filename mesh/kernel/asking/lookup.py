@@ -125,10 +125,6 @@ class Lookup(Component):
 
         self._questions.when_settled(settled)
 
-    def look_up_at(self, names: Collection[str], query: Query, then: Callable[[LookupResult], None]) -> None:
-        """Look up the first values of a subscription at nodes that did not answer in time before."""
-        self._gather(query, then, CLIENTS, (), CONFIRM, True, LookupResult(), names)
-
     def get_for(
         self,
         peer: Peer,
@@ -168,7 +164,8 @@ class Lookup(Component):
     def _age(self, last: RetainedValue) -> float | None:
         """Return for how many s the master that this node replaces has been unreachable.
 
-        That master may have a newer value. None: this node replaces no master, or accepted the value itself.
+        That master may have a newer value. The result is `None` if this node replaces no master, or accepted
+        the value itself.
         """
         masters = self._demand.stands_for(last.key, last.envelope)
         if not masters or last.envelope.master == self._context.me.name:
@@ -188,25 +185,21 @@ class Lookup(Component):
         within: float,
         after: bool,
         found: LookupResult,
-        only: Collection[str] = (),
     ) -> None:
-        """Ask the sources of a query, or the nodes in `only`, and call `then` with all values."""
         me, life = self._context.me.name, self._cache.life
         # A subscription begins with the values of all sources, as one of them may lag behind another.
         everybody = self._demand.sources(query)
         sources = everybody if after else self._demand.sources(query, Use.GET)
         spare = [hop for hop in everybody.hops if hop not in (*sources.hops, *visited)]
-        again, found.away = bool(only), [] if only else list(sources.away)
+        found.away = list(sources.away)
         question = AskGet(
             kind=query.kind, text=query.text, domain=query.domain, after=after, visited=[*visited, me]
         )
 
         def ask(targets: set[bytes]) -> None:
             peers = [p for p in self._nodes.askable(visited) if p.node.uuid in targets]
-            peers = [peer for peer in peers if peer.node.name in only] if again else peers
-            limit = min(within, HEDGE) if spare and not again else within
-            extends = by == CLIENTS and (again or not after)  # a new subscription is answered in time
-            self._questions.ask_all(peers, question, Values, came, limit, is_patient=again, extends=extends)
+            limit = min(within, HEDGE) if spare else within
+            self._questions.ask_all(peers, question, Values, came, limit, extends=by == CLIENTS)
 
         def came(replies: Replies[Values], missing: list[str]) -> None:
             if unasked := found.add_replies(replies, query):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from functools import partial
 from itertools import islice
-from math import inf
 
 from mesh.kernel.asking.interest_sync import InterestSync
 from mesh.kernel.asking.lookup import Lookup, LookupResult
 from mesh.kernel.context.component import Component
 from mesh.kernel.context.facts import Hearing, on_fact
 from mesh.kernel.context.node_context import NodeContext
+from mesh.kernel.context.settings import CONFIRM
 from mesh.kernel.delivery.joining import Joining
 from mesh.kernel.peers.facts import RoutesChanged
 from mesh.kernel.routes.peer_calls import PeerCalls
@@ -21,18 +19,6 @@ from mesh.routing.feed import Feed
 from mesh.wire.commands import Query
 
 TURN = 32  # subscriptions in one tick; each asks other nodes
-SHORTEST, LONGEST = 1.0, 60.0  # s until nodes that did not answer are asked again
-
-
-@dataclass(slots=True)
-class Unanswered:
-    """The nodes that did not answer when a subscription asked for its first values."""
-
-    session: Session
-    query: Query
-    names: list[str]
-    due: float
-    pause: float
 
 
 class FirstValues(Component):
@@ -57,9 +43,8 @@ class FirstValues(Component):
         # Feeds that lack values because their masters are unreachable, by row of the rules.
         self._lacking: dict[Hashable, dict[Feed, tuple[Session, Query]]] = {}
         self._ready: dict[Feed, tuple[Session, Query]] = {}  # feeds that can get their values now
-        self._unanswered: dict[Feed, Unanswered] = {}
-        self._asks_again = inf  # when the first of these is due, or earlier
         self._is_spent = False  # the budget of this tick is used
+        self._promised: dict[Feed, tuple[float, Callable[[], None]]] = {}  # when to call `done` at the latest
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (on_fact(RoutesChanged, lambda _: self.review()),)
@@ -73,46 +58,25 @@ class FirstValues(Component):
     ) -> None:
         """Deliver the retained values that match a subscription, and then call `done`.
 
-        Values of unreachable masters follow when the masters return (see `review`), and those of nodes that
-        do not answer in time when they answer.
+        If many values take longer than CONFIRM to arrive, `done` is called before. Values of unreachable
+        masters follow when the masters return (see `review`).
         """
+        due = self._context.clock.now + CONFIRM
+        self._promised[feed] = due, done
+        self._context.clock.wake(due)
 
         def deliver(found: LookupResult) -> None:
-            self._unanswered.pop(feed, None)
-            if found.away and not feed.closed:
+            values = [(value.master, value.envelope) for value in found.values]
+            lacks = bool(found.away) and not feed.closed
+            self._joining.initial(feed, values, self._context.clock.now, lacks)
+            session.outlet.flush(self._context.out.raw)
+            if lacks:
                 self._lacking.setdefault(self._demand.row(query), {})[feed] = (session, query)
-            self._deliver(session, feed, query, found, SHORTEST)
-            done()
+            if self._promised.pop(feed, None) is not None:
+                done()
 
         self._joining.begins(feed)
         self._lookup.look_up(query, deliver, after=True)
-
-    def _deliver(self, session: Session, feed: Feed, query: Query, found: LookupResult, pause: float) -> None:
-        """Deliver values that were found; nodes that did not answer are asked again after `pause` seconds."""
-        now = self._context.clock.now
-        if found.missing and not feed.closed:
-            self._unanswered[feed] = Unanswered(session, query, found.missing, now + pause, pause)
-            self._asks_again = min(self._asks_again, now + pause)
-            self._context.clock.wake(self._asks_again)
-        lacks = feed in self._unanswered
-        if self._lacking and not lacks:
-            lacks = feed in self._lacking.get(self._demand.row(query), ())
-        values = [(value.master, value.envelope) for value in found.values]
-        self._joining.initial(feed, values, now, lacks)
-        session.outlet.flush(self._context.out.raw)
-
-    def _ask_again(self) -> None:
-        """Ask the nodes that did not answer; the pause doubles if they do not answer this time either."""
-        now = self._context.clock.now
-        due = [feed for feed, it in self._unanswered.items() if it.due <= now][:TURN]
-        for feed in due:
-            it = self._unanswered.pop(feed)
-            self._joining.begins(feed)
-            deliver = partial(self._deliver, it.session, feed, it.query, pause=min(2 * it.pause, LONGEST))
-            self._lookup.look_up_at(it.names, it.query, deliver)
-        self._asks_again = min((it.due for it in self._unanswered.values()), default=inf)
-        if self._unanswered:
-            self._context.clock.wake(max(now, self._asks_again))
 
     def review(self) -> None:
         """Fetch missing values whose masters can be reached now."""
@@ -136,8 +100,9 @@ class FirstValues(Component):
 
     def tick(self) -> None:
         self._is_spent = False
-        if self._context.clock.now >= self._asks_again:
-            self._ask_again()
+        now = self._context.clock.now
+        for feed in [feed for feed, (due, _) in self._promised.items() if due <= now]:
+            self._promised.pop(feed)[1]()
         if self._ready:
             self._fetch_values()
 
@@ -145,7 +110,6 @@ class FirstValues(Component):
         """Stop fetching missing values for a feed that ended."""
         self._joining.lacks_nothing(feed)
         self._ready.pop(feed, None)
-        self._unanswered.pop(feed, None)
         row = self._demand.row(query) if self._lacking else None
         if row in self._lacking:
             self._lacking[row].pop(feed, None)

@@ -1,4 +1,4 @@
-"""First values of nodes that answer late, in many parts, or never."""
+"""First values that arrive in many parts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import pytest
 
 from mesh.kernel.context.settings import CONFIRM
 from mesh.kernel.routes import peer_calls
-from mesh.kernel.subscribers import firstvalues, lastvalues
-from mesh.kernel.subscribers.firstvalues import LONGEST
+from mesh.kernel.subscribers import lastvalues
 from mesh.wire import commands as c
 from mesh.wire.calls import AskGet
 from mesh.wire.replies import Values
@@ -26,83 +25,28 @@ def published(node: SimNode, count: int) -> None:
     joe.settled()
 
 
-def unanswered(node: SimNode) -> dict[Any, Any]:
-    return node.core.parts.first_values._unanswered
-
-
-@pytest.mark.parametrize("seconds", [CONFIRM, 3 * CONFIRM])
-def test_values_of_a_node_that_did_not_answer_follow_once_it_does(seconds: float) -> None:
-    net = SimNetwork(1)
-    a, b, _ = net.mesh("a", "b", "c")
-    published(b, 30)
-    mute = Mute(b)
-    heard = client_of(a).subscribed(pattern="k/#")
-    assert heard.contents == []
-    net.run(seconds)
-    client_of(a, "ann").publish("k/7", b"new")
-    mute.speak()
-    net.until(lambda: len(heard.contents) == 30, 2 * seconds + CONFIRM)
-    net.run(LONGEST)
-    assert sorted(heard.contents) == sorted([b"new", *(b"%d" % n for n in range(30) if n != 7)])
-    assert not unanswered(a) and not len(a.core.parts.router.joining)
-
-
-def test_values_of_a_reply_that_was_cut_off_are_not_delivered_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_values_may_take_long_and_the_subscription_is_confirmed_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(lastvalues, "_fit", lambda values: min(10, len(values)))
     net = SimNetwork(5)
     a, b = net.mesh("a", "b")
-    published(b, 30)
-    hears, parts = a.core.parts.context.face.from_peers, list[c.Command]()
-    handle = hears[c.Reply]
-
-    def cut(conn: Any, peer: Any, reply: c.Reply, envelopes: list[Any]) -> None:
-        if len(envelopes) == 10:
-            parts.append(reply)
-        if len(parts) < 2 or len(parts) > 3:  # the last two parts of the first reply are lost
-            handle(conn, peer, reply, envelopes)
-
-    hears[c.Reply] = cut
-    heard = client_of(a).subscribed(pattern="k/#")
-    assert len(heard.contents) == 10
-    net.until(lambda: len(heard.contents) >= 30)
-    net.run(LONGEST)
-    assert sorted(heard.contents) == sorted(b"%d" % n for n in range(30)) and not unanswered(a)
-
-
-def test_a_node_that_never_answers_is_asked_ever_more_rarely_until_the_subscription_ends() -> None:
-    net = SimNetwork(2)
-    a, b = net.mesh("a", "b")
-    mute = Mute(b)
-    joe = client_of(a)
-    heard = joe.subscribed(pattern="k/#")
-    missed = []
-    for _ in range(4):
-        before = mute.missed
-        net.run(2 * LONGEST)
-        missed.append(mute.missed - before)
-    assert len(unanswered(a)) == 1 and missed[-1] < missed[0]
-    joe.unsubscribe(heard)
-    net.run(1)
-    assert not unanswered(a) and not len(a.core.parts.router.joining)
-
-
-def test_of_many_subscriptions_only_some_ask_again_in_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(firstvalues, "TURN", 4)
-    net = SimNetwork(3)
-    a, b = net.mesh("a", "b")
-    published(b, 1)
-    mute = Mute(b)
-    joe = client_of(a)
-    heard = [joe.subscribed("k/0") for _ in range(10)]
-    first = a.core.parts.first_values
-    net.until(lambda: len(unanswered(a)) == 10)
-    a.core._at(net.now, a.wall)
-    for it in unanswered(a).values():
-        it.due = net.now
-    first._ask_again()
-    assert len(unanswered(a)) == 6 and first._asks_again == net.now
-    mute.speak()
-    net.until(lambda: all(each.contents == [b"0"] for each in heard))
+    published(b, 50)
+    hears = a.core.parts.context.face.from_peers
+    handle, parts = hears[c.Reply], list[tuple[Any, ...]]()
+    hears[c.Reply] = lambda *part: parts.append(part) if part[3] else handle(*part)
+    began = net.now
+    heard = client_of(a).subscribe(pattern="k/#")
+    net.until(lambda: len(parts) == 5)
+    for part in parts:  # the first one in time, and each one in time after the one before
+        assert heard.is_confirmed == (net.now - began > CONFIRM)
+        a.core._at(net.now, a.wall)
+        handle(*part)
+        a._carry_out_all()
+        net.run(CONFIRM - 0.5)
+    hears[c.Reply] = handle
+    net.until(lambda: len(heard.contents) == 50)
+    assert not a.core.parts.first_values._promised and not len(a.core.parts.router.joining)
 
 
 class Told:
