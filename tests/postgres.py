@@ -88,7 +88,7 @@ class PostgresServer:
         self._run("pg_ctl", "start", *wait, "-l", f"{self.directory}/log", "-o", options)
 
     def stop(self) -> None:
-        """Stop at once, as a crash would: what was not committed is lost, and the next start recovers."""
+        """Stop at once, as in a crash: uncommitted changes are lost, and the next start recovers."""
         self._run("pg_ctl", "stop", "-w", "-s", "-m", "immediate", "-t", f"{LIMIT:.0f}")
 
     def freeze(self, sessions: list[int]) -> None:

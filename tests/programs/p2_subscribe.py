@@ -1,4 +1,4 @@
-"""Receive what is published under a pattern."""
+"""Receive the messages of a pattern."""
 
 import asyncio
 

@@ -369,9 +369,9 @@ def _old_copy(written: Written, place: Path) -> None:
 def test_row_47_a_store_that_went_backwards_is_refused(
     written: Written, tmp_path: Path, loss: Callable[[Written, Path], None]
 ) -> None:
-    """A log or a store that was deleted, or replaced by an old copy.
+    """Delete the log or the store, or replace it by an old copy.
 
-    What is left is consistent, but messages are missing. A node that accepted it would give their positions
+    The rest is consistent, but messages are missing. A node that accepted it would give their positions
     to other messages.
     """
     place = written.copy(tmp_path / "copy")

@@ -373,7 +373,7 @@ def test_who_was_denied_and_is_not_any_more_is_linked_with_all_at_once(
 def test_what_is_published_while_rules_change_waits_no_longer_than_they_do(
     slow: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One node adopts the rules a little later than the others.
+    """Delay the rules at one node a little.
 
     A message that the new rules send to a master without them goes on to the earlier master, which has them.
     It comes back, together with what is published meanwhile.
